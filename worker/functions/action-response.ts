@@ -1,7 +1,7 @@
 /**
- * What the Response of an HTTP action becomes. Its head is held back until the first piece of its body is there, so that a
- * body that fails before is a 500 like any other failure; a body that is silent for longer lets its head go, so that a reader
- * of events sees an open stream, and that a client which has left is noticed.
+ * The streamed response of an HTTP action. Its head is held back until the first chunk of the body exists, so a body
+ * that fails before that is a 500 like any other failure. If the body stays silent for longer, the head is sent anyway:
+ * a reader of events sees an open stream, and a client that has left is noticed.
  *
  *   waiting ──start──▶ held ──first piece | end | …_HEAD_HELD_MS──▶ sent ──end | fail──▶ over
  *      └─────────────────┴── fail: nothing was sent
@@ -26,7 +26,7 @@ export class ActionResponse {
     this.#onGone = onGone;
   }
 
-  /** Something of it has left. */
+  /** Part of the response has been sent. */
   get hasStarted(): boolean {
     return this.#body !== null;
   }
@@ -39,7 +39,7 @@ export class ActionResponse {
     );
   }
 
-  /** Resolves when the client has taken enough for more. */
+  /** Resolves when the client can take more. */
   async write(piece: Uint8Array): Promise<void> {
     const body = this.#send()!;
     body.write(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
@@ -57,7 +57,7 @@ export class ActionResponse {
     this.#body?.fail();
   }
 
-  /** The body, whose head has left then; null: the handler gave no response. */
+  /** Sends the head, which opens the body; null: the handler gave no response. */
   #send(): OutgoingBody | null {
     this.#stopTimer();
     if (this.#body === null && this.#head !== null) {

@@ -1,6 +1,7 @@
 /**
- * Cookies of HTTP actions. All tenants are paths of one web origin, so a cookie for `/` or for a whole domain would go to the
- * other tenants' actions, and to whatever else the host serves: its path is narrowed to the tenant's own, its domain left out.
+ * Narrows cookies of HTTP actions to their tenant. All tenants are paths of one web origin, so a cookie for `/` or for
+ * a whole domain would reach other tenants' actions and anything else on the host. Its path is narrowed to the tenant's
+ * own, and its domain is removed.
  */
 
 /** @param scope the tenant's path, without a slash at its end, @param cookie the value of a Set-Cookie header */
@@ -16,7 +17,7 @@ function scopedAttribute(attribute: string, scope: string): string | null {
     case 'domain':
       return null;
     case 'path':
-      // Without a leading slash browsers take the path of the request, which is the tenant's.
+      // Without a leading slash browsers use the path of the request, which is inside the tenant's.
       if (!value.startsWith('/') || value === scope || value.startsWith(`${scope}/`)) return attribute;
       return ` Path=${scope}`;
     default:

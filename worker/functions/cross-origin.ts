@@ -1,12 +1,12 @@
-/** CORS of what pages in a browser may call: their answers carry its headers, errors included. */
+/** CORS headers for operations that browser pages can call; error responses carry them too. */
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from '../ipc/decode.ts';
 
 /**
- * Headers that an answer to this request carries so that a page may read it.
- * @param allowed null: any origin; asked only where it matters
+ * Headers that let a page read the response to this request.
+ * @param allowed null: any origin; called only for operations that pages can call
  */
 export function crossOriginHeaders(
   {op, origin}: Pick<Request, 'op' | 'origin'>,

@@ -1,7 +1,7 @@
 /**
- * What the users of a deployment may ask, below /svc/{tenant_id}: who is asking, which function, with what. A malformed request
- * and a bad token are refused; whatever the function itself says against its arguments, or fails with, is a reply whose
- * status is `error`.
+ * The requests that users of a deployment can make below /svc/{tenant_id}: determines the caller, the function and its
+ * arguments. A malformed request or a bad token is refused. A function's rejection of its arguments, and its failure,
+ * are a reply with the status `error`.
  */
 import type {Buffer} from 'node:buffer';
 import type {CommitGroups} from '../../engine/commit/group.ts';
@@ -28,10 +28,10 @@ import {checkedJob} from './mutations/mutation-scheduler.ts';
 
 export type EndpointParts = {
   functions: Functions;
-  /** Of the active deployment; without one it refuses every token. */
+  /** The active deployment's verifier; without a deployment it refuses every token. */
   verifier: () => Verifier;
   groups: CommitGroups;
-  /** Of the write under way. */
+  /** The deployment that the write under way uses. */
   writing: () => LiveDeployment | null;
   clock: () => number;
   /** Of the tenant's journal. */
@@ -39,7 +39,7 @@ export type EndpointParts = {
   redactErrors: boolean;
 };
 
-/** What of a request matters here. */
+/** The parts of a request that are used here. */
 type Call = Pick<Request, 'body' | 'caller' | 'requestId'>;
 
 export class FunctionEndpoints {
@@ -62,7 +62,7 @@ export class FunctionEndpoints {
     return this.#answer({path, args, kind, origin: 'client', caller, format, hasVersion: version}, requestId);
   }
 
-  /** Any function, internal ones too, as anybody. @returns a FunctionReply as JSON */
+  /** Runs any function, including internal ones, with any identity. @returns a FunctionReply as JSON */
   run({body, requestId}: Call): Promise<string> {
     const {path, args, identity, format} = decodeBody(runBody, body);
     const caller = {identity: identity === undefined || identity === null ? null : actingAs(identity)};
@@ -86,7 +86,7 @@ export class FunctionEndpoints {
     });
   }
 
-  /** @throws op.not_found 404 when no job is pending that this caller scheduled; an admin cancels any */
+  /** @throws op.not_found 404 unless this caller scheduled the job and it is pending; an admin can cancel any */
   async unschedule(id: string, {caller}: Call): Promise<void> {
     const scheduledBy = ownerOf(caller, await this.#caller(caller));
     await this.#parts.groups.perform(writer =>
@@ -94,7 +94,7 @@ export class FunctionEndpoints {
     );
   }
 
-  /** Keeps nothing of the arguments while it waits. */
+  /** Holds no reference to the arguments while it waits. */
   #answer(
     call: {
       path: string;
@@ -123,7 +123,7 @@ export class FunctionEndpoints {
   }
 }
 
-/** Whom a job belongs to; null: the admin, and no caller with a token or without one. */
+/** The owner of a job. Null is the admin, which no other caller is, with or without a token. */
 function ownerOf({isAdmin}: Credentials, caller: Caller): string | null {
   if (isAdmin) return null;
   assert(!('invalid' in caller), 'a token that is not valid is refused before');
@@ -154,7 +154,10 @@ function onlyArgument(args: unknown): unknown {
 const ACTING_ISSUER = 'https://svc.invalid/run';
 const ACTING_SUBJECT = 'nobody';
 
-/** An identity as functions rely on it: what says who somebody is is always there. @throws op.invalid_input 400 */
+/**
+ * An identity with the fields that functions rely on: those that identify the user are always present.
+ * @throws op.invalid_input 400
+ */
 function actingAs(identity: unknown): string {
   if (typeof identity !== 'object' || identity === null || Array.isArray(identity)) {
     throw new ServiceError('op.invalid_input', 'identity must be an object like {"subject": "ada", "name": "Ada"}');
@@ -167,7 +170,7 @@ function actingAs(identity: unknown): string {
   return JSON.stringify({...identity, issuer, subject, tokenIdentifier});
 }
 
-/** What a function's caller did wrong, where there is no function reply to say it in. */
+/** Turns a caller's mistake into a ServiceError, for operations without a function reply. */
 function refused<T>(act: () => T): T {
   try {
     return act();

@@ -1,5 +1,6 @@
 /**
- * Calling functions: which one is meant, whether its arguments fit, where it runs, and what its caller is told.
+ * Calls functions: resolves the function, validates its arguments, runs it where it belongs, and shapes the caller's
+ * result.
  *
  *   query ──────▶ process of the isolates (one snapshot) ┐
  *   mutation ───▶ commit group (main thread, serial)     ├──▶ returns validator ──▶ log ──▶ caller
@@ -46,44 +47,44 @@ export type Call = {
   path: string;
   /** Parsed JSON from outside. */
   args: unknown;
-  /** Null: whatever it is. */
+  /** Null: any kind. */
   kind: FunctionKind | null;
   origin: CallOrigin;
   caller: Caller;
   requestId: string;
-  /** Of a query: the result's `sequence` is wanted. */
+  /** For queries: return the result's `sequence`. */
   hasVersion?: boolean;
-  /** Of a mutation: around its run, inside its write. */
+  /** For mutations: wraps the run, inside its write. */
   within?: (writer: Writer, run: () => Succeeded) => Succeeded;
 };
 
-/** What a mutation came to that is committed. */
+/** The result of a committed mutation. */
 export type Succeeded = CallResult & {ok: true};
 
 export type FunctionParts = {
   groups: CommitGroups;
-  /** Validators look ids up in it. */
+  /** Validators look up ids in it. */
   catalog: Pick<Catalog, 'notingIds'>;
   results: Results<CallResult>;
   mutations: MutationRunner;
   memory: ProcessMemory;
   actions: ActionRunner;
-  /** For those of modules with `"use node"`. */
+  /** Runs actions of modules with `"use node"`. */
   nodeActions: ActionRunner;
   log: ExecutionLog;
   metrics: WorkerMetrics;
-  /** Whose queries and actions are called: the one that is active in what is committed. */
+  /** The deployment whose queries and actions are called: active in the committed state. */
   live: () => LiveDeployment | null;
-  /** Whose mutations are run: the one that is active for the write under way, or the next one. */
+  /** The deployment whose mutations run: active in the write under way, or in the next one. */
   writing: () => LiveDeployment | null;
   env: () => Readonly<Record<string, string>>;
   egress: () => EgressDoor;
   clock: () => number;
-  /** Clients learn that a function failed, but not why. */
+  /** Clients see that a function failed, but not the reason. */
   redactErrors: boolean;
 };
 
-/** Ends a mutation's write without effect; carries what its caller is told. */
+/** Ends a mutation's write without effect; carries the caller's result. */
 export class MutationFailed extends ServiceError {
   readonly result: CallResult & {ok: false};
 
@@ -93,7 +94,7 @@ export class MutationFailed extends ServiceError {
   }
 }
 
-/** The machine was too busy: the mutation is taken back, and may be run again. */
+/** The machine was too busy: the mutation is rolled back, and can be retried. */
 export class MutationStarved extends ServiceError {
   readonly starved: 'again' | 'over';
 
@@ -103,19 +104,19 @@ export class MutationStarved extends ServiceError {
   }
 }
 
-/** What the mutation needs is not loaded (any more): it is taken back, prepared and run again. */
+/** The mutation's modules are not loaded, or no longer: it is rolled back, prepared and run again. */
 class MutationUnprepared extends ServiceError {
   constructor() {
     super('session.overloaded', 'the function is being loaded');
   }
 }
 
-/** A call whose function is found and whose arguments fit, as wire text. */
+/** A call with its function resolved and its arguments validated, as wire text. */
 type Prepared = {live: LiveDeployment; entry: FunctionEntry; args: string};
 
 /**
- * Message and detail for a function that had too little time: it ran, and what it did is taken back. Commands do not repeat what was started:
- * a loop would hold up the tenant's writes each time.
+ * Message and detail for a function that got too little CPU time: it ran, and its effects are rolled back. svc commands
+ * do not retry a call that has started: a loop would block the tenant's writes each time.
  */
 function starvation(had: SyncResult['had']): [message: string, detail: Record<string, unknown>] {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
@@ -136,7 +137,7 @@ export class Functions {
     this.#parts = parts;
   }
 
-  /** @throws ServiceError when the service cannot run it now; what the function or its caller did wrong is in the result */
+  /** @throws ServiceError when the service cannot run it now; errors of the function or its caller are in the result */
   async call(call: Call): Promise<CallResult> {
     const startedMs = this.#parts.clock();
     let result: CallResult;
@@ -173,14 +174,14 @@ export class Functions {
     const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
     const {results, catalog} = this.#parts;
     const kept = results.find(execution);
-    // It is what a run at the newest commit would answer.
+    // The cached result equals the result of a run at the newest commit.
     if (kept !== null) return kept.ok && call.hasVersion ? {...kept, sequence: results.sequence} : kept;
     const result = await results.run(execution, run => {
       const {outcome, lines, starved, had, sequence} = run;
       if (starved !== null) throw new ServiceError('session.overloaded', ...starvation(had));
       const ids = new Set<string>();
       const answer = catalog.notingIds(ids, () => finished(live, entry, outcome, {lines, own: lines}));
-      // A returned id that its validator looked up belongs to what a cached result has read.
+      // An id that the returns validator looked up is part of the cached result's read set.
       if (run.readSet !== null) run.readSet = withIds(run.readSet, ids);
       if (answer.ok) answer.sequence = sequence;
       return answer;
@@ -188,17 +189,20 @@ export class Functions {
     await this.#durable();
     const now = this.#parts.live();
     if (result.ok || now === live || now === null) return result;
-    // Code that was replaced meanwhile read tables and indexes of the schema that replaced its own: that is no error of it.
+    // Code that was replaced meanwhile may have read the tables and indexes of its successor's schema. That is not its
+    // error, so the call runs again with the new code.
     return await this.#query(now, findFunction(now.table, call.path, call.kind, call.origin), call);
   }
 
-  /** A thread may have seen a commit that could still be taken back: nobody learns of it before it is durable. */
+  /**
+   * A thread may have read a commit that can still be rolled back, so its result waits until that commit is durable.
+   */
   #durable(): Promise<void> | undefined {
     const {groups} = this.#parts;
     return groups.isDurable ? undefined : new Promise(resolve => groups.whenDurable(resolve));
   }
 
-  /** Everything that can be done without the data is done first: in the write, all others of its group wait for it. */
+  /** Does all work that needs no data before the write, because the other writes of the group wait for it. */
   #mutation(live: LiveDeployment, entry: FunctionEntry, call: Call, tries = 0): Promise<CallResult> | CallResult {
     this.#parts.memory.check();
     const args = checkArguments(live.table, entry, call.args);
@@ -221,14 +225,14 @@ export class Functions {
     });
   }
 
-  /** From the beginning, with the code that serves now. */
+  /** Starts over with the current code. */
   async #again(call: Call, tries: number): Promise<CallResult> {
     const live = this.#parts.writing();
     const entry = findFunction(live?.table ?? null, call.path, 'mutation', call.origin);
     return await this.#mutation(live!, entry, call, tries);
   }
 
-  /** @param mayWait false: what has to be loaded is loaded here. @throws MutationUnprepared, or as `#mutate` */
+  /** @param mayWait false: missing modules are loaded here. @throws MutationUnprepared, or as `#mutate` */
   #mutatePrepared(prepared: Prepared, call: Call, mayWait: boolean): CallResult & {ok: true} {
     const isCurrent = this.#parts.writing() === prepared.live;
     if (mayWait && !isCurrent) throw new MutationUnprepared();
@@ -236,15 +240,15 @@ export class Functions {
   }
 
   /**
-   * Runs a mutation inside the write under way, with the code that serves at this moment.
-   * @param prepared what is known of the call; null: it is found out here
+   * Runs a mutation inside the write under way, with the code that is active at this point.
+   * @param prepared the resolved call; null: it is resolved here
    * @throws MutationFailed when it must be rolled back
    */
   #mutate(call: Call, job: string | null, prepared: Prepared | null = null, mayWait = false): CallResult & {ok: true} {
     try {
       const {live, entry, args} = prepared ?? this.#prepared(call);
       const execution = this.#execution(live, entry, args, call.caller);
-      // It was dropped meanwhile, with a mutation that timed out for instance.
+      // The isolate was dropped meanwhile, for instance with a mutation that timed out.
       if (mayWait && !this.#parts.mutations.isPrepared(execution)) throw new MutationUnprepared();
       const {outcome, lines, starved, had} = this.#parts.mutations.run(execution, job);
       if (starved !== null) throw new MutationStarved(starved, had);
@@ -264,7 +268,7 @@ export class Functions {
     return {live: live!, entry, args: checkArguments(live!.table, entry, call.args)};
   }
 
-  /** Before a scheduled job's write: loads what it will run. What is wrong with it the run will say. */
+  /** Runs before a scheduled job's write, to load its function. Faults of the function are reported by the run. */
   prepareJob(path: string): void {
     const live = this.#parts.writing();
     try {
@@ -275,7 +279,7 @@ export class Functions {
     }
   }
 
-  /** A scheduled job's mutation, inside the job's write. @throws MutationFailed, and the job is a failed one */
+  /** Runs a scheduled job's mutation inside the job's write. @throws MutationFailed, and the job fails */
   runJob(_writer: Writer, job: string, path: string, args: unknown): void {
     const call: Call = {path, args, kind: 'mutation', origin: 'job', caller: {identity: null}, requestId: job};
     const startedMs = this.#parts.clock();
@@ -291,7 +295,7 @@ export class Functions {
     this.#record(call, null, startedMs, result);
   }
 
-  /** The call's arguments are given away: an action may wait for minutes, and many may with large ones. */
+  /** Releases the call's arguments: actions can wait for minutes, and many may have large arguments. */
   async #action(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const lines = new ActionLines();
     const {actions, nodeActions} = this.#parts;
@@ -319,7 +323,11 @@ export class Functions {
     };
   }
 
-  /** What an action asks for through its ctx. @param onDamage it met damaged data, @returns a host answer */
+  /**
+   * Runs a request that an action makes through its ctx.
+   * @param onDamage called if the request meets damaged data
+   * @returns a host answer
+   */
   async nested(
     operation: MainOperation,
     parameters: string,
@@ -371,14 +379,14 @@ export class Functions {
     );
   }
 
-  /** `ctx.runQuery` takes both kinds of queries. */
+  /** `ctx.runQuery` accepts both kinds of queries. */
   queryKind(path: string): 'query' | 'paginatedQuery' {
     try {
       const entry = findFunction(this.#parts.live()?.table ?? null, path, null, 'function');
       return entry.kind === 'paginatedQuery' ? 'paginatedQuery' : 'query';
     } catch (caught) {
       if (!(caught instanceof CallError)) throw caught;
-      return 'query'; // the call itself says that there is none
+      return 'query'; // the call itself reports the missing function
     }
   }
 

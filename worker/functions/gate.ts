@@ -1,12 +1,13 @@
 /**
- * The way to the function platform. Its code, and what that brings with it (undici, isolated-vm, threads), is loaded with the
- * first need: a tenant that only keeps documents never has it in memory, and no start of a process waits for it.
+ * Loads the function platform on demand. Its code and dependencies (undici, isolated-vm, threads) are loaded with the
+ * first request that needs them: a tenant that only stores documents never has them in memory, and no process start
+ * waits for them.
  *
  *   absent ──a function operation | a due job of a function | `warm`──▶ loading ──▶ loaded
  *      ▲                                                                  │
  *      └──────────────── it fails: said in the log, whoever waits is refused; the next need tries again
  *
- * Who needs it while it is loading waits for the one load under way.
+ * Requests that need the platform while it is loading wait for that one load.
  */
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
@@ -21,7 +22,7 @@ import {crossOriginHeaders} from './cross-origin.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from './limits.ts';
 import type {FunctionPlatform, PlatformParts} from './platform.ts';
 
-/** How the platform comes to be; another one in tests. */
+/** Creates the platform; tests replace it. */
 export type LoadPlatform = (parts: PlatformParts) => Promise<FunctionPlatform>;
 
 const load: LoadPlatform = async parts => {
@@ -38,7 +39,8 @@ const load: LoadPlatform = async parts => {
     onEnd: cause => metrics.isolatesEnded(cause),
   });
   metrics.isolates = isolates;
-  // It starts on another processor while this one loads the platform; the first query finds it there.
+  // The isolates' process starts on another processor while this one loads the platform, so the first query finds it
+  // ready.
   if (hasFunctions(writer)) isolates.start();
   try {
     const {FunctionPlatform} = await import('./platform.ts');
@@ -69,7 +71,7 @@ export class FunctionGate implements Stage {
     return this.#platform;
   }
 
-  /** A deployment serves here. A job of a function loads what it needs itself, when it is due. */
+  /** A deployment is active. Jobs of functions load the platform themselves when they are due. */
   get hasFunctions(): boolean {
     return hasFunctions(this.#parts.writer);
   }
@@ -84,28 +86,31 @@ export class FunctionGate implements Stage {
   };
 
   /**
-   * Loads it soon if this tenant is one that has functions, so that the first call finds it. Not at once: the request that
-   * woke the tenant is about to come, and if it is no call it should not wait for this.
+   * Loads it soon if this tenant has functions, so that the first call finds it loaded. Not at once: the request that
+   * woke the tenant is about to arrive, and should not wait for this unless it is a call.
    */
   warm(): void {
     if (!this.hasFunctions) return;
     this.#warmTimer = setTimeout(() => {
-      this.loaded().catch(() => undefined); // The log says so, and whoever needs it tries again.
+      this.loaded().catch(() => undefined); // logged; the next request that needs it tries again
     }, FUNCTIONS_WARM_DELAY_MS);
   }
 
-  /** Pages of these origins may call the tenant's functions; null: any. */
+  /** Origins of pages that can call the tenant's functions; null: any. */
   get allowedOrigins(): readonly string[] | null {
     const source = this.#platform ?? {allowedOrigins: storedSettings(this.#parts.writer.db).allowed_origins};
     return source.allowedOrigins;
   }
 
-  /** Headers that an answer to this request carries so that a page may read it. */
+  /** Headers that let a page read the response to this request. */
   headersOf(request: Pick<Request, 'op' | 'origin'>): HeaderList | null {
     return crossOriginHeaders(request, () => this.allowedOrigins);
   }
 
-  /** Before the write of a function's job: loads what its run needs. False: it cannot be had now. */
+  /**
+   * Runs before the write of a function's job, to load what its run needs. Resolves to false if that is not possible
+   * now.
+   */
   readonly prepareJob = async (path: string): Promise<boolean> => {
     try {
       (await this.loaded()).prepareJob(path);
@@ -122,16 +127,16 @@ export class FunctionGate implements Stage {
     this.#platform.runJob(...job);
   };
 
-  /** A platform that is loaded later begins with what is stored by then. */
+  /** A platform that is loaded later starts from the stored state. */
   committed(commit: Commit): void {
     this.#platform?.committed(commit);
   }
 
-  /** Waits for a load under way. Nothing is loaded afterwards. */
+  /** Waits for a load under way. No load starts afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#warmTimer !== null) clearTimeout(this.#warmTimer);
-    await this.#loading?.catch(() => undefined); // The log says so.
+    await this.#loading?.catch(() => undefined); // already logged
     await this.#platform?.close();
   }
 
@@ -142,7 +147,7 @@ export class FunctionGate implements Stage {
       return this.#platform;
     } catch (error) {
       this.#log.error('the function platform could not be loaded', {error});
-      // Trying again helps nobody then.
+      // A retry cannot succeed then.
       if (error instanceof ServiceError && error.code === 'op.storage_damaged') throw error;
       throw unavailable('the function platform could not be loaded; the log says why');
     }

@@ -1,6 +1,7 @@
 /**
- * HTTP actions: finds the route of a request and lets its handler answer, both bodies streamed. Nothing is added to the
- * answer: an app decides itself about CORS, methods and authorization. A route that is missing is 404, whatever the method.
+ * Serves HTTP actions: finds the route of a request and lets its handler respond, with both bodies streamed. Nothing is
+ * added to the response: the app itself decides about CORS, methods and authorization. A missing route is a 404,
+ * whatever the method.
  */
 
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
@@ -23,7 +24,7 @@ import {scopedCookie} from './cookie-scope.ts';
 import type {Functions} from './functions.ts';
 import {HTTP_UPLOADS_MAX} from './limits.ts';
 
-/** Where a request is answered. */
+/** Sends the response to one request. */
 export type HttpActionReply = {
   respond(status: number, headers: HeaderList): OutgoingBody;
   fail(error: ServiceError): void;
@@ -44,7 +45,7 @@ export type HttpActionParts = {
 const MODULE = 'http';
 
 type HttpRequest = NonNullable<Request['http']>;
-/** A router always says what it got; this is for one that did not. */
+/** Routers always send the request; this is the fallback for one that did not. */
 const NOT_SENT: HttpRequest = {method: 'GET', url: '/', headers: []};
 
 export class HttpActions {
@@ -84,7 +85,9 @@ export class HttpActions {
     });
   }
 
-  /** An action waits for its body, and clients may send slowly: such requests never take the places of all others. */
+  /**
+   * An action waits for its body, and clients can send slowly. This limit keeps such requests from taking every slot.
+   */
   #takeUpload(incoming: IncomingBody | null): void {
     if (incoming === null || !incoming.isArriving) return;
     if (this.#uploads >= HTTP_UPLOADS_MAX) {
@@ -139,7 +142,7 @@ export class HttpActions {
       const hadStarted = response.hasStarted;
       response.fail();
       if (!hadStarted || !(caught instanceof ServiceError)) throw caught;
-      // Its head has left: what could not be run to its end is cut short.
+      // The head has been sent, so a response that cannot be finished is cut short.
       outcome = {ok: false, error: {name: 'Error', message: caught.message, stack: null}};
     } finally {
       incoming?.cancel();
@@ -155,8 +158,8 @@ export class HttpActions {
   }
 
   /**
-   * Before the head went out it is a 500, or 503 when what it read was damaged; afterwards all that can be done is to cut the
-   * body short.
+   * Before the head is sent a failure is a 500, or a 503 if the action read damaged data. Afterwards the body can only
+   * be cut short.
    */
   #fail(
     response: ActionResponse,
@@ -180,7 +183,10 @@ export class HttpActions {
     );
   }
 
-  /** An app may use the header in its own way: only asking for the identity says that it is no token of ours. */
+  /**
+   * An app can use the header in its own way, so an invalid token is only reported when the action asks for the
+   * identity.
+   */
   async #caller(authorization: string | null): Promise<Caller> {
     if (authorization === null) return {identity: null};
     try {
@@ -193,7 +199,7 @@ export class HttpActions {
   }
 }
 
-/** The route that answers; null: none. HEAD is answered by the route for GET. */
+/** The route for a request; null: none. HEAD uses the route for GET. */
 export function findRoute(routes: readonly HttpRoute[], method: string, path: string): HttpRoute | null {
   const wanted = method === 'HEAD' ? 'GET' : method;
   let longest: HttpRoute | null = null;

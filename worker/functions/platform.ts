@@ -1,6 +1,6 @@
 /**
- * The function platform of one tenant: wires its parts, which answer its operations. Isolates, their process and the analysis start
- * when they are first needed: a tenant that only keeps documents pays for the code of this platform, and for nothing that runs.
+ * The function platform of one tenant: wires its parts, which serve its operations. Isolates, their process and the
+ * analysis start on first use, so a tenant that only stores documents pays for this code but for no running process.
  */
 import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
@@ -60,11 +60,11 @@ export type PlatformParts = {
   clock: () => number;
   log: Logger;
   metrics: WorkerMetrics;
-  /** The way out of the tenant's code. */
+  /** The egress client of the tenant's code. */
   egress: Pick<WorkerEgress, 'door' | 'put'>;
-  /** Has a version of Node installed. */
+  /** Installs a version of Node. */
   installNode: (version: NodeVersion) => Promise<void>;
-  /** Clients learn that a function failed, but not why. */
+  /** Clients see that a function failed, but not the reason. */
   redactErrors: boolean;
 };
 
@@ -83,18 +83,18 @@ export class FunctionPlatform implements Stage {
   readonly httpActions: HttpActions;
   /** The function sockets. */
   readonly sync: Sync;
-  /** What services need. */
+  /** The parts of the platform that services use. */
   readonly services: ServiceHost;
   readonly #clock: () => number;
   readonly #redactErrors: boolean;
-  /** What queries and actions are called of: active in what is committed. */
+  /** The deployment for queries and actions: active in the committed state. */
   #live: ServedDeployment | null;
-  /** What mutations are run of; another one from the write that activates it until that is committed. */
+  /** The deployment for mutations: differs from `#live` between the write that activates it and its commit. */
   #writing: ServedDeployment | null;
   #verifier: Verifier;
   readonly #egress: LazyFetch;
 
-  /** @param isolates where queries and actions run; closed with the platform */
+  /** @param isolates run queries and actions; closed with the platform */
   constructor(parts: PlatformParts, isolates: FunctionIsolates) {
     const {path, db, writer, groups, clock, redactErrors} = parts;
     this.#clock = clock;
@@ -202,12 +202,12 @@ export class FunctionPlatform implements Stage {
     });
   }
 
-  /** Takes a package that modules for Node import. @throws as PackageStore.add does */
+  /** Stores a package that modules for Node import. @throws as PackageStore.add does */
   addPackage(sha512: string, pieces: AsyncIterable<Buffer>): Promise<void> {
     return this.#nodes.packages.add(sha512, pieces, () => packagesOf(this.deployments.nodeParts()));
   }
 
-  /** Those of these packages that are to be sent. */
+  /** Those of these packages that still have to be sent. */
   missingPackages(sha512: readonly string[]): Promise<string[]> {
     return this.#nodes.packages.missing(sha512);
   }
@@ -215,10 +215,10 @@ export class FunctionPlatform implements Stage {
   /** Runs a scheduled function inside the write of its job. */
   readonly runJob: Functions['runJob'] = (...job) => this.#functions.runJob(...job);
 
-  /** Loads what a scheduled function's run will need, before the write of its job. */
+  /** Loads what a scheduled function's run needs, before the write of its job. */
   readonly prepareJob: Functions['prepareJob'] = path => this.#functions.prepareJob(path);
 
-  /** Pages of these origins may call the functions; null: any. */
+  /** Origins of pages that can call the functions; null: any. */
   get allowedOrigins(): readonly string[] | null {
     return this.settings.current.allowed_origins;
   }
@@ -237,13 +237,13 @@ export class FunctionPlatform implements Stage {
     await this.#log.close();
   }
 
-  /** Of the active deployment. */
+  /** The functions of the active deployment. */
   functionList(): FunctionList {
     const {id = null, manifest} = this.#live?.table ?? {};
     return {deployment: id, functions: manifest?.functions ?? []};
   }
 
-  /** Events of a commit swap what the rest of the platform works with. */
+  /** Applies a commit's events to the rest of the platform. */
   committed(commit: Commit): void {
     this.#results.committed(commit);
     for (const committed of commit.events) {
@@ -253,7 +253,7 @@ export class FunctionPlatform implements Stage {
     this.sync.committed(commit);
   }
 
-  /** Puts the active deployment in the place of the one before. Deploys run one after another: no other is under way. */
+  /** Switches to the newly active deployment. Deploys run one after another, so no other is under way. */
   #serve(): void {
     const before = this.#providers;
     this.#live = this.#deploymentOfWrites();
@@ -262,7 +262,7 @@ export class FunctionPlatform implements Stage {
     if (this.#providers !== before) this.sync.verifyAgain();
   }
 
-  /** Of the deployment that serves, as JSON: who says who its users are. */
+  /** The auth providers of the current deployment, as JSON. */
   get #providers(): string {
     return JSON.stringify(this.#live?.table.manifest.authProviders ?? []);
   }
@@ -284,7 +284,7 @@ export class FunctionPlatform implements Stage {
     return Verifier.of(this.#live?.table.manifest.authProviders ?? [], {
       fetch: this.#egress.fetch,
       clock: this.#clock,
-      // Whoever sends a token of another one is told which there are, where errors are told at all.
+      // For an unknown issuer, list the configured providers, unless errors are redacted.
       listProviders: !this.#redactErrors,
     });
   }
@@ -293,7 +293,7 @@ export class FunctionPlatform implements Stage {
     const {event} = committed;
     assert(event.type === 'settings.changed', 'an event is of the type it says');
     this.settings.changed(event.settings as TenantFunctionSettings);
-    // What the new policy closes must not stay open because it was open before.
+    // Closes open connections, because the new policy may forbid them.
     void this.#egress.close();
   }
 }

@@ -1,7 +1,7 @@
-/** What an execution draws its random numbers from. */
+/** Random seeds for executions. */
 import {randomBytes} from 'node:crypto';
 
-/** Seeds are drawn many at once: a call for each would cost as much as a small query. */
+/** Seeds are generated in batches: one call per seed would cost as much as a small query. */
 let seeds = '';
 const SEED_CHARS = 32;
 export function newSeed(): string {

@@ -1,6 +1,7 @@
 /**
- * What services need of the function platform, and Node sandboxes: their code laid out, variables and policy, calls of functions, live queries. A
- * service is the tenant's own code: it may call what is internal, and nobody is asking.
+ * The function platform's interface for services and Node sandboxes: code on disk, variables, policy, function calls
+ * and live queries. A service is the tenant's own code, so it can call internal functions, and its calls have no
+ * identity.
  */
 
 import {createHash} from 'node:crypto';
@@ -21,9 +22,9 @@ import type {Functions} from './functions.ts';
 import {ServiceWatch} from './service-watch.ts';
 import type {HeldQueries} from './sync/queries/held-queries.ts';
 
-/** Which code, in which version of Node. */
+/** Which code to run, in which version of Node. */
 export type ServiceCode = {source: ServiceSource; node_version: NodeVersion | null};
-/** As a process runs it. `module`: the path of the one whose default export is called. */
+/** Code ready for a process. `module`: path of the module whose default export is called. */
 export type LaidOut = {code: NodeCode; module: string};
 
 export type ServiceHostParts = {
@@ -56,12 +57,12 @@ export class ServiceHost {
     return this.#parts.egress();
   }
 
-  /** @returns what changes with the code. @throws op.invalid_input 400: there is no such module now */
+  /** @returns a digest that changes with the code. @throws op.invalid_input 400: the module does not exist now */
   digest(code: ServiceCode): string {
     return digestOfPart(this.#part(code));
   }
 
-  /** Puts the code where a process finds it. @throws op.invalid_input 400 */
+  /** Writes the code where a process finds it. @throws op.invalid_input 400 */
   async layOut(wanted: ServiceCode): Promise<LaidOut> {
     const {source} = wanted;
     const part = this.#part(wanted);
@@ -72,23 +73,28 @@ export class ServiceHost {
     return {code: await this.#parts.nodes.serviceCode(part, read), module: moduleOf(source.path)};
   }
 
-  /** Of a sandbox with `runtime: "node"`: what runs it. @throws op.invalid_input 400: this Node is not to be had */
+  /**
+   * The code that runs a sandbox with `runtime: "node"`.
+   * @throws op.invalid_input 400: this Node version is not available
+   */
   sandboxCode(version: NodeVersion): Promise<NodeCode> {
     return this.#parts.nodes.sandboxCode(version);
   }
 
-  /** Takes away the code of others. */
+  /** Deletes code that is not among the kept. */
   forgetOthers(kept: () => readonly ServiceCode[]): Promise<void> {
     return this.#parts.nodes.forgetServices(() => kept().flatMap(code => this.#partIfThere(code) ?? []));
   }
 
-  /** A call of its ctx. @returns a host answer */
+  /** Performs a call that a service makes through its ctx. @returns a host answer */
   call(operation: MainOperation, parameters: string, requestId: string): Promise<string> {
     return this.#parts.functions.nested(operation, parameters, {caller: NOBODY, requestId}, new ActionLines());
   }
 
   /**
-   * Holds a query. @param args wire text. @param tell each new result: wire text, or JSON of {name, message}
+   * Subscribes to a query.
+   * @param args wire text.
+   * @param tell receives each new result: wire text, or JSON of {name, message}
    * @throws session.overloaded 503
    */
   watch(path: string, args: string, tell: (ok: boolean, text: string) => void): ServiceWatch {
@@ -130,7 +136,7 @@ export class ServiceHost {
   }
 }
 
-/** `a/b.ts`, `a/b.js` and `a/b` are one. */
+/** `a/b.ts`, `a/b.js` and `a/b` are the same module. */
 function moduleOf(path: string): string {
   return path.replace(/\.[jt]s$/, '');
 }

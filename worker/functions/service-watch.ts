@@ -1,4 +1,7 @@
-/** A live query of a service: tells each new result once the one before was taken, and then the newest alone. */
+/**
+ * A live query of a service. Sends each new result after the service has taken the previous one; intermediate results
+ * are skipped.
+ */
 import type {Result} from './sync/queries/answer.ts';
 import type {HeldQueries} from './sync/queries/held-queries.ts';
 import type {HeldQuery, Holder} from './sync/queries/held-query.ts';
@@ -10,7 +13,7 @@ export class ServiceWatch implements Holder {
   readonly #tell: (result: Result) => void;
   readonly #query: HeldQuery;
   #told: Result | null = null;
-  /** What was told is still worked on. */
+  /** The service is still working on the previous result. */
   #isBusy = false;
   #isOver = false;
 
@@ -19,7 +22,7 @@ export class ServiceWatch implements Holder {
     this.#held = held;
     this.#tell = tell;
     this.#query = held.hold(this, asked);
-    // Others may hold it already.
+    // Another subscriber may already have an answer.
     if (this.#query.answerFor(null)?.isOpen === true) this.concern();
   }
 
@@ -32,7 +35,7 @@ export class ServiceWatch implements Holder {
     this.#tell(result);
   }
 
-  /** What was told has been taken. */
+  /** The service has taken the previous result. */
   heard(): void {
     this.#isBusy = false;
     this.concern();

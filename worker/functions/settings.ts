@@ -1,4 +1,4 @@
-/** What an operator decides about a tenant's functions: where they may connect to, and which pages may call them. */
+/** Operator settings of a tenant's functions: allowed egress, and the origins that can call them. */
 
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
@@ -7,7 +7,7 @@ import {checkEgressPattern} from '../../shared/egress/pattern.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {WorkerEgress} from '../runtime/egress/worker-egress.ts';
 
-/** The body of a request as it came, and the voucher for it. */
+/** The raw body of a request, and its signed grant. */
 export type OperatorsWord = {body: string; voucher: string};
 
 export class Settings {
@@ -25,13 +25,14 @@ export class Settings {
     return this.#current;
   }
 
-  /** They were changed, and the change is committed. */
+  /** The settings have changed, and the change is committed. */
   changed(settings: TenantFunctionSettings): void {
     this.#current = settings;
   }
 
   /**
-   * Replaces those that are given. The egress policy holds before it is stored here: what holds is the supervisor's to say.
+   * Replaces the given settings. The egress policy takes effect before it is stored here, because the supervisor
+   * enforces it.
    * @throws op.invalid_input 400, session.storage_full 507
    */
   async put(change: Partial<TenantFunctionSettings>, {body, voucher}: OperatorsWord): Promise<void> {

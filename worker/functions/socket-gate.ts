@@ -1,6 +1,6 @@
 /**
- * Function sockets' way to the platform, which is loaded for the first of them. What happens on sockets meanwhile waits, in order; how much that may be
- * is the router's to bound. If it cannot be loaded, they are closed: their clients come again later.
+ * Forwards function-socket events to the platform, and loads it with the first socket. Events wait in order while it
+ * loads; the router bounds how many. If the load fails, the sockets are closed and their clients reconnect later.
  */
 import {Buffer} from 'node:buffer';
 import {asServiceError} from '../../shared/errors.ts';
@@ -11,7 +11,7 @@ const OVERLOADED = 1013;
 
 export class SocketGate implements SocketEvents {
   readonly #gate: FunctionGate;
-  /** What happened while the platform is loaded. */
+  /** Events received while the platform loads. */
   #waiting: ((sockets: SocketEvents) => void)[] = [];
   #opened: {link: SocketLink; stream: number}[] = [];
   #isLoading = false;
@@ -39,7 +39,7 @@ export class SocketGate implements SocketEvents {
   }
 
   released(link: SocketLink): void {
-    // Nobody has opened one: there is nothing to let go of, and nothing to load the platform for.
+    // Without an open socket there is nothing to release, and no reason to load the platform.
     if (this.#gate.platform !== null || this.#isLoading) this.#pass(sockets => sockets.released(link));
   }
 

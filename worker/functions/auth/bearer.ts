@@ -1,10 +1,10 @@
-/** The `Authorization` header of a deployment's request. */
+/** Parses the `Authorization` header of a request to a deployment. */
 import {rejected} from './rejected.ts';
 
 /**
- * The token of `Bearer <token>`; null when there is no header: an anonymous caller.
- * @throws ServiceError auth.unauthorized for any other header. HTTP actions let those through and use the error only if
- *   the action asks who called.
+ * The token of `Bearer <token>`, or null without a header (an anonymous caller).
+ * @throws ServiceError auth.unauthorized for any other header. HTTP actions accept those and raise the error only if
+ *   the action asks for the identity.
  */
 export function parseBearer(authorization: string | null | undefined): {token: string} | null {
   if (authorization === null || authorization === undefined || authorization === '') return null;

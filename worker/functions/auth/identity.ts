@@ -1,7 +1,7 @@
 /**
- * What functions learn of a verified token. What differs between two tokens of one sign-in is left out, so that a refreshed
- * token yields an equal identity and live queries need not run again. No claim can take the place of the fields that say
- * who somebody is.
+ * The identity that functions get from a verified token. Claims that differ between two tokens of one sign-in are left
+ * out, so that a refreshed token yields an equal identity and live queries need not run again. No claim can replace the
+ * fields that identify the user.
  */
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import type {Claims} from './unverified.ts';
@@ -9,10 +9,13 @@ import type {Claims} from './unverified.ts';
 /** Plain JSON. `tokenIdentifier` is `iss|sub`: stable, and unique among all providers. */
 export type Identity = {tokenIdentifier: string; subject: string; issuer: string; [claim: string]: unknown};
 
-/** Different in every token of a sign-in (`nonce` is in the first one only), or told by `issuer` and `subject`. */
+/**
+ * Claims that differ in every token of a sign-in (`nonce` is only in the first), or that `issuer` and `subject` already
+ * contain.
+ */
 const LEFT_OUT = new Set(['iss', 'sub', 'exp', 'nbf', 'iat', 'jti', 'fva', 'nonce', 'at_hash', 'c_hash']);
 
-/** Standard claims by the names identities have for them; all others keep theirs. */
+/** Standard claims and their field names in identities; other claims keep their names. */
 const STANDARD_CLAIMS: [claim: string, field: string][] = [
   ['name', 'name'],
   ['given_name', 'givenName'],
@@ -34,7 +37,7 @@ const STANDARD_CLAIMS: [claim: string, field: string][] = [
   ['updated_at', 'updatedAt'],
 ];
 const FIELD_OF = new Map(STANDARD_CLAIMS);
-/** Claims of these names would pass for standard ones. */
+/** A claim with one of these names would pass for a standard one. */
 const FIELDS = new Set(STANDARD_CLAIMS.map(([, field]) => field));
 
 /** `claims` were verified: `iss` and `sub` are non-empty strings. */
@@ -42,7 +45,8 @@ export function identityOf(provider: AuthProvider, claims: Claims & {iss: string
   const found: [string, unknown][] = Object.entries(claims).filter(([claim]) => !LEFT_OUT.has(claim));
   const fields = provider.type === 'oidc' ? found.flatMap(standardField) : found.flatMap(flattened);
   return {
-    // fromEntries defines fields, `__proto__` too, and would hand that one on to whoever copies the object.
+    // fromEntries would define `__proto__` as an own field, and code that copies the object would then set its
+    // prototype.
     ...Object.fromEntries(fields.filter(([field]) => field !== '__proto__')),
     tokenIdentifier: `${claims.iss}|${claims.sub}`,
     subject: claims.sub,
@@ -58,13 +62,13 @@ function standardField([claim, value]: [string, unknown]): [string, unknown][] {
   return FIELDS.has(claim) ? [] : [[claim, value]];
 }
 
-/** An OIDC address is an object; identities have the part that is meant for people. */
+/** An OIDC address is an object; identities have only its formatted text. */
 function addressField(value: unknown): [string, unknown][] {
   const formatted = typeof value === 'object' && value !== null ? (value as Claims).formatted : value;
   return typeof formatted === 'string' ? [['address', formatted]] : [];
 }
 
-/** Seconds by the standard, a text with some providers; identities have a text. */
+/** Seconds in the standard, text from some providers; always text in identities. */
 function updatedAtField(value: unknown): [string, unknown][] {
   if (typeof value === 'string') return [['updatedAt', value]];
   if (typeof value !== 'number' || Number.isNaN(new Date(value * 1000).getTime())) return [];
@@ -77,7 +81,7 @@ function asBoolean(value: unknown): unknown {
   return value === 'false' ? false : value;
 }
 
-/** `{properties: {id: 1}}` is `properties.id`; arrays stay arrays, empty objects are nothing. */
+/** Turns `{properties: {id: 1}}` into `properties.id`. Arrays stay arrays; empty objects are dropped. */
 function flattened([key, value]: [string, unknown]): [string, unknown][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[key, value]];
   return Object.entries(value).flatMap(([inner, innerValue]) => flattened([`${key}.${inner}`, innerValue]));

@@ -1,7 +1,7 @@
 /**
- * Where a provider's keys come from: the metadata of an OIDC issuer and the key set it names, the key set of a custom
- * provider, or a `data:` URI. Everything that is fetched goes through the tenant's egress policy and is bounded; nothing is
- * kept here.
+ * Fetches a provider's keys: from the metadata of an OIDC issuer and the key set it names, from the key set of a custom
+ * provider, or from a `data:` URI. All fetches go through the tenant's egress policy and are bounded; nothing is cached
+ * here.
  */
 import type {JSONWebKeySet, JWK} from 'jose';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
@@ -16,10 +16,13 @@ export type Fetch = (request: EgressRequest) => Promise<EgressResponse>;
 
 const KEY_SET_TYPES = ['application/json', 'application/jwk-set+json'];
 
-/** What the provider answers is wrong, or the policy closes the way to it: asking again changes nothing. */
+/** The provider's response is wrong, or the egress policy blocks it: a retry would not help. */
 class Misconfigured extends Error {}
 
-/** The provider's keys as they are now. @throws ServiceError session.auth_unavailable; auth.unauthorized when it cannot work as configured */
+/**
+ * Returns the provider's current keys.
+ * @throws ServiceError session.auth_unavailable; auth.unauthorized when the provider cannot work as configured
+ */
 export async function fetchKeySet(provider: AuthProvider, fetch: Fetch, signal: AbortSignal): Promise<JSONWebKeySet> {
   const issuer = issuerOf(provider);
   try {
@@ -66,7 +69,7 @@ async function get(url: string, fetch: Fetch, signal: AbortSignal): Promise<{tex
     url,
     headers: [['accept', 'application/json, application/jwk-set+json']],
     body: null,
-    // Whoever the address redirects to could hand out keys in its name.
+    // A redirect target could hand out keys in the provider's name.
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(AUTH_FETCH_TIMEOUT_MS)]),
     bodyBytesMax: AUTH_DOCUMENT_BYTES_MAX,
@@ -105,14 +108,17 @@ function parseJson(text: string, from: string): Record<string, unknown> {
 function keySet({keys}: Record<string, unknown>, from: string): JSONWebKeySet {
   if (!Array.isArray(keys)) throw new Misconfigured(`${from} is not a key set: it has no \`keys\``);
   if (keys.length > AUTH_KEYS_MAX) throw new Misconfigured(`${from} holds more than ${AUTH_KEYS_MAX} keys`);
-  // Keys of a kind that is not known here do not make the others useless.
+  // Keys of unknown types do not make the other keys unusable.
   const usable = keys.filter(
     key => typeof key === 'object' && key !== null && typeof key.kty === 'string' && !isTrivial(key as JWK),
   );
   return {keys: usable as JWK[]};
 }
 
-/** With an RSA exponent of 1 every text is its own signature; an even one has no private key. Nobody means to publish these. */
+/**
+ * With an RSA exponent of 1 every text is its own signature; an even exponent has no private key. Such keys are always
+ * a mistake.
+ */
 function isTrivial({kty, e}: JWK): boolean {
   if (kty !== 'RSA') return false;
   const exponent = Buffer.from(typeof e === 'string' ? e : '', 'base64url');

@@ -1,11 +1,11 @@
 /**
- * One provider's keys, kept and renewed.
+ * Caches and renews the keys of one provider.
  *
- * - Fetches of a provider never overlap: who comes meanwhile waits for the same one.
- * - Keys older than AUTH_KEYS_FRESH_MS are fetched again before they are used. If that fails the old ones serve on, until
- *   AUTH_KEYS_STALE_MS_MAX: a provider that is down for a while signs nobody out.
- * - A key id that is not there may be newer than what is kept, so the keys are fetched again; but, like after a failure, at
- *   most once in AUTH_REFETCH_PAUSE_MS, whatever tokens somebody makes up.
+ * - Fetches of a provider never overlap: concurrent requests share one fetch.
+ * - Keys older than AUTH_KEYS_FRESH_MS are fetched again before they are used. If that fails, the old keys stay in use
+ *   up to AUTH_KEYS_STALE_MS_MAX, so a provider outage does not sign users out.
+ * - An unknown key id may be newer than the cached keys, so the keys are fetched again. As after a failure, this
+ *   happens at most once per AUTH_REFETCH_PAUSE_MS, so forged tokens cannot cause more fetches.
  */
 import type {JSONWebKeySet, LocalJWKSet} from 'jose';
 import {AUTH_KEYS_FRESH_MS, AUTH_KEYS_STALE_MS_MAX, AUTH_REFETCH_PAUSE_MS} from '../limits.ts';
@@ -18,7 +18,7 @@ export class ProviderKeys {
   #kept: Kept | null = null;
   #underWay: Promise<void> | null = null;
   #triedMs = Number.NEGATIVE_INFINITY;
-  /** Why the newest fetch failed; null when it did not. */
+  /** Why the newest fetch failed; null: it succeeded. */
   #failure: unknown = null;
 
   constructor(fetch: () => Promise<JSONWebKeySet>, clock: () => number) {
@@ -26,14 +26,17 @@ export class ProviderKeys {
     this.#clock = clock;
   }
 
-  /** Keys among which `keyId` is, if the provider has it. @throws what the fetch threw, when there is nothing to go by */
+  /**
+   * The key set to look `keyId` up in, refetched if needed.
+   * @throws the fetch's error when no recent enough keys are cached
+   */
   async keysFor(keyId: string): Promise<LocalJWKSet> {
     if (!this.#isWithin(AUTH_KEYS_FRESH_MS) || !this.#kept!.ids.has(keyId)) await this.#renew();
     if (!this.#isWithin(AUTH_KEYS_STALE_MS_MAX)) throw this.#failure;
     return this.#kept!.keys;
   }
 
-  /** A clock that was set back makes keys of the future: they are as good as old ones. */
+  /** Compares the absolute difference, so keys "from the future" (the clock was set back) age like old ones. */
   #isWithin(ageMs: number): boolean {
     return this.#kept !== null && Math.abs(this.#clock() - this.#kept.fetchedMs) < ageMs;
   }

@@ -1,12 +1,12 @@
 /**
- * Which of a tenant's providers a token belongs to. The first one whose issuer and audience match is the one that decides:
- * a signature it does not accept is not offered to the next.
+ * Chooses the provider of a tenant that a token belongs to. The first provider with a matching issuer and audience
+ * decides; a signature that it rejects is not tried with the next provider.
  */
 import {issuerUrl} from '../../../shared/issuer-url.ts';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import type {UnverifiedToken} from './unverified.ts';
 
-/** Never `none`, never HS*: a public key must not be usable as a shared secret. */
+/** Never `none` and never HS*: a public key must not be usable as a shared secret. */
 const OIDC_ALGORITHMS = ['RS256', 'ES256', 'PS256', 'EdDSA'];
 
 export function issuerOf(provider: AuthProvider): string {
@@ -28,7 +28,9 @@ export function providerFor(
   );
 }
 
-/** `https://` may be missing and one `/` may follow. Nothing else: no case folding, no URL parsing. */
+/**
+ * `https://` may be missing, and one trailing `/` is allowed. No other normalisation: no case folding, no URL parsing.
+ */
 export function isSameIssuer(a: string, b: string): boolean {
   return issuerUrl(a) === issuerUrl(b);
 }
@@ -37,7 +39,7 @@ function acceptsAudience(provider: AuthProvider, audience: unknown): boolean {
   const wanted = provider.applicationID;
   if (wanted === null) return true;
   const list: unknown[] = Array.isArray(audience) ? audience : [audience];
-  // A token for several applications could have been taken from any of them.
+  // A token with several audiences could have been taken from any of those applications.
   if (provider.type === 'oidc' && list.length !== 1) return false;
   return list.includes(wanted);
 }

@@ -1,8 +1,8 @@
-/** Why a token was not accepted: the contract's 401, with the reason clients and people tell cases apart by. */
+/** Builds the contract's 401 for a rejected token, with the reason that distinguishes the cases. */
 import {ServiceError} from '../../../shared/errors.ts';
 
 export type RejectionReason =
-  /** The header, the token's form, its key, its signature or one of its times. */
+  /** Fault in the header, or in the token's form, key, signature or times. */
   | 'InvalidAuthHeader'
   /** No provider of this tenant accepts the token's issuer and audience. */
   | 'NoAuthProvider'
@@ -13,12 +13,12 @@ export function rejected(reason: RejectionReason, message: string, options?: Err
   return new ServiceError('auth.unauthorized', message, {reason}, options);
 }
 
-/** It cannot be judged now whether a token is good: nothing is said about the token, and later there may be an answer. */
+/** The token cannot be verified at the moment. This says nothing about the token; a later attempt may succeed. */
 export function unavailable(message: string, options?: ErrorOptions): ServiceError {
   return new ServiceError('session.auth_unavailable', message, {reason: 'AuthProviderDiscoveryFailed'}, options);
 }
 
-/** Outside text in a message: short, and on one line. */
+/** Shortens outside text for a message, and puts it on one line. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -1,6 +1,6 @@
 /**
- * A token as its sender wrote it, before anything about it is known to be true. It serves to choose the provider that is
- * asked, and to refuse forms that no provider's token has.
+ * Parses a token before anything in it is verified. The result serves to choose the provider, and to refuse forms that
+ * no provider issues.
  */
 import {ServiceError} from '../../../shared/errors.ts';
 import {misplacedCredential} from '../../../shared/own-credential.ts';
@@ -17,16 +17,16 @@ export type UnverifiedToken = {
   audience: unknown;
 };
 
-/** A key that a token brings along says nothing about who made the token, and a URL in it would have us fetch for its sender. */
+/** A key inside a token does not prove who issued the token, and a URL in it would make us fetch for the sender. */
 const SELF_MADE_KEYS = ['jwk', 'jku', 'x5u', 'x5c'];
 
-/** The last moment that a Date can hold: beyond it, `exp` says that a token is good for ever, which none is. */
+/** The latest time that a Date can hold. A later `exp` would mean a token that never expires. */
 const TIME_S_MAX = 8.64e12;
 
 const NOT_A_JWT =
   'Could not parse JWT payload. Check that the token is a valid JWT format, consisting of three base64-encoded parts separated by dots';
 
-/** Perhaps one of the server's that an operator has chosen: nothing in it says so. */
+/** The token may be one of the server's own, chosen by an operator, which has no recognisable form. */
 const NO_PARTS = `${NOT_A_JWT}. The server's own tokens and keys belong in X-Svc-Admin-Token`;
 
 /** @throws ServiceError auth.unauthorized */
@@ -55,7 +55,7 @@ export function readUnverified(token: string): UnverifiedToken {
   return {...checkHeader(header), issuer: iss, audience: aud};
 }
 
-/** Whom a token names, true or not, as identities do: `iss|sub`. Null: nobody. */
+/** The user that a token claims to be, verified or not, as in identities: `iss|sub`. Null: it names none. */
 export function claimedUser(token: string): string | null {
   try {
     const {iss, sub} = parsePart(token.split('.')[1] ?? '');
@@ -93,7 +93,7 @@ function parsePart(part: string): Claims {
       return value as Claims;
     }
   } catch {
-    // Said below, for every form that is wrong.
+    // The error below covers every malformed form.
   }
   throw rejected('InvalidAuthHeader', NOT_A_JWT);
 }

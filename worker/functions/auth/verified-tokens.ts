@@ -1,6 +1,6 @@
 /**
- * Tokens that were verified, by their digest: clients send the same one with every request, and checking a signature costs
- * more than most queries. The token itself is not kept.
+ * Cache of verified tokens, by digest. Clients send the same token with every request, and a signature check costs more
+ * than most queries. The token itself is not stored.
  */
 import {createHash} from 'node:crypto';
 import {TOKENS_VERIFIED_KEEP, TOKENS_VERIFIED_KEEP_MS} from '../limits.ts';
@@ -8,7 +8,7 @@ import type {Identity} from './identity.ts';
 
 export type VerifiedToken = {
   identity: Identity;
-  /** From this moment on the token is not accepted: its `exp` and the clock tolerance. Epoch milliseconds. */
+  /** The token is rejected from this time on: its `exp` plus the clock tolerance. Epoch milliseconds. */
   expMs: number;
 };
 
@@ -29,7 +29,7 @@ export class VerifiedTokens {
     if (entry === undefined) return null;
     this.#entries.delete(key);
     const now = this.#clock();
-    // Before `sinceMs`: the clock was set back, and the token may not be valid yet.
+    // Before `sinceMs`: the clock was set back, so the token may not be valid yet.
     if (now < entry.sinceMs || now >= Math.min(entry.verified.expMs, entry.sinceMs + TOKENS_VERIFIED_KEEP_MS))
       return null;
     this.#entries.set(key, entry);

@@ -1,7 +1,7 @@
 /**
- * Decides whether a bearer token is one of this tenant's users, by the auth providers of its active deployment. A tenant has
- * one verifier, chosen before the token is looked at; a new deployment brings a new one, so nothing that an older config
- * accepted is accepted longer. jose is loaded with the first token.
+ * Decides whether a bearer token belongs to a user of this tenant, by the auth providers of its active deployment. A
+ * tenant has one verifier, chosen before the token is parsed. A new deployment brings a new verifier, so a token that
+ * only an older configuration accepted is rejected at once. jose is loaded with the first token.
  */
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
@@ -21,7 +21,7 @@ export type VerifierOptions = {
   fetch: Fetch;
   /** Epoch milliseconds. */
   clock: () => number;
-  /** Name the configured providers to whoever sends a token of another one. */
+  /** For an unknown issuer, list the configured providers in the error. */
   listProviders?: boolean;
 };
 
@@ -42,17 +42,20 @@ export class Verifier {
     }
   }
 
-  /** No providers: every token is refused, and only anonymous callers are served. */
+  /** Without providers every token is refused, and only anonymous callers are served. */
   static of(providers: readonly AuthProvider[], options: VerifierOptions): Verifier {
     return new Verifier(providers, options);
   }
 
-  /** Gives up what is being fetched. Tokens that need it are then refused. */
+  /** Aborts fetches under way. Tokens that need them are then refused. */
   close(): void {
     this.#closed.abort();
   }
 
-  /** Who sent a request with this `Authorization` header; null: anonymous. @throws ServiceError auth.unauthorized */
+  /**
+   * The sender of a request with this `Authorization` header; null: anonymous.
+   * @throws ServiceError auth.unauthorized
+   */
   async verifyHeader(authorization: string | null | undefined): Promise<VerifiedToken | null> {
     const bearer = parseBearer(authorization);
     return bearer === null ? null : this.verify(bearer.token);
@@ -79,7 +82,7 @@ export class Verifier {
 
   async #check(token: string, unverified: UnverifiedToken, provider: AuthProvider): Promise<CheckedClaims> {
     const algorithms = algorithmsOf(provider);
-    // Before any key is fetched for it.
+    // Checked before any key is fetched for the token.
     if (!algorithms.includes(unverified.algorithm)) {
       throw rejected(
         'InvalidAuthHeader',
@@ -114,7 +117,7 @@ export class Verifier {
 
 type CheckedClaims = Claims & {iss: string; sub: string; exp: number};
 
-/** jose looks at `iat` only to limit a token's age. */
+/** jose checks `iat` only to limit a token's age. */
 function checkIssuedAt({iat}: Claims, nowMs: number): void {
   if (iat === undefined) return;
   if (typeof iat !== 'number') throw rejected('InvalidAuthHeader', 'Could not decode token: `iat` must be a number');
@@ -123,7 +126,7 @@ function checkIssuedAt({iat}: Claims, nowMs: number): void {
   }
 }
 
-/** What jose found, in the contract's words. Anything it throws means that the token is not good. */
+/** Translates jose's errors into the contract's. Any error from jose means that the token is not valid. */
 function explained(
   errors: typeof import('jose')['errors'],
   error: unknown,

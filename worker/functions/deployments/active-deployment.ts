@@ -1,4 +1,4 @@
-/** The deployment that serves: its functions by path, with their validators compiled when they are first needed. */
+/** The deployment in use: its functions by path, with validators compiled on first use. */
 
 import type {DeploymentRow} from '../../../engine/storage/statements.ts';
 import type {FunctionEntry, Manifest} from '../../../shared/protocol/functions.ts';

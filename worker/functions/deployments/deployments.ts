@@ -1,11 +1,11 @@
 /**
- * The deployments of a tenant: accepted whole or refused whole, kept for rollback, one of them active.
+ * The deployments of a tenant. Each is accepted or refused as a whole and kept for rollback; one is active.
  *
  *   upload ─▶ decode, analyse (process) ─▶ store code, in slices ─▶ check documents ─▶ fill indexes ─▶ one small write ─▶ serve
  *                       └───────────────────────────────────────────────────┴── refused: every reason at once
  *
- * Code is kept by its hash, so storing it changes nothing that anybody sees; what a refused or interrupted deploy left there
- * is taken away afterwards.
+ * Code is stored by its hash, so storing it has no visible effect. Code that a refused or interrupted deploy left
+ * behind is deleted afterwards.
  */
 import type {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
@@ -45,7 +45,7 @@ import {ActiveDeployment} from './active-deployment.ts';
 
 export type DeploymentParts = {
   writer: Writer;
-  /** What is committed, for who asks what there is. */
+  /** Committed state, for listings. */
   reader: Reader;
   groups: CommitGroups;
   schemas: SchemaChanges;
@@ -64,12 +64,14 @@ export class Deployments {
   readonly #committed: Database.Statement<[], DeploymentRow>;
   readonly #committedActive: Database.Statement<[string], number>;
   #active: ActiveDeployment | null = null;
-  /** Ids are not given again even when the write that took one is rolled back: realms are kept by them. */
+  /**
+   * Ids are not reused even when the write that took one is rolled back, because realms are cached by deployment id.
+   */
   #lastId: number;
   /** Deploys run one after another. */
   #last: Promise<unknown> = Promise.resolve();
   #underWay = 0;
-  /** True at first: the process before may have been killed in a deploy. */
+  /** Initially true: the previous process may have been killed during a deploy. */
   #mayHoldOrphans = true;
 
   constructor(parts: DeploymentParts) {
@@ -87,7 +89,10 @@ export class Deployments {
     this.#active = new ActiveDeployment(checkedDeployment(row), catalog.idCheck);
   }
 
-  /** The one that the next write runs on. A commit with `deployment.activated` tells when it is the one for everybody. */
+  /**
+   * The deployment that the next write runs on. A commit with `deployment.activated` makes it visible to everything
+   * else.
+   */
   get active(): ActiveDeployment | null {
     return this.#active;
   }
@@ -97,12 +102,12 @@ export class Deployments {
     return await this.#progress.during(requestId, tell => this.#inTurn(() => this.#deploy(body, tell)));
   }
 
-  /** Uploads that are not answered yet. */
+  /** Uploads under way. */
   get underWay(): DeployProgress[] {
     return this.#progress.all;
   }
 
-  /** Makes a deployment of the history the active one. @throws op.not_found 404; op.invalid_input 400 */
+  /** Makes a deployment of the history active. @throws op.not_found 404; op.invalid_input 400 */
   activate(id: string): Promise<DeploymentView> {
     return this.#inTurn(async () => {
       const {statements} = this.#parts.writer;
@@ -129,7 +134,7 @@ export class Deployments {
     return rows.map(row => view(checkedDeployment(row), row.id === active));
   }
 
-  /** What of a deployment runs in Node; null: nothing does. */
+  /** The part of a deployment that runs in Node; null: it has none. */
   nodePart(id: number): NodePart | null {
     const row = this.#parts.writer.statements.deployment.get(id);
     return row === undefined ? null : (manifestOf(row).node ?? null);
@@ -177,7 +182,7 @@ export class Deployments {
     }
   }
 
-  /** Of every deployment that is stored. */
+  /** The Node parts of all stored deployments. */
   nodeParts(): NodePart[] {
     const rows = this.#parts.writer.db.prepare<[], DeploymentRow>('SELECT * FROM deployments').all();
     return rows.flatMap(row => manifestOf(row).node ?? []);
@@ -196,8 +201,8 @@ export class Deployments {
   }
 
   /**
-   * A slice at a time, so that others get their turn. A dry run stores nothing.
-   * @returns the deployment's list of files, and what is for Node of them
+   * Stores one slice at a time, so that other work can run in between. A dry run stores nothing.
+   * @returns the deployment's list of files, and the part of them for Node
    */
   async #storeCode(files: AsyncIterable<AnalysedFile>, {node, dryRun}: UploadFacts): Promise<StoredCode> {
     const nodePaths = new Set(node?.files);
@@ -227,14 +232,14 @@ export class Deployments {
     return {list: JSON.stringify(stored), nodeFiles};
   }
 
-  /** Code that no deployment has: of one that was refused after all, or cut short by the end of a process. */
+  /** Deletes code that no deployment uses: left by a refused deploy, or by one that a process's end cut short. */
   async #forgetOrphans(): Promise<void> {
     if (!this.#mayHoldOrphans) return;
     try {
       await this.#parts.groups.perform(({statements}) => statements.forgetCode.run());
       this.#mayHoldOrphans = false;
     } catch (caught) {
-      // A full disk, a full queue: what the deploy came to is to be told, and the next one takes them away.
+      // A full disk or a full queue must not hide the deploy's outcome; the next deploy deletes the orphans.
       if (!(caught instanceof ServiceError)) throw caught;
     }
   }
@@ -261,7 +266,7 @@ export class Deployments {
     return id;
   }
 
-  /** @param store writes what is new of the deployment and returns its id */
+  /** @param store writes the new rows of the deployment and returns its id */
   async #install(manifest: Manifest, store: (writer: Writer) => number): Promise<number> {
     let id = 0;
     const installed = this.#parts.schemas.deploy(manifest.schema, inGroup => {
@@ -277,7 +282,7 @@ export class Deployments {
     return id;
   }
 
-  /** Writes behind this one in the same group run on the new code already. */
+  /** Later writes of the same group already run on the new code. */
   #become(writer: Writer, id: number): void {
     const before = this.#active;
     const row = writer.statements.deployment.get(id);
@@ -289,8 +294,9 @@ export class Deployments {
   }
 
   /**
-   * Those that were made while developing first, so that a day of saves leaves the last good deployment to go back to. The one
-   * that is replaced stays until the next time: calls of it are still under way.
+   * Development deployments are deleted first, so that after a day of saves the last good deployment is still there for
+   * a rollback. The deployment that was just replaced stays until the next time, because calls of it are still under
+   * way.
    */
   #forgetOld(writer: Writer, active: number): void {
     const {statements} = writer;

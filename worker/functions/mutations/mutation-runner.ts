@@ -1,6 +1,6 @@
 /**
- * Runs mutations on the worker's main thread, inside a commit group: each in the savepoint its write has there, reading and
- * writing through the one writer. So mutations run one after another and never conflict.
+ * Runs mutations on the worker's main thread, inside a commit group. Each runs in the savepoint of its write and reads
+ * and writes through the one writer, so mutations run one after another and never conflict.
  */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
@@ -24,13 +24,13 @@ export class MutationRunner {
   #idleTimer: NodeJS.Timeout | null = null;
   #isUsed = false;
   #usedMs = 0;
-  /** They run on this thread, to their ends. */
+  /** Always 0: mutations run on this thread, to completion. */
   readonly underWay = 0;
 
-  /** @param table the functions of the active deployment, for what is scheduled */
+  /** @param table the functions of the active deployment, for scheduled calls */
   constructor(writer: Writer, db: Connection, table: () => FunctionTable | null) {
     this.#writer = writer;
-    // Now, and not with the first call. A tenant without code has neither.
+    // Loads the library at once instead of with the first call. A tenant without code needs neither.
     if (mayHoldIsolates()) isolateLibrary();
     const code = new CodeStore(db);
     this.#scheduler = new MutationScheduler(writer, table);
@@ -43,7 +43,7 @@ export class MutationRunner {
     );
   }
 
-  /** To be called before the write, which would wait while modules are loaded. @returns how that failed; null: it did not */
+  /** Call it before the write, because the write would wait while modules load. @returns the failure; null: prepared */
   prepare(execution: Execution): SyncResult | null {
     this.#use();
     return this.#runner.prepare(execution);
@@ -55,8 +55,8 @@ export class MutationRunner {
   }
 
   /**
-   * To be called inside a write. What the mutation wrote is to be rolled back by the caller when the outcome is not ok.
-   * @param job the scheduled job this is the run of, or null
+   * Call it inside a write. The caller rolls back the mutation's writes when the outcome is not ok.
+   * @param job the scheduled job that this is the run of, or null
    */
   run(execution: Execution, job: string | null): SyncResult {
     this.#use();
@@ -64,7 +64,7 @@ export class MutationRunner {
     return this.#writer.at(execution.nowMs, () => this.#runner.run(execution));
   }
 
-  /** Asked between mutations: those hold the thread that asks. What was prepared is prepared again. */
+  /** Runs between mutations, because a mutation blocks the thread. A released mutation is prepared again. */
   releaseIdle(unusedMs: number): void {
     if (performance.now() - this.#usedMs >= unusedMs) this.#runner.dispose();
   }
@@ -80,7 +80,7 @@ export class MutationRunner {
     this.#runner.dispose();
   }
 
-  /** The isolate's memory returns when no mutation ran for a while. */
+  /** Releases the isolate's memory when no mutation has run for a while. */
   #watchIdle(): NodeJS.Timeout {
     return setInterval(() => {
       if (this.#isUsed) {

@@ -1,6 +1,6 @@
 /**
- * `ctx.scheduler` of a mutation: jobs are written in the mutation's own transaction, so they exist exactly if it commits.
- * What the realm checked is checked again; its texts come from outside.
+ * `ctx.scheduler` of a mutation. Jobs are written in the mutation's own transaction, so they exist exactly if it
+ * commits. The realm's checks are repeated here, because its texts are outside input.
  */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
@@ -13,7 +13,7 @@ import {SCHEDULE_DISTANCE_MS_MAX, SCHEDULED_ARGUMENT_BYTES_MAX} from '../../runt
 import type {FunctionScheduler} from '../../runtime/isolate/invocation-host.ts';
 import {SCHEDULED_ARGUMENTS_BYTES_MAX, SCHEDULED_JOBS_PER_MUTATION_MAX} from '../limits.ts';
 
-/** A scheduling call was wrong. The message is what user code catches. */
+/** An invalid scheduling call. User code can catch the message. */
 export class ScheduleRefused extends ServiceError {
   constructor(message: string) {
     super('op.invalid_input', message);
@@ -23,8 +23,8 @@ export class ScheduleRefused extends ServiceError {
 export type ScheduleRequest = {path: string; args: unknown; delayMs?: number; runAtMs?: number};
 
 /**
- * A request as a job: when it runs, and its canonical path and arguments.
- * @param nowMs what a delay counts from
+ * Converts a request into a job: its due time, and its canonical path and arguments.
+ * @param nowMs base of a relative delay
  * @throws ScheduleRefused
  */
 export function checkedJob(
@@ -83,7 +83,7 @@ function checkTime(runAtMs: unknown): number {
   return runAtMs;
 }
 
-/** Cancels if the job is pending; for one that is not, nothing happens. @throws ScheduleRefused for what is no job id */
+/** Cancels a pending job; no effect on one that is not pending. @throws ScheduleRefused for an invalid job id */
 export function cancelFunctionJob(writer: Writer, id: string): void {
   if (decodeId(id)?.tableNumber !== 0) throw new ScheduleRefused("Invalid argument 'id' for 'cancel': not a job id");
   removeJob(writer, id);
@@ -92,7 +92,7 @@ export function cancelFunctionJob(writer: Writer, id: string): void {
 export class MutationScheduler implements FunctionScheduler {
   readonly #writer: Writer;
   readonly #table: () => FunctionTable | null;
-  /** The job that the mutation under way is the run of; null: it was called. */
+  /** The job that the current mutation is the run of; null: it was called directly. */
   #job: string | null = null;
   #jobs = 0;
   #argumentChars = 0;
@@ -133,17 +133,17 @@ export class MutationScheduler implements FunctionScheduler {
   }
 }
 
-/** What a realm asks for: JSON, with the arguments as wire text inside. */
+/** Parses a realm's request: JSON, with the arguments as wire text inside. */
 export function realmRequest(parameters: string): ScheduleRequest {
   const request = JSON.parse(parameters) as Partial<ScheduleRequest> | null;
-  // User code may have changed what made this text.
+  // User code may have tampered with the code that made this text.
   if (typeof request !== 'object' || request === null || typeof request.args !== 'string') {
     throw new ScheduleRefused('a call of the scheduler is not complete');
   }
   return {...request, path: request.path as string, args: JSON.parse(request.args)};
 }
 
-/** As a host answer. */
+/** Wraps the outcome as a host answer. */
 function answered(act: () => string): string {
   try {
     return `+${act()}`;

@@ -1,7 +1,7 @@
 /**
- * What was committed while queries were under way. A query reads a snapshot on its thread, and its result comes back later: it is
- * that of the newest commit only if none since its snapshot touches what it read. Keys of documents are kept for that, not the documents,
- * and only as long as a query is under way that began before.
+ * Recent commits, kept to check results of queries under way. A query reads a snapshot on its thread, and its result
+ * comes back later. The result holds for the newest commit only if no commit since its snapshot touches what it read.
+ * Only the keys of changed documents are kept, and only while a query is under way that began before the change.
  */
 
 import type {Change, Commit, Side} from '../../../engine/commit/commit.ts';
@@ -10,12 +10,12 @@ import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../limits.ts';
 
 type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number; sequenceBefore: number};
 
-/** `until`: the newest sequence up to which it is certain that nothing was touched. `change`: what did; null: nobody knows. */
+/** `until`: the newest sequence up to which nothing was touched. `change`: what touched it; null: unknown. */
 export type Touch = {readonly until: number; readonly change: Pick<Change, 'table' | 'id'> | null};
 
 export class RecentChanges {
   #changes: Recent[] = [];
-  /** Nobody knows what was changed up to here. */
+  /** Changes up to this sequence are no longer known. */
   #forgottenTo: number;
 
   constructor(sequence: number) {
@@ -33,19 +33,22 @@ export class RecentChanges {
     }
   }
 
-  /** No query is under way that read an older state than this. */
+  /** No query under way reads a state older than this. */
   forget(sequence: number): void {
     this.#forgottenTo = Math.max(this.#forgottenTo, sequence);
     const kept = this.#changes.findIndex(change => change.sequence > sequence);
     this.#changes = kept === -1 ? [] : this.#changes.slice(kept);
   }
 
-  /** Whether a commit behind `sequence` has touched this; true as well when that is not known, or takes long to find out. */
+  /**
+   * Whether a commit after `sequence` touched this read set; also true when that is unknown, or would take long to find
+   * out.
+   */
   mayTouch(readSet: PackedReadSet, sequence: number): boolean {
     return this.firstTouch(readSet, sequence) !== null;
   }
 
-  /** The first thing behind `sequence` that touched this; null: nothing did. */
+  /** The first change after `sequence` that touched this; null: none. */
   firstTouch(readSet: PackedReadSet, sequence: number): Touch | null {
     if (sequence < this.#forgottenTo) return {until: sequence, change: null};
     const from = this.#changes.findIndex(change => change.sequence > sequence);

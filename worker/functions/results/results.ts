@@ -1,18 +1,20 @@
 /**
- * Results of query functions, each kept until a commit touches what it read. Whoever calls the same function with the same arguments, and the
- * same identity if it was looked at, is given it without a run.
+ * Cache of query results, each valid until a commit touches what it read. A call of the same function with the same
+ * arguments, and the same identity if the function used it, gets the cached result without a run.
  *
  *   call ──kept──▶ given
  *     └──not──▶ run ──▶ kept, if it is right for the newest commit and would be right for the next caller
  *                └ equal calls of the same moment wait for it
  *
  * Invariants
- * - What is kept is what a run at the newest commit would answer: a stage of each commit drops what it touches, before the
- *   replies of that commit leave, so nobody who was told of a write is given a result from before it.
- * - A result is kept only if it can be repeated: it succeeded, wrote no line, and looked neither at the time nor at random numbers.
- * - A result that did not look at the identity is right for everybody: with the same data, arguments and environment the function does
- *   the same up to where it would look. One that did is right for that identity.
- * - Deployments, the environment, indexes and schemas are not in read sets: when they change, nothing is kept.
+ * - A cached result equals the result of a run at the newest commit: a stage of each commit drops the results that it
+ *   touches before the replies of that commit are sent. So a client with the reply to a write never gets a result from
+ *   before it.
+ * - A result is cached only if it is repeatable: the run succeeded, logged no line, and used neither the time nor
+ *   random numbers.
+ * - A result that did not use the identity holds for every caller: with the same data, arguments and environment the
+ *   function does the same up to the point where it would use it. A result that did use it holds for that identity.
+ * - Deployments, the environment, indexes and schemas are not in read sets: a change of them clears the cache.
  */
 import {hash} from 'node:crypto';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
@@ -28,39 +30,39 @@ import {RecentChanges} from './recent-changes.ts';
 export type ResultParts = {
   index: LiveIndex;
   metrics: WorkerMetrics;
-  /** Of the newest commit. */
+  /** Sequence of the newest commit. */
   sequence: number;
-  /** Whether this is the environment now. */
+  /** Whether this is the current environment. */
   isCurrent: (env: Execution['env']) => boolean;
   run: (execution: Execution) => Promise<QueryRun>;
 };
 
-/** What callers are told of a run; `ok` is false when the function failed. */
+/** A run's outcome for its callers; `ok` is false when the function failed. */
 type Answer = {ok: true; value: string; lines: readonly string[]} | {ok: false; lines: readonly string[]};
 
 /** Longer keys are hashed. */
 const KEY_CHARS_PLAIN = 1024;
-/** What a kept result and an interval of its read set cost beside their texts. */
+/** Approximate cost of a cached result, and of an interval of its read set, in addition to their texts. */
 const RESULT_OVERHEAD_BYTES = 600;
 const INTERVAL_OVERHEAD_BYTES = 300;
 
 type Flight<T> = {promise: Promise<Shared<T>>; sequence: number; commits: number; execution: Execution};
-/** `isShared`: the result is right for equal calls of the same moment, too. */
+/** `isShared`: the result also holds for concurrent equal calls. */
 type Shared<T> = {answer: T; isShared: boolean};
 
 export class Results<T extends Answer> implements Stage {
   readonly #parts: ResultParts;
-  /** Those used last are the last. */
+  /** Least recently used first. */
   readonly #kept = new Map<string, Kept<T>>();
   readonly #flights = new Map<string, Flight<T>>();
   /** All runs under way, oldest first. */
   readonly #underWay = new Set<Flight<T>>();
   readonly #recent: RecentChanges;
-  /** Functions whose results nobody else can have, as they were met. */
+  /** Functions whose last runs were not repeatable: equal calls of them do not wait for each other. */
   readonly #alone = new Set<string>();
   #sequence: number;
   #commits = 0;
-  /** Counts what makes all results worthless, those under way too. */
+  /** Generation counter: results and runs of an older generation are discarded. */
   #generation = 0;
   #bytes = 0;
 
@@ -70,19 +72,19 @@ export class Results<T extends Answer> implements Stage {
     this.#recent = new RecentChanges(parts.sequence);
   }
 
-  /** Of the newest commit that is durable. */
+  /** Sequence of the newest durable commit. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** What is kept for this call; null: it has to be run. */
+  /** The cached result for this call; null: it has to be run. */
   find(execution: Execution): T | null {
     return this.#find(execution)?.answer ?? null;
   }
 
-  /** The same for somebody who goes on to watch what it read; null: it has to be run. */
+  /** The same for a caller that goes on to watch the read set; null: it has to be run. */
   findRun(execution: Execution): KeptRun<T> | null {
-    // Kept are the results of those who do not say where their page ends.
+    // Only results of calls without an end of their page are cached.
     const kept = execution.endCursor === null ? this.#find(execution) : null;
     if (kept === null) return null;
     const {answer, readSet, identityUsed, endCursor} = kept;
@@ -93,14 +95,17 @@ export class Results<T extends Answer> implements Stage {
     const base = baseKey(execution);
     const kept = this.#kept.get(base) ?? this.#kept.get(identityKey(base, execution));
     if (kept === undefined) return null;
-    // It was used last.
+    // Moves it to the most recently used end.
     this.#kept.delete(kept.key);
     this.#kept.set(kept.key, kept);
     this.#parts.metrics.result('hit');
     return kept;
   }
 
-  /** Runs the function, or waits for an equal call of the same moment. @param answerOf what callers are told; may throw */
+  /**
+   * Runs the function, or waits for a concurrent equal call.
+   * @param answerOf makes the result for callers; may throw
+   */
   async run(execution: Execution, answerOf: (run: QueryRun) => T): Promise<T> {
     const {metrics} = this.#parts;
     const key = identityKey(baseKey(execution), execution);
@@ -146,7 +151,7 @@ export class Results<T extends Answer> implements Stage {
     const {readSet, sequence, identityUsed, endCursor} = run;
     if (readSet === null || readSet.intervals.length + readSet.absentTables.length > RESULT_INTERVALS_MAX) return;
     if (!this.#parts.isCurrent(execution.env)) return;
-    // What it saw is not committed for everybody yet; or it is not the newest any more.
+    // It read a commit that is not yet durable, or it is no longer the newest state.
     if (sequence > this.#sequence || this.#recent.mayTouch(readSet, sequence)) return;
     const base = baseKey(execution);
     const key = identityUsed ? identityKey(base, execution) : base;
@@ -165,7 +170,7 @@ export class Results<T extends Answer> implements Stage {
     }
   }
 
-  /** The index has told those that it touches. */
+  /** Runs after the index has dropped the results that the commit touches. */
   committed(commit: Commit): void {
     const {lastSequence, hasNewCatalog, events} = commit;
     this.#sequence = lastSequence;
@@ -196,7 +201,7 @@ export class Results<T extends Answer> implements Stage {
   }
 }
 
-/** Events after which functions run differently although no document has changed. */
+/** Events that change how functions run although no document has changed. */
 const CLEARING: ReadonlySet<string> = new Set([
   'deployment.activated',
   'environment.set',
@@ -205,14 +210,14 @@ const CLEARING: ReadonlySet<string> = new Set([
   'schema.deleted',
 ]);
 
-/** A kept result as a run at the newest commit would have given it. */
+/** A cached result, as a run at the newest commit would have returned it. */
 export type KeptRun<T> = {
   readonly answer: T;
   readonly readSet: PackedReadSet;
   readonly identityUsed: boolean;
-  /** Where its page ends; null: it has none. */
+  /** Where its page ends; null: nowhere. */
   readonly endCursor: string | null;
-  /** The newest commit. */
+  /** Sequence of the newest commit. */
   readonly sequence: number;
 };
 
@@ -246,12 +251,12 @@ class Kept<T> implements Watcher {
   }
 }
 
-/** Neither a path nor JSON has a zero character in it. */
+/** Neither a path nor JSON contains a NUL character. */
 function baseKey({path, args}: Execution): string {
   return plain(`${path}\0${args}`);
 }
 
-/** The base key is as long as a plain one may be, so that the whole is hashed by itself. */
+/** Hashed again if it is too long: the base key alone can have KEY_CHARS_PLAIN characters. */
 function identityKey(base: string, {caller}: Execution): string {
   return plain('invalid' in caller ? `${base}\0!${caller.invalid}` : `${base}\0${caller.identity ?? ''}`);
 }

@@ -1,7 +1,7 @@
 /**
- * The function socket's side of the worker: sessions of all routers, and the queries that they hold. A commit closes answers; their queries run; those who
- * hold them are shown the newest moment that all of their queries have in common, in one transition. Those who go the same way are sent one
- * text, once for each router.
+ * The worker's side of function sockets: the sessions of all routers, and their subscribed queries. A commit closes
+ * answers, and their queries run again. Subscribers get the newest version that all of their queries have in common, in
+ * one transition. Sessions with the same transition share one text, sent once per router.
  */
 import {Buffer} from 'node:buffer';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
@@ -21,9 +21,9 @@ import {type Move, messagesOf, moveKey, transitionText} from './session/transiti
 export type SyncParts = HeldQueriesParts &
   Pick<SessionParts, 'verify' | 'clock' | 'timeline' | 'isOpen' | 'call' | 'mutate' | 'shown'> & {
     metrics: WorkerMetrics;
-    /** Pages of these origins may connect; null: any. */
+    /** Origins of pages that can connect; null: any. */
     allowedOrigins: () => readonly string[] | null;
-    /** Sockets that are open. Default: FUNCTION_SOCKETS_MAX. */
+    /** Maximum of open sockets. Default: FUNCTION_SOCKETS_MAX. */
     socketsMax?: number;
   };
 
@@ -37,14 +37,14 @@ export class Sync implements Stage, SocketEvents {
   readonly #ofSessions: SessionParts;
   readonly #sessions = new Map<SocketLink, Map<number, Session>>();
   #count = 0;
-  /** Those that nobody has asked for anything, oldest first. */
+  /** Unused sessions, oldest first. */
   readonly #silent = new Set<Session>();
-  /** What waits for sockets that read slowly. Characters. */
+  /** Send buffers of slow sockets. Characters. */
   readonly #waiting = new OwedBytes(SOCKETS_WAITING_CHARS_MAX);
   readonly #byClient = new Map<string, Session>();
-  /** What clients have under way whose socket is gone. */
+  /** Calls under way of clients whose socket is gone. */
   readonly #leaving = new Map<string, Promise<void>>();
-  /** Sessions that may be shown something new, oldest concern first. */
+  /** Sessions that may have something new to send, in order of their notification. */
   #concerned = new Set<Session>();
   #isScheduled = false;
   #isClosed = false;
@@ -69,7 +69,7 @@ export class Sync implements Stage, SocketEvents {
     return this.#queries.size;
   }
 
-  /** The queries that are held. */
+  /** The subscribed queries. */
   get held(): HeldQueries {
     return this.#queries;
   }
@@ -78,7 +78,7 @@ export class Sync implements Stage, SocketEvents {
     this.#queries.committed(commit);
   }
 
-  /** The deployment that serves has other auth providers. */
+  /** The active deployment has other auth providers. */
   verifyAgain(): void {
     for (const sessions of this.#sessions.values()) for (const session of sessions.values()) session.verifyAgain();
   }
@@ -116,7 +116,7 @@ export class Sync implements Stage, SocketEvents {
 
   message(link: SocketLink, stream: number, message: Buffer, isBinary: boolean): void {
     const session = this.#sessions.get(link)?.get(stream);
-    if (session === undefined) return; // closed while it was under way
+    if (session === undefined) return; // closed while the message was under way
     try {
       session.receive(readMessage(message, isBinary), message.length);
     } catch (caught) {
@@ -152,7 +152,7 @@ export class Sync implements Stage, SocketEvents {
 
   /* ── sessions ── */
 
-  /** A client has one socket: one before, which it has given up, may not do anything behind its back. */
+  /** A client has one socket: an earlier one, which it has abandoned, must not act in its name any longer. */
   #client(session: Session, clientId: string): void {
     this.#byClient.get(clientId)?.replaced();
     this.#byClient.set(clientId, session);
@@ -173,13 +173,13 @@ export class Sync implements Stage, SocketEvents {
     this.#silent.delete(session);
   }
 
-  /** The oldest on which nothing was asked for goes: nobody misses it. */
+  /** Closes the oldest unused socket to make room for a new one. */
   #displaceSilent(): void {
     const [oldest] = this.#silent;
     oldest?.displaced();
   }
 
-  /** What it has under way is settled before the next socket of its client does anything. */
+  /** Its calls under way are settled before the next socket of its client does anything. */
   #leave(session: Session): void {
     const {clientId} = session;
     if (!session.isBusy) return;
@@ -189,7 +189,7 @@ export class Sync implements Stage, SocketEvents {
     this.#leaving.set(clientId, settled);
   }
 
-  /** It alone ends, and its client comes back. @throws what ends the process */
+  /** Ends this session only; its client reconnects. @throws exceptions that must end the process */
   #failed(session: Session, what: SocketFailure, caught: unknown): void {
     session.failed(caughtError(this.#parts, what, caught));
   }
@@ -199,7 +199,7 @@ export class Sync implements Stage, SocketEvents {
     this.#schedule();
   }
 
-  /** At the end of the turn: what comes together is shown together. */
+  /** Runs at the end of the tick, so that concurrent changes are sent together. */
   #schedule(): void {
     if (this.#isScheduled || this.#concerned.size === 0) return;
     this.#isScheduled = true;
@@ -210,7 +210,9 @@ export class Sync implements Stage, SocketEvents {
     });
   }
 
-  /** For a slice of time; the rest in the next turn, and whoever has more to be shown behind what is sent to them now. */
+  /**
+   * Works for one time slice; the rest waits for the next tick. Sessions with further changes queue behind the others.
+   */
   #show(): void {
     const endsMs = performance.now() + SLICE_MS;
     const shared = new Map<string, Shared>();

@@ -1,7 +1,8 @@
 /**
- * What a live query answers, and at which versions. An answer is valid from the version of its run to the last one before a commit touched
- * what it read. While nothing has, it is open: valid at every later version. Only an answer whose reads are watched can be open. When it is
- * replaced its watch ends, so it is closed: those who still hold it (a gather, a session's next move) must not take it for valid later.
+ * The result of a live query and the versions at which it is valid. An answer is valid from the version of its run to
+ * the last one before a commit touched what it read. Until then it is open: valid at every later version. Only an
+ * answer whose read set is watched can be open. Its watch ends when it is replaced, so it is closed then: code that
+ * still refers to it (a snapshot batch, a session's next transition) must not treat it as valid later.
  */
 
 import type {Change} from '../../../../engine/commit/commit.ts';
@@ -10,18 +11,21 @@ import {assert} from '../../../../shared/assert.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {textDigest} from '../../../../shared/values/text-digest.ts';
 
-/** Later than every moment there is. */
+/** Later than every version. */
 export const OPEN = Number.POSITIVE_INFINITY;
 
 /**
- * What is shown of an answer. Answers that are equal one after the other share one, so that equal means identical. `error`: the whole story;
- * `shown`: what clients are told.
+ * The part of an answer that is sent. Equal consecutive answers share one object, so that equal results are identical.
+ * `error`: the full message; `shown`: the message for clients.
  */
 export type Result =
   | {readonly n: number; readonly ok: true; readonly text: string; readonly digest: string}
   | {readonly n: number; readonly ok: false; readonly error: string; readonly shown: string};
 
-/** Texts that are not what comes of parsing them and writing them again: a client that has the value has another text. */
+/**
+ * Results whose text differs from the text of the parsed and serialised value: a client that got the value has another
+ * text.
+ */
 const unstable = new WeakSet<Result>();
 const stable = new WeakSet<Result>();
 
@@ -49,34 +53,34 @@ function isSameResult(a: Result, b: Result): boolean {
   return a.ok ? b.ok && a.digest === b.digest && a.text === b.text : !b.ok && a.error === b.error;
 }
 
-/** Whether clients are told the same of both. */
+/** Whether clients are sent the same for both. */
 export function isShownAlike(a: Result, b: Result): boolean {
   if (a.ok) return b.ok && a.digest === b.digest && a.text === b.text;
   return !b.ok && a.shown === b.shown;
 }
 
-/** A result that is equal to the one before is that one. */
+/** Returns the previous result if the new one is equal. */
 export function sameOr(made: Result, before: Result | null): Result {
   return before !== null && isSameResult(before, made) ? before : made;
 }
 
-/** How an answer came to be. */
+/** How an answer was made. */
 export type AnswerFacts = {
   result: Result;
-  /** The moment that its run read. */
+  /** The version that its run read. */
   from: number;
-  /** Where its page ends, to be the end of the page whenever it is run again; null: it has none. */
+  /** Where its page ends, which is the end of the page in later runs too; null: it has none. */
   journal: string | null;
   lines: readonly string[];
   because: Because;
-  /** Its run looked at who asks. */
+  /** Its run used the caller's identity. */
   identityUsed: boolean;
 };
 
 let answers = 0;
 
 export class Answer implements Watcher {
-  /** Tells it from any other. */
+  /** Unique number of the answer. */
   readonly n = ++answers;
   readonly result: Result;
   readonly from: number;
@@ -90,7 +94,9 @@ export class Answer implements Watcher {
   #touchedBy: Pick<Change, 'table' | 'id'> | null = null;
   readonly #onTouched: (answer: Answer) => void;
 
-  /** @param onTouched called once, while the commit that touched it is being told of: it closes it */
+  /**
+   * @param onTouched called once, during the notification of the commit that touched the answer; it closes the answer
+   */
   constructor({result, from, journal, lines, because, identityUsed}: AnswerFacts, onTouched: (answer: Answer) => void) {
     this.result = result;
     this.from = from;
@@ -101,7 +107,7 @@ export class Answer implements Watcher {
     this.#onTouched = onTouched;
   }
 
-  /** The last moment in which it is right. */
+  /** The last version at which it is valid. */
   get to(): number {
     return this.#to;
   }
@@ -114,18 +120,24 @@ export class Answer implements Watcher {
     return this.#touchedBy;
   }
 
-  /** What it takes, its read set included: also when that is not watched any more, as it is about to be replaced then. */
+  /**
+   * Memory of the answer, with its read set. The read set still counts when it is no longer watched, because the answer
+   * is about to be replaced then.
+   */
   get bytes(): number {
     return this.#readBytes + (this.result.ok ? this.result.text.length : this.result.error.length);
   }
 
-  /** What telling it takes. */
+  /** Characters to send it. */
   get chars(): number {
     const {result, lines} = this;
     return lines.reduce((sum, {length}) => sum + length, result.ok ? result.text.length : result.shown.length);
   }
 
-  /** While it is open it is told of what touches what it read. @param bytes that it takes to watch that; told before `bytes` is asked for */
+  /**
+   * Attaches the watch that reports changes of its read set while it is open.
+   * @param bytes memory of the watch; set before `bytes` is read
+   */
   watches(watch: Watch, bytes: number): void {
     this.#watch = watch;
     this.#readBytes = bytes;
@@ -137,7 +149,7 @@ export class Answer implements Watcher {
     this.#onTouched(this);
   }
 
-  /** It is not right any more behind this moment. */
+  /** It is not valid after this version. */
   close(to: number): void {
     assert(this.isOpen, 'an answer is closed once');
     assert(to >= this.from, `an answer from ${this.from} is not closed at ${to}`);
@@ -146,7 +158,7 @@ export class Answer implements Watcher {
     this.#watch = null;
   }
 
-  /** It is replaced or not held any more. @param now the newest version: nothing up to there has touched it */
+  /** It is replaced or has no subscribers. @param now the newest version: nothing up to it has touched the answer */
   letGo(now: number): void {
     if (this.isOpen) this.close(Math.max(this.from, now));
   }

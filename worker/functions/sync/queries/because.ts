@@ -1,4 +1,4 @@
-/** Why a held query runs again, as its clients may be told. */
+/** Why a subscribed query runs again, in the form that clients get. */
 
 import type {Commit} from '../../../../engine/commit/commit.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
@@ -16,7 +16,7 @@ const CAUSES: Readonly<Record<string, 'deployment' | 'environment' | 'schema'>> 
   'schema.deleted': 'schema',
 };
 
-/** What of these lets every function run differently, though no document has changed. */
+/** The kind of event that changes how every function runs although no document has changed. */
 export function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'schema' | null {
   let cause = null;
   for (const {type} of events) cause ??= CAUSES[type] ?? null;

@@ -1,7 +1,7 @@
 /**
- * What was caught where a client's message is handled, or a query of it is run. What is no ServiceError is a bug, of that query or message:
- * the log has it with its stack, a metric counts it, and the worker goes on with the others. Otherwise a client that comes back with what it
- * had asked for would end one worker after another.
+ * Handles exceptions from a client's message or a run of its query. An exception that is no ServiceError is a bug in
+ * handling that message or query: it is logged with its stack and counted by a metric, and the worker goes on with the
+ * other clients. Otherwise a client that reconnects and repeats its request would crash one worker after another.
  */
 
 import type {SocketFailure, WorkerMetrics} from '../../../../engine/metrics.ts';
@@ -11,7 +11,7 @@ import type {Logger} from '../../../../shared/log.ts';
 
 export type CaughtParts = {log: Pick<Logger, 'error'>; metrics: Pick<WorkerMetrics, 'socketFailed'>};
 
-/** @throws what ends the process */
+/** @throws exceptions that must end the process */
 export function caughtError(
   {log, metrics}: CaughtParts,
   what: SocketFailure,

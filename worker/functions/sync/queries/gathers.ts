@@ -1,26 +1,27 @@
 /**
- * Queries that are run in one snapshot, for sessions whose queries never meet in one moment by themselves. Many sessions watch the same, and
- * miss each other in the same moments: those who ask for the same while it is run wait for that, if its snapshot is new enough for them.
+ * Runs queries in one snapshot, for sessions whose queries otherwise have no common version. Sessions that watch the
+ * same queries miss at the same time, so equal requests share a run under way if its snapshot is new enough for them.
  *
- * A snapshot is read by one thread, one query after another. So what stands is not run again: a slow query that nobody writes to does not hold
- * up those beside it. Only if it has fallen before the snapshot of the others was opened, all are run.
+ * One thread reads a snapshot, one query after another. Answers that are still open are therefore not run again, so
+ * that a slow query without writes does not delay the others. If such an answer is closed before the snapshot of the
+ * others was opened, all queries are run.
  */
 import type {Answer} from './answer.ts';
 import {ALL, type HeldQuery, type Slot} from './held-query.ts';
 import {commonMoment} from './moments.ts';
 
 export type GatherWanted = {query: HeldQuery; slot: Slot};
-/** All right in one moment. */
+/** Answers that are all valid at one version. */
 export type Gathered = ReadonlyMap<HeldQuery, Answer>;
 
 export type GatherParts = {
-  /** The newest moment. */
+  /** The newest version. */
   sequence: () => number;
-  /** @returns null: they could not be had */
+  /** @returns null: the batch failed */
   run: (wanted: readonly GatherWanted[]) => Promise<Gathered | null>;
 };
 
-/** `from`: its snapshot is of this moment or a later one. */
+/** `from`: its snapshot is of this version or a later one. */
 type UnderWay = {from: number; wanted: readonly GatherWanted[]; gathered: Promise<Gathered | null>};
 
 export class Gathers {
@@ -31,7 +32,7 @@ export class Gathers {
     this.#parts = parts;
   }
 
-  /** @param notBefore an older moment is of no use */
+  /** @param notBefore older versions are of no use */
   async together(asked: readonly GatherWanted[], notBefore: number): Promise<Gathered | null> {
     const wanted = [...new Map(asked.map(one => [one.query, one])).values()].sort((a, b) => a.query.n - b.query.n);
     const key = keyOf(wanted);
@@ -62,13 +63,13 @@ export class Gathers {
   }
 }
 
-/** Equal for those who ask for the same. All of one asker are for the same identity, which may be long. */
+/** Equal for equal requests. All queries of a request have the same identity, which can be long. */
 function keyOf(wanted: readonly GatherWanted[]): string {
   const own = wanted.find(({slot}) => slot.key !== ALL.key);
   return `${wanted.map(({query, slot}) => (slot.key === ALL.key ? query.n : -query.n)).join()} ${own?.slot.key ?? ''}`;
 }
 
-/** Whoever shares it is told what holds for others as well, unless a run looked at who asks. */
+/** Whether a shared batch also holds for this request: not if a run used another caller's identity. */
 function isFor(gathered: Gathered, wanted: readonly GatherWanted[], ran: readonly GatherWanted[]): boolean {
   return wanted.every(({query, slot}, i) => {
     const {identityUsed} = gathered.get(query)!;

@@ -1,13 +1,15 @@
 /**
- * All queries that sockets of this tenant hold, and their answers. Equal queries are one. A commit closes the answers that it touches, in time
- * that goes with what it wrote; those queries run again, and whoever holds them is told that there is something new.
+ * All queries that sockets of this tenant subscribe to, and their answers. Equal queries are one. A commit closes the
+ * answers that it touches, in time proportional to what it wrote. Those queries run again, and their subscribers are
+ * notified of the new answers.
  *
  *   held ──▶ wanted ──a place is free──▶ running ──▶ answered, open ──a commit touches what it read──▶ closed, wanted
  *              ▲                            │ touched meanwhile, or run by code that was replaced
  *              └────────────────────────────┘
  *
- * Deployments, variables, schemas and indexes are in no read set: when one changes, every query runs again, some at a time. Old answers stand
- * meanwhile, and those that come out equal are the ones that were shown.
+ * Deployments, variables, schemas and indexes are in no read set: when one changes, every query runs again, a limited
+ * number at a time. Old answers stay in place meanwhile, and a result that comes out equal is the same object as
+ * before.
  */
 import {hash} from 'node:crypto';
 import type {Commit} from '../../../../engine/commit/commit.ts';
@@ -40,39 +42,39 @@ export type HeldQueriesParts = CaughtParts & {
   index: LiveIndex;
   metrics: WorkerMetrics;
   runs: Pick<QueryRuns, 'run' | 'runTogether'>;
-  /** What clients are told of an error. */
+  /** The error message that clients get. */
   shown: (error: string, requestId: string) => string;
-  /** The newest durable one. */
+  /** The newest durable sequence. */
   sequence: number;
-  /** Distinct ones that are held. Default: HELD_QUERIES_MAX. */
+  /** Maximum of distinct subscribed queries. Default: HELD_QUERIES_MAX. */
   heldMax?: number;
 };
 
 type Wanted = {query: HeldQuery; slot: Slot};
-/** A run, from here on. `sequence`: what was the newest when it began. */
+/** A run under way. `sequence`: the newest one when it began. */
 type Begun = {readonly sequence: number};
 
 export class HeldQueries {
   readonly #parts: HeldQueriesParts;
   readonly #held = new Set<HeldQuery>();
-  /** Those of them that newcomers may share. */
+  /** Queries that new subscribers can share. */
   readonly #byKey = new Map<string, HeldQuery>();
   readonly #recent: RecentChanges;
   #sequence: number;
-  /** Answers that the commit under way touched. */
+  /** Answers that the current commit touched. */
   readonly #touched: {answer: Answer; query: HeldQuery}[] = [];
-  /** Runs that wait for a place, by function; those that came first are first. */
+  /** Runs that wait for a slot, by function, oldest first. */
   readonly #waiting = new Map<string, Wanted[]>();
-  /** Runs under way, by function. */
+  /** Number of runs under way, by function. */
   readonly #running = new Map<string, number>();
-  /** What was the newest sequence when each began, oldest first. */
+  /** Runs under way with the newest sequence at their start, oldest first. */
   readonly #began = new Set<Begun>();
-  /** Counts what makes runs under way worthless. */
+  /** Generation counter; runs of an older generation are discarded. */
   #generation = 0;
   #bytes = 0;
   #isScheduled = false;
   readonly #retries = new Retries((query, slotKey) => this.#tryAgain(query, slotKey));
-  /** Answers that stand for runs that the service refused. */
+  /** Placeholder answers for runs that the service refused. */
   readonly #unsure = new WeakSet<Answer>();
   readonly #room = new Room(() => this.#hasRoom);
   readonly #gathers = new Gathers({sequence: () => this.#sequence, run: wanted => this.#gather(wanted)});
@@ -88,22 +90,22 @@ export class HeldQueries {
     return this.#held.size;
   }
 
-  /** What they, their results and read sets take. */
+  /** Memory of the queries with their results and read sets. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The newest moment. */
+  /** The newest version. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** @throws session.overloaded when there are as many as there may be, or they take as much as they may */
+  /** @throws session.overloaded at the maximum number of queries or bytes */
   hold(holder: Holder, asked: Asked): HeldQuery {
     return this.#hold(holder, asked, keyOf(asked), {cause: 'added'});
   }
 
-  /** Tells it when a query may be held again. */
+  /** Registers for a notification when a query can be held again. */
   awaitRoom(waiter: Waiter): void {
     this.#room.wait(waiter);
   }
@@ -112,7 +114,7 @@ export class HeldQueries {
     this.#room.leave(waiter);
   }
 
-  /** One more can be held, however much it reads. */
+  /** One more query fits, whatever the size of its read set. */
   get #hasRoom(): boolean {
     const {heldMax = HELD_QUERIES_MAX} = this.#parts;
     return this.#held.size < heldMax && this.#bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX;
@@ -141,8 +143,9 @@ export class HeldQueries {
   }
 
   /**
-   * Who the holder is has changed. @returns what it holds from now on: its page ends where it did; or, when there is no room for that, what it
-   * does not hold any more and may ask for again
+   * The holder's identity has changed.
+   * @returns what it holds from now on: a query with the same page end; or, if there is no capacity for that, the query
+   *   that it no longer holds and can request again
    */
   identityChanged(holder: Holder, query: HeldQuery): HeldQuery | {refused: ServiceError; asked: Asked} {
     const end = query.journalFor(holder);
@@ -152,7 +155,7 @@ export class HeldQueries {
     const asked = {kind, path, args, isInternal, journal: end};
     const key = end === null || query.journalFor(holder) === end ? query.key : keyOf(asked);
     if (key !== query.key) {
-      // What nobody else holds makes room.
+      // Releasing a query without other subscribers frees capacity.
       this.release(holder, query);
       try {
         return this.#hold(holder, asked, key, {cause: 'identity'});
@@ -166,7 +169,10 @@ export class HeldQueries {
     return query;
   }
 
-  /** Has it run for all of its holders who have no answer that is right now. What runs already is looked at when it has. */
+  /**
+   * Requests a run for all holders without a valid answer. If a run is already under way, its end checks what is still
+   * missing.
+   */
   want(query: HeldQuery, because: Because): void {
     for (const slot of query.missing()) this.#wantSlot(query, slot, because);
   }
@@ -186,9 +192,10 @@ export class HeldQueries {
   }
 
   /**
-   * Runs these in one snapshot, for those whose queries do not meet in one moment otherwise; with whoever asks for the same now.
-   * @param notBefore an older moment is of no use
-   * @returns an answer to each, right in that moment; null: it could not be had
+   * Runs these in one snapshot, for sessions whose queries otherwise have no common version. Concurrent equal requests
+   * share the run.
+   * @param notBefore older versions are of no use
+   * @returns an answer to each, valid at one version; null: the batch failed
    */
   together(
     held: readonly {query: HeldQuery; holder: Holder}[],
@@ -200,7 +207,7 @@ export class HeldQueries {
     );
   }
 
-  /** What comes of it is everybody's. */
+  /** Its answers are installed for all subscribers. */
   async #gather(wanted: readonly GatherWanted[]): Promise<Gathered | null> {
     const journals = wanted.map(({query, slot}) => query.journalOf(slot));
     const runs = wanted.map(({query: {kind, path, args, isInternal}, slot: {identity}}, i): Run => {
@@ -238,14 +245,14 @@ export class HeldQueries {
     return isWhole ? answers : null;
   }
 
-  /** Why what is standing does not do. */
+  /** Why the current answer is not valid. */
   #becauseNow(query: HeldQuery, slot: Slot): Because {
     const before = query.answerFor(slot.identity);
     if (before === null) return {cause: 'added'};
     return becauseOf({until: this.#sequence, change: before.touchedBy}, this.#sequence);
   }
 
-  /** The index has told of its documents, and whatever else it changed is in effect. */
+  /** Runs after the index has reported changed documents, and after the commit's other changes are in effect. */
   committed(commit: Commit): void {
     const {firstSequence, lastSequence, hasNewCatalog, events} = commit;
     this.#sequence = lastSequence;
@@ -254,7 +261,7 @@ export class HeldQueries {
     for (const {answer, query} of this.#touched.splice(0)) {
       this.#close(query, answer, firstSequence - 1);
       const slot = query.slotOf(answer);
-      if (slot === null) continue; // it was replaced
+      if (slot === null) continue; // answer was replaced
       this.#wantSlot(query, slot, becauseOf({until: lastSequence, change: answer.touchedBy}, lastSequence));
     }
     const cause = causeOf(events) ?? (hasNewCatalog ? 'schema' : null);
@@ -277,7 +284,7 @@ export class HeldQueries {
 
   #close(query: HeldQuery, answer: Answer, to: number): void {
     answer.close(to);
-    // Whoever asks from now on gets a page of the length that they ask for, which may end elsewhere.
+    // New subscribers get a page of the length that they request, which can end elsewhere.
     if (query.isPinned) this.#forget(query);
   }
 
@@ -285,7 +292,7 @@ export class HeldQueries {
     if (this.#byKey.get(query.key) === query) this.#byKey.delete(query.key);
   }
 
-  /** At the end of the turn: what is wanted together reads one moment. */
+  /** Runs at the end of the tick, so that queries requested together read one version. */
   #schedule(): void {
     if (this.#isScheduled || this.#isClosed || this.#waiting.size === 0) return;
     this.#isScheduled = true;
@@ -302,13 +309,13 @@ export class HeldQueries {
       let taken = 0;
       while (taken < waiting.length && places > 0) {
         const {query, slot} = waiting[taken++]!;
-        // Nobody waits for it any more.
+        // It has no subscribers any more.
         if (!query.isHeld) continue;
         places--;
         void this.#run(query, slot);
       }
       waiting.splice(0, taken);
-      // Functions take turns.
+      // Functions take turns (round-robin).
       this.#waiting.delete(path);
       if (waiting.length > 0) this.#waiting.set(path, waiting);
     }
@@ -367,7 +374,7 @@ export class HeldQueries {
     }
   }
 
-  /** @param from the moment that it read. @returns what it answers, if only in that moment */
+  /** @param from the version that it read. @returns its answer, which may be valid at that version only */
   #take(query: HeldQuery, slot: Slot, ran: Ran, from: number, because: Because): Answer {
     const before = query.answerFor(slot.identity);
     const result = this.#resultOf(ran, before?.result ?? null);
@@ -378,7 +385,7 @@ export class HeldQueries {
       this.#touched.push({answer: one, query}),
     );
     if (!ran.wasKept) this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
-    // One that read a later moment was faster; or it is not held any more.
+    // A run that read a later version was faster, or the query has no subscribers any more.
     if (!query.isHeld || (before !== null && before.from > from)) {
       answer.close(from);
       if (query.isHeld) this.#wantFor(query, slot, because);
@@ -398,12 +405,12 @@ export class HeldQueries {
     else this.#retries.forget(query);
     if (touch !== null) this.#close(query, answer, Math.max(from, touch.until));
     if (query.isByIdentity !== wasByIdentity)
-      this.want(query, because); // for those whom the answer does not hold for
+      this.want(query, because); // for holders that the answer does not apply to
     else if (touch !== null) this.#wantFor(query, slot, becauseOf(touch, this.#sequence));
     return answer;
   }
 
-  /** Whether an answer of so many bytes may take the place of the one before. */
+  /** Whether an answer of this size can replace the previous one. */
   #fits(bytes: number, before: Answer | null): boolean {
     const more = bytes - (before?.bytes ?? 0);
     return more <= 0 || this.#bytes + more <= HELD_QUERIES_BYTES_MAX;
@@ -417,8 +424,8 @@ export class HeldQueries {
   }
 
   /**
-   * The service could not run it. It is tried again; what is not only for a moment is shown meanwhile.
-   * @param hiddenMax refusals for overload in a row that nobody is shown
+   * Handles a run that the service refused. The run is retried; a refusal that lasts is sent as an error meanwhile.
+   * @param hiddenMax overload refusals in a row that are not sent to clients
    */
   #refused(
     query: HeldQuery,
@@ -427,12 +434,12 @@ export class HeldQueries {
     because: Because,
     hiddenMax = LIVE_REFUSALS_HIDDEN_MAX,
   ): void {
-    // It was begun before others found out whether the function looks at who asks: what is missing now is another run.
+    // The run began before it was known whether the function uses the identity, so another run is missing now.
     if (query.slotFor(slot.identity).key !== slot.key) {
       this.want(query, because);
       return;
     }
-    // A gather has found a valid one meanwhile: nothing is missing.
+    // A snapshot batch has installed a valid answer meanwhile, so nothing is missing.
     const current = query.answerFor(slot.identity);
     if (current?.isOpen === true && !this.#unsure.has(current)) {
       this.#retries.ran(query, slot.key);
@@ -449,13 +456,13 @@ export class HeldQueries {
     this.#install(query, answer, slot);
   }
 
-  /** Damage that was mended says so to nobody. */
+  /** Runs a refused query again: nothing reports that damage was repaired. */
   #tryAgain(query: HeldQuery, slotKey: string): void {
     for (const answer of query.answers()) {
       if (this.#unsure.has(answer) && answer.isOpen && query.slotOf(answer)?.key === slotKey)
         this.#close(query, answer, this.#sequence);
     }
-    // Others have times of their own.
+    // Other slots have their own retry times.
     const slot = query.missingAt(slotKey);
     if (slot === null) this.#retries.ran(query, slotKey);
     else this.#wantSlot(query, slot, {cause: 'unknown'});
@@ -488,12 +495,15 @@ export class HeldQueries {
   }
 }
 
-/** The page ended at a place of what is another query now: its code was replaced. */
+/** The page's end refers to another query, because the code was replaced. */
 function isOfAnotherQuery(ran: Ran | ServiceError): boolean {
   return !(ran instanceof ServiceError) && !ran.result.ok && ran.result.error.includes('InvalidCursor');
 }
 
-/** Neither a path nor JSON has a zero character in it. Long texts of one length are slow keys: engines hash them by their length alone. */
+/**
+ * Neither a path nor JSON contains a NUL character. Long keys are hashed because the engine hashes long strings by
+ * their length alone, so those of equal length collide.
+ */
 function keyOf({kind, path, args, journal, isInternal}: Asked): string {
   const key = `${isInternal ? 'internal' : ''}${kind === 'query' ? '' : 'paginated'}\0${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
   return key.length <= 1024 ? key : hash('sha256', key, 'base64');

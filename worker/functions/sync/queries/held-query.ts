@@ -1,42 +1,44 @@
 /**
- * One query that sockets hold: a function, its arguments and where its page ends. Its subscribers share an answer, unless the function looked at who
- * asks: then those of one identity do.
+ * One query that sockets subscribe to: a function, its arguments and where its page ends. All subscribers share an
+ * answer, unless the function used the caller's identity: then the subscribers of one identity share one.
  *
  *   unknown ──first run──▶ shared ◀──a run did not look──▶ by identity
  *                             └──────a run looked──────────────▲
  *
- * A run that did not look is right for everybody: with the same data and arguments the function does the same for anybody, up to where it would look.
- * So while answers are shared one subscriber's run serves all.
+ * A run that did not use the identity holds for every caller: with the same data and arguments, the function does the
+ * same for all of them up to the point where it would use it. So while answers are shared, one subscriber's run serves
+ * all.
  *
- * Where the page of its first answer ended, it ends in all that follow (the reference, 3.7): those who share an answer share its end, and who
- * is told apart has one of their own. As long as ends differ, answers are not shared, whether or not a run looked.
+ * Where the page of the first answer ended, later pages end too (the reference, 3.7). Subscribers that share an answer
+ * share its end; subscribers with separate answers have separate ends. While ends differ, answers are not shared,
+ * whether or not a run used the identity.
  */
 import {assert} from '../../../../shared/assert.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import type {Answer} from './answer.ts';
 import type {Asked} from './query-runs.ts';
 
-/** Who holds it, under which number. */
+/** A subscriber, which knows the query under a number of its own. */
 export interface Holder {
-  /** JSON of who asks; null: nobody in particular. */
+  /** JSON of the identity; null: anonymous. */
   readonly identity: string | null;
-  /** What it may be shown has changed. */
+  /** There may be something new to send to it. */
   concern(): void;
 }
 
-/** Who is asking for a run, where that matters. */
+/** Whose run it is: one slot for all subscribers, or one per identity. */
 export type Slot = {readonly key: string; readonly identity: string | null};
 
 const SHARED = '';
-/** The slot of all holders. */
+/** The slot that all holders share. */
 export const ALL: Slot = {key: SHARED, identity: null};
-/** Those of a few who have gone are not looked for each time. */
+/** Answers of departed identities that are tolerated before a cleanup. */
 const STRANGERS_KEPT = 8;
 
 let queries = 0;
 
 export class HeldQuery {
-  /** Tells it from any other. */
+  /** Unique number of the query. */
   readonly n = ++queries;
   readonly key: string;
   readonly kind: Asked['kind'];
@@ -44,21 +46,27 @@ export class HeldQuery {
   /** Wire JSON. */
   readonly args: string;
   readonly isInternal: boolean;
-  /** Runs that are asked for or under way, by their slot, and why. */
+  /** Runs requested or under way, by slot, with their reason. */
   readonly wanted = new Map<string, Because>();
-  /** Who holds it, with the name of who they are. */
+  /** Subscribers, with the name of their identity. */
   readonly #holders = new Map<Holder, string>();
   readonly #named = new Map<string, Set<Holder>>();
   #isShared = true;
   #shared: Answer | null = null;
-  /** Null: there was none. Most queries have no such answers and no ends, and thousands are held. */
+  /**
+   * Answers by identity. Null if there are none: thousands of queries are held, and most have neither these nor page
+   * ends.
+   */
   #byIdentity: Map<string, Answer> | null = null;
-  /** Whose newest answer each is. */
+  /** The slot name of each current answer. */
   readonly #names = new Map<Answer, string>();
   #bytes = 0;
-  /** Where its page ends, as a client said; null: where its first run ends it. */
+  /** Page end requested by a client; null: the first run determines it. */
   readonly #journal: string | null;
-  /** Where the first run of a slot ended it; what all share stands for those who have none. Null: nowhere, its code was replaced. */
+  /**
+   * Page ends found by the first run of each slot; the shared slot's end applies to slots without one. A null entry: no
+   * end, because the code was replaced.
+   */
   #ends: Map<string, string | null> | null = null;
 
   constructor(key: string, {kind, path, args, journal, isInternal}: Asked) {
@@ -70,7 +78,7 @@ export class HeldQuery {
     this.#journal = journal;
   }
 
-  /** What it takes with its answers. */
+  /** Memory of the query with its answers. */
   get bytes(): number {
     return this.key.length + this.path.length + this.args.length + this.#bytes;
   }
@@ -96,45 +104,45 @@ export class HeldQuery {
     if (same.size === 0) this.#named.delete(name);
   }
 
-  /** Those whom the answer of this slot is for. */
+  /** The subscribers that this slot's answer is for. */
   holdersOf({key}: Slot): Iterable<Holder> {
     return this.#isShared || key === SHARED ? this.#holders.keys() : (this.#named.get(key) ?? []);
   }
 
-  /** The newest answer for whoever is `identity`; null: it has not been run for them. */
+  /** The newest answer for this identity; null: there is none yet. */
   answerFor(identity: string | null): Answer | null {
     return this.#isShared ? this.#shared : (this.#byIdentity?.get(nameOf(identity)) ?? null);
   }
 
-  /** Answers depend on who asks. */
+  /** Answers depend on the caller's identity. */
   get isByIdentity(): boolean {
     return !this.#isShared;
   }
 
-  /** All that are the newest of somebody. */
+  /** All current answers. */
   answers(): Iterable<Answer> {
     return this.#names.keys();
   }
 
-  /** Whose newest it is; null: nobody's any more. */
+  /** The slot of a current answer; null: it was replaced. */
   slotOf(answer: Answer): Slot | null {
     const name = this.#names.get(answer);
     return name === undefined ? null : name === SHARED ? this.#sharedSlot() : slotNamed(name);
   }
 
-  /** The run that would give whoever is `identity` an answer that is open; null: they have one. */
+  /** The run that would give this identity an open answer; null: it has one. */
   missingFor(identity: string | null): Slot | null {
     if (this.answerFor(identity)?.isOpen === true) return null;
     return this.#isShared ? this.#sharedSlot() : slotNamed(nameOf(identity));
   }
 
-  /** The run of this slot, if it would give somebody an answer that is open; null: nobody waits for it. */
+  /** This slot's run, if a subscriber still needs an open answer from it; null: none does. */
   missingAt(key: string): Slot | null {
     if (this.#isShared) return key === SHARED && this.#shared?.isOpen !== true ? this.#sharedSlot() : null;
     return this.#named.has(key) && this.#byIdentity?.get(key)?.isOpen !== true ? slotNamed(key) : null;
   }
 
-  /** Which runs would give each of its holders an answer that is open. */
+  /** The runs that would give each holder an open answer. */
   missing(): Slot[] {
     if (this.#isShared) {
       const slot = this.#sharedSlot();
@@ -144,12 +152,15 @@ export class HeldQuery {
     return missing.map(slotNamed);
   }
 
-  /** Who would run for whoever is `identity`. */
+  /** The slot whose run serves this identity. */
   slotFor(identity: string | null): Slot {
     return this.#isShared ? {key: SHARED, identity} : slotNamed(nameOf(identity));
   }
 
-  /** A run for `identity` came to this. @param now the newest version, as in all that lets answers go */
+  /**
+   * Installs the answer of a run for `identity`.
+   * @param now the newest version, as in all methods that release answers
+   */
   take(answer: Answer, identity: string | null, now: number): void {
     const name = nameOf(identity);
     this.#isShared = !answer.identityUsed && (this.#isShared || this.#endsMeet(answer.journal));
@@ -162,7 +173,7 @@ export class HeldQuery {
       const isCut = this.#ends?.get(SHARED) === null;
       this.#ends = end !== null || isCut ? new Map([[SHARED, end]]) : null;
     } else {
-      // What was shared says nothing about those who are told apart now, but for where their pages end.
+      // A shared answer does not apply to separate identities; only its page end is still used.
       if (this.#shared !== null) this.#letGo(this.#shared, now);
       this.#shared = null;
       this.#byIdentity ??= new Map();
@@ -175,7 +186,7 @@ export class HeldQuery {
     this.#bytes += answer.bytes;
   }
 
-  /** Where the page of this slot's next run ends; null: nowhere yet. */
+  /** Where the page of this slot's next run ends; null: not determined yet. */
   journalOf({key}: Slot): string | null {
     return this.#endOf(key);
   }
@@ -185,22 +196,22 @@ export class HeldQuery {
     return this.#endOf(this.#isShared ? SHARED : this.#holders.get(holder)!);
   }
 
-  /** Pages of it have ends that a newcomer has not asked for. */
+  /** Its pages have ends that a new subscriber has not requested. */
   get isPinned(): boolean {
     return this.#journal === null && this.#ends !== null && this.#ends.size > 0;
   }
 
-  /** Where this slot's page ended means nothing any more. */
+  /** Forgets where this slot's page ended. */
   unpin({key}: Slot): void {
     this.#endsAt(key, null);
   }
 
-  /** So many answers and ends of pages are kept that most must be of identities that nobody has any more. */
+  /** Most of the stored answers and page ends must belong to identities without subscribers. */
   get hasStrangers(): boolean {
     return Math.max(this.#byIdentity?.size ?? 0, this.#ends?.size ?? 0) > 2 * this.#named.size + STRANGERS_KEPT;
   }
 
-  /** What is kept of identities that nobody has any more. */
+  /** Drops answers and page ends of identities without subscribers. */
   forgetStrangers(now: number): void {
     for (const [name, answer] of this.#byIdentity ?? []) {
       if (this.#named.has(name)) continue;
@@ -234,7 +245,7 @@ export class HeldQuery {
     return shared === undefined ? this.#journal : shared;
   }
 
-  /** Whether no page of those who hold it would end elsewhere if they shared one that ends here. */
+  /** Whether every subscriber's page would keep its end if all shared a page that ends here. */
   #endsMeet(journal: string | null): boolean {
     if (this.#ends === null || this.#ends.size === 0) return true;
     let end = journal;
@@ -246,7 +257,7 @@ export class HeldQuery {
     return true;
   }
 
-  /** Any of its holders' runs serves all. */
+  /** Any holder's run serves all of them. */
   #sharedSlot(): Slot | null {
     const [first] = this.#holders.keys();
     return first === undefined ? null : {key: SHARED, identity: first.identity};
@@ -255,7 +266,7 @@ export class HeldQuery {
 
 const NOBODY = 'null';
 
-/** Not empty, which is the name of what all share. */
+/** Never empty, because the empty name is the shared slot's. */
 function nameOf(identity: string | null): string {
   return identity ?? NOBODY;
 }

@@ -1,10 +1,10 @@
-/** Moments, as sequences of the journal, in which several things are right at once. */
+/** Versions (sequences of the journal) at which several answers are all valid. */
 import type {DataVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
 
 export type Interval = {readonly from: number; readonly to: number};
 
 /**
- * The newest moment that lies in all intervals and is neither before `notBefore` nor after `now`.
+ * The newest version that lies in all intervals and is neither before `notBefore` nor after `now`.
  * @returns null: there is none
  */
 export function commonMoment(intervals: Iterable<Interval>, notBefore: number, now: number): number | null {
@@ -17,7 +17,10 @@ export function commonMoment(intervals: Iterable<Interval>, notBefore: number, n
   return from <= to ? to : null;
 }
 
-/** What a client has seen, in this history. 0: nothing. A file that was put back has less than its clients have seen: they begin again. */
+/**
+ * The version that a client has seen, in this timeline. 0: none. After a restore the file can be older than what its
+ * clients have seen; they start over.
+ */
 export function momentSeen(seen: DataVersion | undefined, timeline: string, now: number): number {
   return seen?.timeline === timeline && seen.ts <= now ? seen.ts : 0;
 }

@@ -1,6 +1,7 @@
 /**
- * Runs queries for those who hold them, or takes the result that is kept of an equal call. As a call over HTTP, but what is read is told
- * whatever comes of it, and nobody is told of it before it is durable. Each is an execution like any other: logged and counted.
+ * Runs subscribed queries, or takes the cached result of an equal call. Like an HTTP call, but it also returns the read
+ * set, whatever the outcome, and only once the data that it read is durable. Each run is an execution like any other:
+ * logged and counted.
  */
 import {randomBytes} from 'node:crypto';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
@@ -23,7 +24,7 @@ export type QueryRunParts = {
   };
   kept: Pick<Results<CallResult>, 'findRun'>;
   groups: Pick<CommitGroups, 'durableSequence' | 'whenDurable'>;
-  /** Validators look ids up in it. */
+  /** Validators look up ids in it. */
   catalog: Pick<Catalog, 'notingIds'>;
   live: () => LiveDeployment | null;
   env: () => Execution['env'];
@@ -32,8 +33,8 @@ export type QueryRunParts = {
 };
 
 /**
- * What is asked for: a function as a query of this kind, its arguments as wire JSON, and where its page ends. `isInternal`: by the tenant's
- * own code, which may ask for internal ones.
+ * The query: a function called as this kind of query, its arguments as wire JSON, and where its page ends.
+ * `isInternal`: requested by the tenant's own code, which can call internal functions.
  */
 export type Asked = {
   kind: 'query' | 'paginatedQuery';
@@ -43,24 +44,24 @@ export type Asked = {
   isInternal: boolean;
 };
 
-/** What is run, and for whom. */
+/** A query and the identity to run it as. */
 export type Run = Asked & {identity: string | null};
 
 export type Ran = {
   result: CallResult;
   requestId: string;
-  /** The moment that it read; null: it read nothing, as it could not be called so. */
+  /** The version that it read; null: it read nothing, because the call was invalid. */
   sequence: number | null;
   readSet: PackedReadSet;
   identityUsed: boolean;
   endCursor: string | null;
-  /** Nothing was run for it. */
+  /** The result comes from the cache; nothing was run. */
   wasKept: boolean;
 };
 
 const NOTHING: PackedReadSet = {intervals: [], absentTables: []};
 
-/** One that can be run, or why it cannot. */
+/** A call that can run, or the error why it cannot. */
 type Prepared = {live: LiveDeployment; entry: FunctionEntry; execution: Execution} | CallError;
 
 export class QueryRuns {
@@ -72,7 +73,7 @@ export class QueryRuns {
     this.#parts = parts;
   }
 
-  /** @throws ServiceError when the service cannot run it now; what the function or its caller did wrong is in the result */
+  /** @throws ServiceError when the service cannot run it now; errors of the function or its caller are in the result */
   async run(run: Run): Promise<Ran> {
     const startedMs = this.#parts.clock();
     const ids = new Set<string>();
@@ -93,7 +94,7 @@ export class QueryRuns {
     return await this.#whenDurable(this.#ran(run, prepared, ran, ids, startedMs));
   }
 
-  /** Runs these in one snapshot. @returns what each came to, in order, and the moment. @throws as `run` */
+  /** Runs these in one snapshot. @returns the outcomes in order, and the version. @throws as `run` */
   async runTogether(runs: readonly Run[]): Promise<{rans: Ran[]; sequence: number}> {
     const startedMs = this.#parts.clock();
     const ids = runs.map(() => new Set<string>());
@@ -109,7 +110,7 @@ export class QueryRuns {
     return {rans, sequence};
   }
 
-  /** @param ids gets those whose table was looked up */
+  /** @param ids receives the ids whose table was looked up */
   #prepared({kind, path, args, journal, identity, isInternal}: Run, ids: Set<string>): Prepared {
     const {env, clock, catalog} = this.#parts;
     try {
@@ -136,7 +137,12 @@ export class QueryRuns {
     }
   }
 
-  /** Logs it. @param run null: it could not be run. @param ids that validators have looked up. @throws session.overloaded */
+  /**
+   * Logs the run.
+   * @param run null: it could not be run.
+   * @param ids that validators have looked up.
+   * @throws session.overloaded
+   */
   #ran(asked: Run, prepared: Prepared, run: QueryRun | null, ids: Set<string>, startedMs: number): Ran {
     const requestId = this.#nextRequestId();
     const wasKept = false;
@@ -175,7 +181,9 @@ export class QueryRuns {
     return ran;
   }
 
-  /** The thread may have seen a commit that could still be taken back. */
+  /**
+   * The thread may have read a commit that can still be rolled back, so the result waits until that commit is durable.
+   */
   async #whenDurable(ran: Ran): Promise<Ran> {
     const {groups} = this.#parts;
     if (ran.sequence !== null && ran.sequence > groups.durableSequence) {

@@ -1,4 +1,4 @@
-/** Runs of held queries that the service refused: each is tried again, later each time it is refused again. */
+/** Retries runs of subscribed queries that the service refused, with increasing pauses. */
 import {backOffMs} from '../../../../shared/back-off.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../limits.ts';
 import type {HeldQuery} from './held-query.ts';
@@ -9,12 +9,12 @@ export class Retries {
   readonly #onDue: (query: HeldQuery, slotKey: string) => void;
   readonly #refused = new Map<HeldQuery, Map<string, Refused>>();
 
-  /** @param onDue a run of this slot may be tried again */
+  /** @param onDue called when a run of this slot can be retried */
   constructor(onDue: (query: HeldQuery, slotKey: string) => void) {
     this.#onDue = onDue;
   }
 
-  /** @returns how many times in a row it was, this one included */
+  /** @returns the number of refusals in a row, including this one */
   refused(query: HeldQuery, slotKey: string): number {
     let slots = this.#refused.get(query);
     if (slots === undefined) {
@@ -34,7 +34,7 @@ export class Retries {
     return times;
   }
 
-  /** It was run. */
+  /** A run succeeded. */
   ran(query: HeldQuery, slotKey: string): void {
     const slots = this.#refused.get(query);
     const known = slots?.get(slotKey);
@@ -44,7 +44,7 @@ export class Retries {
     if (slots.size === 0) this.#refused.delete(query);
   }
 
-  /** Nobody holds it any more. */
+  /** The query has no subscribers any more. */
   forget(query: HeldQuery): void {
     for (const {timer} of this.#refused.get(query)?.values() ?? []) if (timer !== null) clearTimeout(timer);
     this.#refused.delete(query);

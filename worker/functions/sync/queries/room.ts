@@ -1,11 +1,11 @@
 /**
- * Who found no room: told when there is some again, in the order in which they came, a few at a time, as nobody knows before their queries have
- * run what they take.
+ * Waiting list for capacity. Waiters are notified in order of arrival, a few at a time, because the memory that their
+ * queries need is unknown until they have run.
  */
 import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../limits.ts';
 
 export interface Waiter {
-  /** There may be room. Who finds none waits again, behind the others. */
+  /** There may be capacity. A waiter that finds none waits again, behind the others. */
   tryAgain(): void;
 }
 
@@ -14,7 +14,7 @@ export class Room {
   readonly #waiters = new Set<Waiter>();
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param isThere whether there is any now */
+  /** @param isThere whether there is capacity now */
   constructor(isThere: () => boolean) {
     this.#isThere = isThere;
   }

@@ -1,17 +1,18 @@
 /**
- * Who makes a call: who its client had said that it was when it sent the call. It is run as them or not at all, however long it waits and
- * whoever its client is by then: what one user asked for is never done in the name of another, nor in nobody's.
+ * The caller of a mutation or action: the identity that the client had when it sent the call. The call runs as that
+ * user or not at all, however long it waits and whatever the client's identity is by then. So a request of one user is
+ * never carried out as another user, nor anonymously.
  */
 import type {Identity} from '../../auth/identity.ts';
 
 export type Caller = {
-  /** `iss|sub`, the same in all tokens of one user; '': nobody; null: a token was refused that names nobody. */
+  /** `iss|sub`, equal in all tokens of one user; '': anonymous; null: a refused token that names no user. */
   readonly user: string | null;
-  /** What functions learn of them, as JSON. Null: nothing, until another token of theirs is good. */
+  /** The identity for functions, as JSON. Null: none, until another token of the user is accepted. */
   readonly identity: string | null;
-  /** When the token ends that says so; 0: it was refused. */
+  /** When the token expires; 0: it was refused. */
   readonly untilMs: number;
-  /** Whose word that was: a count of those who said who somebody is. */
+  /** Number of the auth configuration that accepted the token; see `Session.verifyAgain`. */
   readonly verifiers: number;
 };
 
@@ -22,12 +23,12 @@ export function callerOf(identity: string | null, untilMs: number, verifiers: nu
   return {user, identity, untilMs, verifiers};
 }
 
-/** @param user whom the token names, though nobody says that it is true */
+/** @param user the user that the token claims, unverified */
 export function refusedCaller(user: string | null, verifiers: number): Caller {
   return {user, identity: null, untilMs: 0, verifiers};
 }
 
-/** It is still known that they are who they are. Nobody needs no token. */
+/** The identity is still verified. Anonymous callers need no token. */
 export function isGood({user, untilMs, verifiers}: Caller, nowMs: number, verifiersNow: number): boolean {
   return user === NOBODY || (nowMs < untilMs && verifiers === verifiersNow);
 }

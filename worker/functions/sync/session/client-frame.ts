@@ -1,4 +1,4 @@
-/** A message of a client, as bytes: what it says, or how it breaks the protocol. */
+/** Parses a client's message from bytes, or reports how it breaks the protocol. */
 import type {Buffer} from 'node:buffer';
 import type {TSchema} from 'typebox';
 import {checkWireType, type WireType, wireType} from '../../../../engine/wire-type.ts';
@@ -14,7 +14,7 @@ import {
 } from '../../../../shared/protocol/function-socket/client-message.ts';
 import {parseJson} from '../../../../shared/values/json.ts';
 
-/** Each by itself: what is wrong is told of the message that was meant. */
+/** One type per message, so that an error refers to the message type that was sent. */
 const MESSAGES: ReadonlyMap<unknown, WireType<TSchema>> = new Map<ClientMessage['type'], WireType<TSchema>>([
   ['client_hello', wireType(ClientHello)],
   ['query_set', wireType(QuerySet)],
@@ -24,7 +24,7 @@ const MESSAGES: ReadonlyMap<unknown, WireType<TSchema>> = new Map<ClientMessage[
   ['clear_auth', wireType(ClearAuth)],
 ]);
 
-/** @throws protocol.* , each of which ends the socket */
+/** @throws protocol.*, each of which ends the socket */
 export function readMessage(bytes: Buffer, isBinary: boolean): ClientMessage {
   if (isBinary) throw new ServiceError('protocol.unsupported_binary', 'messages are JSON text');
   let value: unknown;

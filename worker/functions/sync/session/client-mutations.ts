@@ -1,12 +1,13 @@
 /**
- * Mutations of clients on sockets, each run once. What it came to is stored in its own write, under the client's id and its number: it is
- * there if the mutation's effect is, and not if it is not. One that comes again, after its answer was lost with a socket or a worker, is
- * answered with that. A failed one has left nothing, and runs again.
+ * Runs each mutation of socket clients once. The outcome is stored in the mutation's own write, under the client's id
+ * and the mutation's number, so it exists exactly if the effect does. A mutation that is sent again, after its response
+ * was lost with a socket or a worker, gets the stored outcome. A failed mutation left nothing behind and runs again.
  *
- * What it came to is told to who it was run for: a client that is somebody else by then learns that it was committed, and no more. It is
- * not run for them either, as its effect is there.
+ * The outcome is returned only to the user that the mutation ran for. A client with another identity by then learns
+ * only that it was committed. The mutation is not run again for that user, because its effect is already there.
  *
- * A client says which of its mutations it will not ask for again; the rest is kept as long as an `Idempotency-Key`.
+ * A client acknowledges the mutations that it will not repeat; other outcomes are kept as long as those of an
+ * `Idempotency-Key`.
  */
 import {hash} from 'node:crypto';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
@@ -28,7 +29,7 @@ export type ClientMutationParts = {
 };
 
 type Found = {result: Succeeded; ts: number};
-/** What makes two mutations the same, and who it is run for: digests. */
+/** Digests of what makes two mutations equal, and of the user that it runs for. */
 type Request = {digest: string; caller: string};
 
 export class ClientMutations {
@@ -38,7 +39,10 @@ export class ClientMutations {
     this.#parts = parts;
   }
 
-  /** @throws ServiceError when the service cannot run it now; op.conflict when its number was another mutation's, or somebody else's */
+  /**
+   * @throws ServiceError when the service cannot run it now; op.conflict when its number belongs to another mutation or
+   *   another user
+   */
   async run(
     clientId: string,
     mutation: MutationCall,
@@ -48,9 +52,9 @@ export class ClientMutations {
     const {call, writer, groups} = this.#parts;
     const {path, args} = mutation;
     const request = {digest: hash('sha256', JSON.stringify([path, args]), 'hex'), caller: digestOfCaller(identity)};
-    // What it is and whether it may be called so does not matter any more. What is found here may still be taken back.
+    // The mutation has run already, so it is not validated again. The outcome found here may still be rolled back.
     if (reading(() => writer.statements.clientMutation.get(clientId, mutation.request_id)) !== undefined) {
-      // Not as a write: one that is refused says that nothing was done.
+      // Not done as a write, because a refused write would mean that nothing was done.
       await groups.settled();
       const found = reading(() => find(writer, clientId, mutation.request_id, request));
       if (found !== null) return found;
@@ -70,7 +74,7 @@ export class ClientMutations {
   }
 }
 
-/** Tokens of one user are many: whose they are is what counts. */
+/** One user has many tokens, so only the user counts. */
 function digestOfCaller(identity: string | null): string {
   if (identity === null) return 'nobody';
   return hash('sha256', (JSON.parse(identity) as Identity).tokenIdentifier, 'hex');
@@ -86,7 +90,7 @@ function find({statements}: Writer, clientId: string, requestId: number, {digest
       'what this mutation came to is lost with a damaged file; it is not run again',
     );
   }
-  // One of an earlier version does not say who it was run for.
+  // Outcomes stored by an earlier version do not name the user.
   const [storedDigest, storedCaller = caller] = row.request.split(' ');
   if (storedDigest !== digest) {
     throw new ServiceError('op.conflict', `the number ${requestId} was given to another mutation`);

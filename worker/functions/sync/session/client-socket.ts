@@ -1,9 +1,10 @@
 /**
- * The worker's end of one function socket: what is under way to it, and what has been handled of what it said.
+ * The worker's end of one function socket: tracks the bytes under way to it, and the bytes of its messages that were
+ * handled.
  *
- * Transitions are made only when there is room, so a slow reader costs a window of bytes. Answers to calls, and the pieces of a long
- * transition, are made once and wait here in order; while any waits there is no room. All sockets together may make no more wait than there is
- * memory for.
+ * Transitions are made only when there is capacity, so a slow reader costs one window of bytes. Responses to calls, and
+ * the chunks of a long transition, are made once and wait here in order; while any of them waits there is no capacity.
+ * The total that waits for all sockets is bounded.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../../../shared/assert.ts';
@@ -14,7 +15,7 @@ import {FUNCTION_SOCKET_WINDOW_BYTES} from '../../limits.ts';
 
 const OVERLOADED = 1013;
 
-/** `chars`: its own part of them, where others wait for the same text. */
+/** `chars`: this socket's share, when others wait for the same text. */
 type Waiting = {message: string; chars: number};
 
 export class ClientSocket {
@@ -29,7 +30,7 @@ export class ClientSocket {
   #waitingChars = 0;
   readonly #ofAll: OwedBytes;
 
-  /** @param ofAll what waits for all sockets of this worker */
+  /** @param ofAll the send buffers of all sockets of this worker */
   constructor(link: SocketLink, stream: number, ofAll: OwedBytes) {
     this.link = link;
     this.stream = stream;
@@ -38,12 +39,12 @@ export class ClientSocket {
     this.#onRoom = () => undefined;
   }
 
-  /** @param callback called whenever there may be room again */
+  /** @param callback called whenever there may be capacity again */
   whenRoom(callback: () => void): void {
     this.#onRoom = callback;
   }
 
-  /** False once it was closed, by either side. */
+  /** False once either side has closed it. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
@@ -52,14 +53,14 @@ export class ClientSocket {
     return this.#isOpen && this.#waiting.length === 0 && this.#underWayBytes < FUNCTION_SOCKET_WINDOW_BYTES;
   }
 
-  /** Of what waits here. */
+  /** Characters that wait here. */
   get waitingChars(): number {
     return this.#waitingChars;
   }
 
   /**
-   * Sends a message, now or when those before it have left. Closes the socket when too much waits: its client comes again, later.
-   * @param takers how many are sent the same text
+   * Sends a message, now or after those before it. Closes the socket when too much waits; its client reconnects later.
+   * @param takers number of sockets that are sent the same text
    */
   send(message: string, takers = 1): void {
     if (!this.#isOpen) return;
@@ -74,12 +75,12 @@ export class ClientSocket {
     this.sent(Buffer.byteLength(message));
   }
 
-  /** A message was sent to it, with others. */
+  /** A message was sent to it, along with other sockets. */
   sent(bytes: number): void {
     this.#underWayBytes += bytes;
   }
 
-  /** The network took so much. */
+  /** The network took this many bytes. */
   credited(bytes: number): void {
     this.#underWayBytes = Math.max(0, this.#underWayBytes - bytes);
     let sent = 0;
@@ -94,7 +95,7 @@ export class ClientSocket {
     if (this.hasRoom) this.#onRoom();
   }
 
-  /** So many bytes of its messages need no room any more. */
+  /** This many bytes of its messages no longer need memory. */
   handled(bytes: number): void {
     if (!this.#isOpen) return;
     this.#handledBytes += bytes;
@@ -105,12 +106,12 @@ export class ClientSocket {
 
   close(code: number, reason: string): void {
     if (!this.#isOpen) return;
-    // What waits is for a network that does not take it; a reason is short.
+    // Drops the waiting messages, because the network does not take them; a close reason is short.
     this.link.closeSocket(this.stream, code, reason);
     this.closed();
   }
 
-  /** It is gone. */
+  /** The socket is gone. */
   closed(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

@@ -1,6 +1,7 @@
 /**
- * The mutations and actions of one session. Mutations run one after another, each after the commit of the one before; actions beside each
- * other. Each is run as who made it: while that is not known it waits, and if the client turns out to be somebody else it is refused.
+ * The mutations and actions of one session. Each mutation runs after the commit of the previous one; actions run
+ * concurrently. Each call runs as the user that made it: while that identity is unverified the call waits, and if the
+ * client turns out to be another user the call is refused.
  */
 
 import {Buffer} from 'node:buffer';
@@ -23,34 +24,34 @@ import type {ClientSocket} from './client-socket.ts';
 export type MutationCall = Extract<ClientMessage, {type: 'mutation'}>;
 type ActionCall = Extract<ClientMessage, {type: 'action'}>;
 
-export type MutationOutcome = {result: CallResult /** The moment that has its effect. */; ts: number};
+export type MutationOutcome = {result: CallResult /** The version that contains its effect. */; ts: number};
 
 export type CallParts = CaughtParts & {
   /** Runs a function. @throws ServiceError when the service cannot run it now */
   call: (call: Call) => Promise<CallResult>;
-  /** Runs a mutation, or finds what it came to. @throws ServiceError */
+  /** Runs a mutation, or finds its stored outcome. @throws ServiceError */
   mutate: (
     clientId: string,
     call: MutationCall,
     identity: string | null,
     requestId: string,
   ) => Promise<MutationOutcome>;
-  /** What clients are told of an error. */
+  /** The error message that clients get. */
   shown: (error: string, requestId: string) => string;
   isOpen: boolean;
 };
 
-/** As whom a call is run; later: it is not known whether they are who they are; never: the client is somebody else. */
+/** The identity to run a call as; later: it is not verified yet; never: the client is another user now. */
 export type RunsAs = {identity: string | null} | 'later' | 'never';
 
 /** The session, as its calls see it. */
 export interface Callers {
   clientId(): string;
-  /** Who makes the calls that come now. */
+  /** The caller of new calls. */
   caller(): Caller;
-  /** As whom a call of theirs is run now. */
+  /** The identity that a call of this caller runs as now. */
   runsAs(caller: Caller): RunsAs;
-  /** A moment that the client has been told of, and is to be shown. */
+  /** Promises the client a transition to at least this version. */
   owes(ts: number): void;
   /** Its socket was closed. */
   end(): void;
@@ -69,9 +70,9 @@ export class SessionCalls {
   #count = 0;
   #hasEnded = false;
   #mutations: Waiting<MutationCall>[] = [];
-  /** Those that came while answers waited for the network, or while it was not known who made them. */
+  /** Actions that arrived while responses waited for the network, or while the caller was unverified. */
   #actionsWaiting: Waiting<ActionCall>[] = [];
-  /** The mutation under way, or what has to come before the first. */
+  /** The mutation under way, or the work that must precede the first one. */
   #underWay: Promise<void> | null = null;
   #lastMutation = -1;
   #actions = 0;
@@ -82,7 +83,7 @@ export class SessionCalls {
     this.#session = session;
   }
 
-  /** @throws ServiceError: it breaks the protocol */
+  /** @throws ServiceError: the message breaks the protocol */
   add(message: MutationCall | ActionCall, bytes: number): void {
     const caller = this.#session.caller();
     if (message.type === 'action') {
@@ -99,14 +100,14 @@ export class SessionCalls {
     this.#mutateNext();
   }
 
-  /** What waits may go on: the client's network has taken answers, or it is known who the client is. */
+  /** Continues with waiting calls: the client's network has taken responses, or its identity is verified. */
   resume(): void {
     this.#mutateNext();
     const waiting = this.#actionsWaiting.splice(0);
     for (const next of waiting) this.#actOrWait(next);
   }
 
-  /** Nothing is begun before this. */
+  /** Starts nothing before this has settled. */
   after(settled: Promise<void>): void {
     this.#underWay = settled.then(() => {
       this.#underWay = null;
@@ -119,7 +120,7 @@ export class SessionCalls {
     return this.#underWay !== null;
   }
 
-  /** Resolves when nothing is under way; nothing is begun any more if it has ended. */
+  /** Resolves when nothing is under way. If the session has ended, nothing starts afterwards. */
   settled(): Promise<void> {
     return this.#underWay ?? Promise.resolve();
   }
@@ -172,7 +173,9 @@ export class SessionCalls {
     }
   }
 
-  /** Its bytes are handled when it is answered: so whoever reads no answers cannot ask without end. */
+  /**
+   * The action's bytes count until it is answered, so a client that reads no responses cannot send calls without limit.
+   */
   #actOrWait(next: Waiting<ActionCall>): void {
     const {message, bytes, caller} = next;
     const hasRoom = this.#socket.waitingChars <= SOCKET_ANSWERS_WAITING_CHARS;
@@ -225,7 +228,7 @@ export class SessionCalls {
     this.#failed(message, new ServiceError('auth.unauthorized', MADE_BY_ANOTHER));
   }
 
-  /** The service refused it, and it did not run. */
+  /** The service refused the call, and it did not run. */
   #failed({type, request_id}: MutationCall | ActionCall, {code, message: error}: ServiceError): void {
     this.#socket.send(JSON.stringify({type: `${type}_result`, request_id, ok: false, error, code}));
   }

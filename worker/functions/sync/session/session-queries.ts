@@ -1,6 +1,6 @@
 /**
- * What one session watches: its claims on held queries, under the numbers that its client gave them. One that finds no room has an error for
- * its result, and is tried again when there may be some.
+ * The subscriptions of one session, under the numbers that its client chose. A subscription without capacity has an
+ * error as its result, and is retried when there may be capacity.
  */
 
 import type {SocketFailure} from '../../../../engine/metrics.ts';
@@ -17,13 +17,13 @@ import type {Waiter} from '../queries/room.ts';
 
 const TOO_LONG_TEXT = `the results of a socket's queries have at most ${SOCKET_RESULTS_CHARS_MAX} characters together`;
 
-/** The session, as its claims see it. */
+/** The session, as its subscriptions see it. */
 export interface Watching {
-  /** JSON of who it is; null: nobody in particular. */
+  /** JSON of the identity; null: anonymous. */
   readonly identity: string | null;
-  /** It may be shown something new. */
+  /** There may be something new to send to it. */
   concern(): void;
-  /** Does something that no caller waits for: what goes wrong is the session's end. */
+  /** Does work that no caller waits for: an exception ends the session. */
   guarded(what: SocketFailure, act: () => void): void;
 }
 
@@ -32,13 +32,13 @@ export class Subscription implements Holder, Waiter {
   asked: Asked;
   readonly #session: Watching;
   readonly #tryAgain: (subscription: Subscription) => void;
-  /** Null: it cannot be held, and its answer says so. */
+  /** Null: there is no capacity for it, and its answer is that error. */
   query: HeldQuery | null = null;
-  /** Stands until the query has an answer. */
+  /** The error in place until the query has an answer. */
   #refusal: Answer | null = null;
-  /** What the client has. */
+  /** The result that the client has. */
   shown: Result | null = null;
-  /** The digest of what it has from another socket. */
+  /** Digest of the result that it has from an earlier socket. */
   known: string | null;
 
   constructor(
@@ -81,7 +81,7 @@ export class Subscription implements Holder, Waiter {
   }
 }
 
-/** What those answer whose results do not fit in what one socket may be shown. */
+/** The answer for queries whose results exceed the limit of one socket. */
 const TOO_LONG = new Answer(
   {
     result: errorResult(TOO_LONG_TEXT, TOO_LONG_TEXT),
@@ -98,7 +98,7 @@ export class SessionQueries {
   readonly #queries: HeldQueries;
   readonly #session: Watching;
   readonly #subscriptions = new Map<number, Subscription>();
-  /** Of them, those that are held. */
+  /** The number of subscriptions with a held query. */
   #held = 0;
 
   constructor(queries: HeldQueries, session: Watching) {
@@ -110,7 +110,7 @@ export class SessionQueries {
     return this.#subscriptions.size;
   }
 
-  /** @throws ServiceError: it breaks the protocol */
+  /** @throws ServiceError: the message breaks the protocol */
   change(changes: readonly QueryChange[]): void {
     const wasFull = this.#held >= QUERIES_PER_SOCKET_MAX;
     for (const change of changes) {
@@ -144,9 +144,10 @@ export class SessionQueries {
   }
 
   /**
-   * What each answers now, as far as one socket may be shown it: a query may be there under many numbers, and all are told at once.
-   * @param instead of what its query says
-   * @returns null: one has no answer yet, and `concern` comes with it
+   * The current answer of each, up to the limit of one socket: a query can be subscribed under many numbers, and each
+   * copy is sent.
+   * @param instead answers that replace those of their queries
+   * @returns null: one has no answer yet, and `concern` follows when it has
    */
   answers(instead: ReadonlyMap<HeldQuery, Answer> | null): {subscription: Subscription; answer: Answer}[] | null {
     const answers: {subscription: Subscription; answer: Answer}[] = [];
@@ -162,7 +163,10 @@ export class SessionQueries {
     return answers;
   }
 
-  /** Has all of them run in one snapshot. @returns null: it came to nothing, or is not what is watched, or by whom, any more */
+  /**
+   * Runs all of them in one snapshot.
+   * @returns null: it failed, or the subscriptions or the identity changed meanwhile
+   */
   async together(notBefore: number): Promise<ReadonlyMap<HeldQuery, Answer> | null> {
     const {identity} = this.#session;
     const held = [...this.#subscriptions.values()].flatMap(holder =>
@@ -178,7 +182,7 @@ export class SessionQueries {
     const {query_id: queryId} = change;
     if (this.#subscriptions.has(queryId))
       throw new ServiceError('protocol.out_of_step', `there is a query ${queryId} already`);
-    // Refused ones count, too.
+    // Refused subscriptions count, too.
     if (this.#subscriptions.size >= 2 * QUERIES_PER_SOCKET_MAX) throw tooMany();
     const subscription = new Subscription(this.#session, change, one => {
       this.#hold(one);
@@ -208,7 +212,7 @@ export class SessionQueries {
     }
   }
 
-  /** There is no room any more for what it held. @param asked its page ends where it did */
+  /** There is no capacity any more for its query. @param asked keeps its page end */
   #lose(subscription: Subscription, {refused, asked}: {refused: ServiceError; asked: Asked}): void {
     subscription.query = null;
     subscription.asked = asked;
@@ -234,7 +238,7 @@ function tooMany(): ServiceError {
   return new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
 }
 
-/** What is no value is an error of the query, told when it is called. */
+/** Arguments that are no value are an error of the query, reported when it is called. */
 function wireText(args: unknown): string {
   try {
     return encodeValue(checkWireValue(args, 'the arguments'));

@@ -1,6 +1,7 @@
 /**
- * One client: what it watches, who it is, and what it has been shown. What it should be shown is computed when its socket can take it, from
- * what it has and what is right now; nothing is queued for it but answers to its calls.
+ * One client connection: its subscriptions, its identity, and what it has been sent. The next transition is computed
+ * when its socket can take it, from what the client has and what is valid now. Nothing is queued for it except
+ * responses to its calls.
  *
  *   awaiting_client_hello ──client_hello──▶ established ──socket gone | worker ends──▶ ended
  *            └──anything else | HELLO_TIMEOUT_MS──┴── a message that breaks a rule ──────▲ fatal_error, close 1008
@@ -37,26 +38,26 @@ import {type CallParts, type RunsAs, SessionCalls} from './session-calls.ts';
 import {SessionQueries, type Subscription} from './session-queries.ts';
 import type {Move, Update} from './transition.ts';
 
-/** Who a token says that somebody is. `identity`: JSON. */
+/** The user of a verified token. `identity`: JSON. */
 export type Verified = {identity: string; expMs: number};
 
 export type SessionParts = CallParts &
   CaughtParts & {
     queries: HeldQueries;
-    /** @throws auth.unauthorized; session.auth_unavailable: it may be known later */
+    /** @throws auth.unauthorized; session.auth_unavailable: a later attempt may succeed */
     verify: (token: string) => Promise<Verified>;
     clock: () => number;
     timeline: string;
-    /** Whether clients are told why something failed, and why it ran. */
+    /** Whether clients get the reasons of failures and of reruns. */
     isOpen: boolean;
-    /** It may be shown something new, or owes something. */
+    /** It may have something new to send, or has promised a transition. */
     onConcern: (session: Session) => void;
-    /** It says that it is this client. */
+    /** It has identified itself as this client. */
     onClient: (session: Session, clientId: string) => void;
     onEnd: (session: Session) => void;
   };
 
-/** RFC 6455 and its registry: what the client did was wrong; something failed that is not its fault; come again later. */
+/** Close codes of RFC 6455 and its registry: the client's fault; a failure that is not its fault; try again later. */
 const VIOLATION = 1008;
 const FAILED = 1011;
 const OVERLOADED = 1013;
@@ -64,40 +65,40 @@ const OVERLOADED = 1013;
 export class Session {
   readonly socket: ClientSocket;
   readonly #parts: SessionParts;
-  /** Null: it has called nothing yet, as most that only watch; thousands of them are held. */
+  /** Null until the first call: most of thousands of sessions only subscribe. */
   #calls: SessionCalls | null = null;
   #state: 'awaiting_client_hello' | 'established' | 'ended' = 'awaiting_client_hello';
-  /** Null: it has said hello. */
+  /** Null after client_hello. */
   #helloTimeout: AwakeTimeout | null;
   #authState: 'settled' | 'verifying' | 'refused' = 'settled';
-  /** Of its client's messages, those that came while a token was being verified. */
+  /** Messages that the client sent while a token was being verified. */
   #inbox: {message: ClientMessage; bytes: number}[] = [];
   clientId = '';
   #explains = false;
-  /** JSON of who it is; null: nobody in particular. */
+  /** JSON of the identity; null: anonymous. */
   identity: string | null = null;
-  /** What says so. */
+  /** The token that proves the identity. */
   #token: string | null = null;
-  /** Counts what makes the words of those obsolete who say who somebody is. */
+  /** Bumped when the auth configuration changes: verifications with an older number are stale. */
   #verifiers = 0;
-  /** Until it is asked again whether its token is good. */
+  /** Runs until the token is verified again. */
   #verifyTimer: NodeJS.Timeout | undefined;
-  /** Who makes the calls that it sends. */
+  /** The caller of new calls. */
   #caller: Caller = callerOf(null, Number.POSITIVE_INFINITY, 0);
-  /** What it has said, where `shown` is what it has been shown. */
+  /** Versions that the client has requested; `#shown` has those that it was sent. */
   #querySet = 0;
   #identityVersion = 0;
   #shown: StateVersion = {query_set: 0, identity: 0, ts: 0};
-  /** Versions before this are older than what its client has shown: on another socket, or from a page that a server rendered. */
+  /** Older versions are not sent: the client has shown newer data, from another socket or a server-rendered page. */
   #notBefore = 0;
-  /** A moment that it has been promised. */
+  /** The version that a transition was promised for. */
   #owed = 0;
   #missed = 0;
-  /** The newest answer of those that missed each other last. */
+  /** Number of the newest answer at the last miss. */
   #missedWith = 0;
   /** Its queries are being run in one snapshot. */
   #isGathering = false;
-  /** What came of that. */
+  /** The answers of that batch. */
   #gathered: ReadonlyMap<HeldQuery, Answer> | null = null;
   readonly #queries: SessionQueries;
 
@@ -124,12 +125,12 @@ export class Session {
     return this.#queries.size;
   }
 
-  /** Nobody has asked for anything on it. */
+  /** It has no subscriptions, calls or identity changes yet. */
   get isSilent(): boolean {
     return this.#queries.size === 0 && this.#calls === null && this.#identityVersion === 0;
   }
 
-  /** Says why, and ends it. */
+  /** Sends the error, and ends the session. */
   fatal(error: ServiceError): void {
     if (this.#state === 'ended') return;
     this.#send({type: 'fatal_error', error: errorEnvelope(error).error});
@@ -137,14 +138,17 @@ export class Session {
     this.end();
   }
 
-  /** Something failed that nobody expected: a new socket begins anew. */
+  /** An unexpected failure: the client starts over with a new socket. */
   failed(error: ServiceError): void {
     if (this.#state === 'ended') return;
     this.socket.close(FAILED, error.code);
     this.end();
   }
 
-  /** Does something for it that no caller waits for: what goes wrong is the end of this session, and of no other. @throws what ends the process */
+  /**
+   * Does work that no caller waits for: an exception ends this session only.
+   * @throws exceptions that must end the process
+   */
   guarded(what: SocketFailure, act: () => void): void {
     try {
       act();
@@ -154,7 +158,7 @@ export class Session {
     }
   }
 
-  /** Its socket is gone. Calls that run come to their ends; those that wait are forgotten. */
+  /** Its socket is gone. Calls under way finish; waiting ones are dropped. */
   end(): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
@@ -166,23 +170,23 @@ export class Session {
     this.#parts.onEnd(this);
   }
 
-  /** A mutation of it is under way. */
+  /** One of its mutations is under way. */
   get isBusy(): boolean {
     return this.#calls?.isBusy === true;
   }
 
-  /** Resolves when what it has under way is settled. */
+  /** Resolves when its calls under way are settled. */
   settled(): Promise<void> {
     return this.#calls?.settled() ?? Promise.resolve();
   }
 
-  /** There are as many as there may be. */
+  /** The maximum number of sockets is reached. */
   displaced(): void {
     this.socket.close(OVERLOADED, 'session.overloaded');
     this.end();
   }
 
-  /** Another socket of its client has come. */
+  /** Its client has connected with another socket. */
   replaced(): void {
     this.socket.close(1000, 'the client has another socket');
     this.end();
@@ -194,7 +198,7 @@ export class Session {
 
   /* ── what the client says ── */
 
-  /** @param bytes to be handled, once the message is @throws ServiceError that ends the session */
+  /** @param bytes to be reported as handled after the message @throws ServiceError that ends the session */
   receive(message: ClientMessage, bytes: number): void {
     if (this.#state === 'ended') return;
     if (this.#authState === 'verifying') {
@@ -266,7 +270,7 @@ export class Session {
     this.#notBefore = Math.max(this.#notBefore, momentSeen(seen, this.#parts.timeline, this.#parts.queries.sequence));
   }
 
-  /** What the client's sockets before this one have under way comes first. */
+  /** Calls start after those of the client's previous sockets are settled. */
   after(settled: Promise<void>): void {
     this.#calling().after(settled);
   }
@@ -283,7 +287,7 @@ export class Session {
     return this.#calls;
   }
 
-  /** As whom a call is run now that one of these made. */
+  /** The identity that a call of this caller runs as now. */
   #runsAs(caller: Caller): RunsAs {
     if (isGood(caller, this.#parts.clock(), this.#verifiers)) return {identity: caller.identity};
     if (this.#isExpired) this.#expired();
@@ -330,7 +334,7 @@ export class Session {
         verified = caughtError(this.#parts, 'token', caught);
       }
       if (this.#state === 'ended') return;
-      // What was said by those who had the word before says nothing.
+      // A result of the previous auth configuration is stale.
       if (verifiers !== this.#verifiers) continue;
       if (!(verified instanceof ServiceError) || verified.code !== 'session.auth_unavailable') break;
       const waitMs = backOffMs(TOKEN_VERIFY_AGAIN_MS, TOKEN_VERIFY_AGAIN_MS_MAX, attempt);
@@ -348,7 +352,7 @@ export class Session {
     this.#readInbox();
   }
 
-  /** Whose word is good has changed: nothing that was accepted before is accepted longer. */
+  /** The auth configuration has changed: nothing accepted before is accepted any longer. */
   verifyAgain(): void {
     this.#verifiers++;
     if (this.#authState === 'settled' && this.#token !== null) void this.#authenticate(this.#token);
@@ -403,14 +407,15 @@ export class Session {
   }
 
   /**
-   * The newest moment that it can be moved to, and what is different there. Whoever asks has sent it before asking again.
-   * @returns null: there is nothing to say, or not now
+   * The next transition: the newest version that the client can be moved to, and its differences. The caller must send
+   * it before it calls again.
+   * @returns null: nothing to send, or not possible now
    */
   nextMove(): Move | null {
     if (this.#state !== 'established' || this.#authState !== 'settled' || !this.socket.hasRoom) return null;
     const gathered = this.#gathered;
     this.#gathered = null;
-    // That was one moment; what its queries say by now is looked at next.
+    // The batch holds for one version only; the queries' newer answers are checked next.
     if (gathered !== null) this.concern();
     const answers = this.#queries.answers(gathered);
     if (answers === null) return null;
@@ -427,7 +432,7 @@ export class Session {
     return this.#moveTo(ts, answers);
   }
 
-  /** What its client has shown already. */
+  /** The version that the client already shows. */
   get #notBeforeMoment(): number {
     return Math.max(this.#shown.ts, this.#notBefore);
   }
@@ -465,11 +470,11 @@ export class Session {
     return {from, to: this.#shown, updates};
   }
 
-  /** Its queries have answers that are not right in any one moment. They run again; if they miss each other again and again, together. */
+  /** Its answers have no common version. Their queries run again; after repeated misses they run in one snapshot. */
   #miss(answers: readonly {answer: Answer}[]): void {
     let newest = 0;
     for (const {answer} of answers) newest = Math.max(newest, answer.n);
-    if (newest <= this.#missedWith) return; // the same ones
+    if (newest <= this.#missedWith) return; // same answers as at the last miss
     this.#missedWith = newest;
     this.#missed++;
     if (this.#missed < MOMENTS_MISSED_MAX || this.#isGathering) return;

@@ -1,6 +1,6 @@
 /**
- * What changed between two texts, as far as one cut says it: what both begin and end with stays. It is found in one pass, so it may be
- * looked for whenever a result changes.
+ * The difference between two texts as one replaced range between a common prefix and suffix. Computed in one pass, so
+ * it is cheap enough to try for every changed result.
  */
 import type {TextDelta} from '../../../../shared/protocol/function-socket/server-message.ts';
 
@@ -19,7 +19,7 @@ export function textDelta(before: string, after: string): TextDelta {
   return [[start, before.length - start - end, after.slice(start, after.length - end)]];
 }
 
-/** What comes of it. */
+/** The text after applying a delta. */
 export function applyDelta(before: string, delta: TextDelta): string {
   let after = '';
   let at = 0;

@@ -1,5 +1,6 @@
 /**
- * Transitions as text. The results are in it as they are, without a parse; sockets that go the same way get the same bytes.
+ * Serialises transitions. Results are inserted as text without a parse; sockets with equal transitions get the same
+ * bytes.
  */
 
 import type {Because, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
@@ -7,22 +8,22 @@ import {DELTA_CHARS_MAX, DELTA_CHARS_MIN, TRANSITION_CHARS_MAX, TRANSITION_PIECE
 import {type Answer, isStable, type Result} from '../queries/answer.ts';
 import {textDelta} from './text-delta.ts';
 
-/** What a client is told of one query. */
+/** One query's part of a transition. */
 export type Update = {
   queryId: number;
   answer: Answer;
-  /** What it has of it; null: nothing. */
+  /** The result that the client has; null: none. */
   before: Result | null;
-  /** It has this result already, from another socket. */
+  /** The client already has this result, from another socket. */
   isKnown: boolean;
-  /** Null: clients are not told. */
+  /** Null: not sent to clients. */
   because: Because | null;
   hasLines: boolean;
 };
 
 export type Move = {from: StateVersion; to: StateVersion; updates: readonly Update[]};
 
-/** Equal for moves that are the same text. */
+/** Equal for moves with the same text. */
 export function moveKey({from, to, updates}: Move): string {
   let key = `${from.query_set} ${from.identity} ${from.ts} ${to.query_set} ${to.identity} ${to.ts}`;
   for (const {queryId, answer, before, isKnown, because, hasLines} of updates) {
@@ -41,10 +42,10 @@ function versionText({query_set, identity, ts}: StateVersion): string {
   return `{"query_set":${query_set},"identity":${identity},"ts":${ts}}`;
 }
 
-/** A journal is sent back by the client: what is longer than it may send is of no use to it. */
+/** Clients send journals back: one longer than they can send is of no use to them. */
 const JOURNAL_CHARS_MAX = 16_384;
 
-/** The newest change to a result that was asked for, as JSON; null: it is better sent whole. */
+/** Cache of the last requested delta to a result, as JSON; null text: it is better sent whole. */
 const deltas = new WeakMap<Result, {before: Result; text: string | null}>();
 
 /** @returns JSON; null: the result is to be sent whole */
@@ -75,7 +76,7 @@ function updateText({queryId, answer, before, isKnown, because, hasLines}: Updat
   return delta === null ? `${facts},"value":${result.text}}` : `${facts},"delta":${delta}}`;
 }
 
-/** The messages that carry it: itself, or its pieces in order. */
+/** The messages that carry it: the transition itself, or its chunks in order. */
 export function messagesOf(transition: string): string[] {
   if (transition.length <= TRANSITION_CHARS_MAX) return [transition];
   const count = Math.ceil(transition.length / TRANSITION_PIECE_CHARS);
