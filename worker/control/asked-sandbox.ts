@@ -1,4 +1,4 @@
-/** What somebody asks for who makes a sandbox. */
+/** Parses and completes a request for a new sandbox. */
 import {ServiceError} from '../../shared/errors.ts';
 import {NODE_VERSION_DEFAULT} from '../../shared/node-version.ts';
 import type {SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
@@ -29,7 +29,7 @@ const MEMORY_MB = {
   },
 };
 
-/** What is asked for, with what is left out. @throws op.invalid_input 400 */
+/** The request with its defaults filled in. @throws op.invalid_input 400 */
 export function askedOf(body: SandboxBody): Asked {
   const {runtime = 'isolate', env = {}} = body;
   checkEnvironment(env, SANDBOX_ENV_CHARS_MAX);

@@ -1,4 +1,4 @@
-/** What services, sandboxes and sessions of one tenant are given. */
+/** Dependencies of the services, sandboxes and sessions of one tenant. */
 
 import type {BackgroundWrites} from '../../engine/commit/background.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
@@ -9,21 +9,21 @@ import type {Logger} from '../../shared/log.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
 
 export type ControlParts = {
-  /** Of the tenant. */
+  /** The tenant's directory. */
   directory: string;
-  /** The writer's. */
+  /** The writer's connection. */
   db: Connection;
   groups: CommitGroups;
   background: BackgroundWrites;
   metrics: WorkerMetrics;
   log: Logger;
   clock: () => number;
-  /** Where the tenant's code may connect to. */
+  /** The egress proxy endpoint of the tenant's code. */
   egress: () => EgressDoor;
   /** The function platform. @throws session.worker_unavailable 503 */
   functions: () => Promise<FunctionPlatform>;
-  /** `memory_mb` of services that are to run, together. */
+  /** Maximum total `memory_mb` of services that are to run. */
   servicesMemoryMbMax: number;
-  /** Something began or ended, or lasts longer. */
+  /** Something began, ended, or was extended. */
   changed: () => void;
 };

@@ -1,8 +1,10 @@
 /**
- * Sandboxes, sessions and services as they are stored: one row each with the JSON of its record. All of one kind are in memory while
- * service control is loaded, as they were last told to anybody; they are few (limits.ts), and their changes are rare.
+ * Stored records of sandboxes, sessions and services: one row each, with the JSON of its record. While service control
+ * is loaded, all records of a kind are in memory as they were last reported; they are few (limits.ts) and change
+ * rarely.
  *
- * They are no part of the journal: what a sandbox held is nowhere but in its process, and a replica could not go on with it.
+ * They are not part of the journal: a sandbox's state exists only in its process, and a replica could not continue with
+ * it.
  */
 import {Buffer} from 'node:buffer';
 import type {Writer} from '../../engine/commit/writer.ts';
@@ -15,10 +17,10 @@ type Kept = {readonly created_at: number};
 export class ControlRecords<R extends Kept> {
   readonly #table: RecordTable;
   readonly #idOf: (record: R) => string;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #records = new Map<string, R>();
   readonly #damaged = new Map<string, ServiceError>();
-  /** Some of them are not found. */
+  /** Set when some rows are missing from the table. */
   readonly #missing: ServiceError | null;
 
   constructor(table: RecordTable, idOf: (record: R) => string) {
@@ -41,12 +43,12 @@ export class ControlRecords<R extends Kept> {
     throw this.#damaged.get(id) ?? new ServiceError('op.not_found', `there is no ${this.#table.noun} ${shown(id)}`);
   }
 
-  /** Whether there is one that is sound. */
+  /** Whether there is an undamaged one. */
   has(id: string): boolean {
     return this.#records.has(id);
   }
 
-  /** Whether there is one, sound or not. */
+  /** Whether there is one, damaged or not. */
   isTaken(id: string): boolean {
     return this.#records.has(id) || this.#damaged.has(id);
   }
@@ -62,29 +64,29 @@ export class ControlRecords<R extends Kept> {
     return this.#records.size;
   }
 
-  /** Those that are sound. */
+  /** The undamaged ones. */
   sound(): IterableIterator<R> {
     return this.#records.values();
   }
 
-  /** Inside a write. */
+  /** Call inside a write. */
   store(writer: Writer, record: R): void {
     const text = JSON.stringify(record);
     writer.grew(Buffer.byteLength(text));
     this.#table.put(this.#idOf(record), text);
   }
 
-  /** Inside a write. `forgot` comes when it is on disk. */
+  /** Call inside a write. `forgot` follows when it is on disk. */
   remove(id: string): void {
     this.#table.remove(id);
   }
 
-  /** It is so from now on, for whoever asks. */
+  /** Makes the record visible to readers. */
   took(record: R): void {
     this.#records.set(this.#idOf(record), record);
   }
 
-  /** A write that removed them is on disk. */
+  /** A write that removed these is on disk. */
   forgot(ids: readonly string[]): void {
     for (const id of ids) {
       this.#records.delete(id);
@@ -93,7 +95,7 @@ export class ControlRecords<R extends Kept> {
   }
 }
 
-/** Inside a write: removes the oldest of those that have ended. @returns which, for `forgot` */
+/** Call inside a write: removes the oldest ended records. @returns their ids, for `forgot` */
 export function removeOldest<R extends Kept & {readonly id: string; readonly ended_at: number | null}>(
   records: ControlRecords<R>,
   keep: number,
@@ -104,7 +106,7 @@ export function removeOldest<R extends Kept & {readonly id: string; readonly end
   return old;
 }
 
-/** Ids come from paths: anything. */
+/** Shortens an id for a message: ids come from paths and can be any text. */
 function shown(id: string): string {
   return JSON.stringify(id.length > 140 ? `${id.slice(0, 140)}…` : id);
 }

@@ -1,14 +1,14 @@
-/** Service control of one tenant: its services, its sandboxes and its sessions, and the clock that ends the last two. */
+/** Service control of one tenant: its services, sandboxes and sessions, and the timer that ends the last two. */
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
 import type {ControlParts} from './control-parts.ts';
 import {Sandboxes} from './sandboxes.ts';
 import {Services} from './services/services.ts';
 import {Sessions} from './sessions.ts';
 
-/** The longest a timer of Node's may be. */
+/** The longest delay of a Node timer. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** For good. */
+/** Never ends. */
 const ALWAYS_MS = Number.MAX_SAFE_INTEGER;
 
 export class Control implements Stage {
@@ -19,14 +19,16 @@ export class Control implements Stage {
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** @param onUse told until when all of them want the tenant awake, epoch milliseconds; null: they do not */
+  /**
+   * @param onUse receives the time until which any of them wants the tenant awake, epoch milliseconds; null: none does
+   */
   constructor(parts: Omit<ControlParts, 'changed'>, onUse: (untilMs: number | null) => void) {
     this.#clock = parts.clock;
     let isChanged = false;
     const changed = (): void => {
       if (isChanged) return;
       isChanged = true;
-      // Once for all that changes in this turn.
+      // Once for all changes of this tick.
       setImmediate(() => {
         isChanged = false;
         if (this.#isClosed) return;
@@ -59,7 +61,7 @@ export class Control implements Stage {
     this.#timer = setTimeout(() => {
       this.sandboxes.expire();
       this.sessions.expire();
-      this.#arm(); // of a clock that was set back nothing has expired yet
+      this.#arm(); // with a clock that was set back nothing has expired yet
     }, ms).unref();
   }
 }

@@ -1,7 +1,7 @@
-/** The variables of a sandbox or a service. */
+/** Checks the environment variables of a sandbox or a service. */
 import {ServiceError} from '../../shared/errors.ts';
 
-/** @throws op.invalid_input 400 for what Node would refuse to set, and for more than so many characters */
+/** @throws op.invalid_input 400 for variables that Node would refuse to set, or more than `charsMax` characters */
 export function checkEnvironment(env: Readonly<Record<string, string>>, charsMax: number): void {
   if (JSON.stringify(env).length > charsMax) {
     throw new ServiceError('op.invalid_input', `env must have at most ${charsMax} characters as JSON`);

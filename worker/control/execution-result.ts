@@ -1,11 +1,11 @@
-/** What an execution came to, in the words that both runtimes of sandboxes have for it. */
+/** Builds the result of an execution, for both runtimes of sandboxes. */
 import {ServiceError} from '../../shared/errors.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
 import type {RunFault} from '../runtime/actions/action-run.ts';
 import {SANDBOX_VALUE_CHARS_MAX} from './limits.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 
-/** Without what is known of it besides. */
+/** A result without the measurements that are added to it. */
 export type Came = OutcomeOf<ExecutionResult>;
 type OutcomeOf<Result> = Result extends unknown ? Omit<Result, 'lines' | 'durationMs' | 'broken'> : never;
 
@@ -38,19 +38,19 @@ export function failed(reason: ExecutionFault, message: string): Came {
   return {ok: false, reason, name: 'Error', message, stack: null};
 }
 
-/** Why the sandbox of an execution that was cut off while it computed is of no more use. */
+/** Why a sandbox cannot be used after its execution was cut off while computing. */
 export function brokenBy(fault: RunFault | null, memoryMb: number): string {
   if (fault === 'cpu') return 'an execution computed for longer than cpu_ms and was cut off';
   if (fault === 'memory' || fault === null) return `its code needed more than its ${memoryMb} MiB of memory`;
   return 'an execution was cut off while its code ran';
 }
 
-/** Milliseconds as answers show them. */
+/** Rounds milliseconds for responses. */
 export function shownMs(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }
 
-/** Without the frames of what calls the code. */
+/** Removes the stack frames of the code that calls the user's code. */
 export function ownFrames(stack: string | null, others: RegExp): string | null {
   if (stack === null) return null;
   return stack
@@ -59,7 +59,7 @@ export function ownFrames(stack: string | null, others: RegExp): string | null {
     .join('\n');
 }
 
-/** 503: the process of a sandbox did not come to be, or is gone. */
+/** 503: the process of a sandbox could not be started, or is gone. */
 export function noSandbox(reason: string): ServiceError {
   return new ServiceError('session.overloaded', `no sandbox could be made: ${reason}; try again shortly`);
 }

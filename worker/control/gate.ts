@@ -1,7 +1,7 @@
 /**
- * The way to service control, whose code and records are loaded with the first need: most tenants have no service, no sandbox and no
- * session. What was left `running` by a process that died is said to have failed then, before anybody is answered. A tenant with services
- * loads it when it is opened, because they start by themselves.
+ * Loads service control on demand, because most tenants have no service, sandbox or session. Records that a crashed
+ * process left `running` are set to failed before any request is answered. A tenant with services loads it when the
+ * tenant is opened, because services start by themselves.
  */
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
@@ -32,12 +32,12 @@ export class ControlGate implements Stage {
     }
     if (this.#control !== null) return Promise.resolve(this.#control);
     this.#loading ??= this.#load().finally(() => {
-      this.#loading = null; // What failed is tried again by the next need.
+      this.#loading = null; // The next request retries a failed load.
     });
     return this.#loading;
   }
 
-  /** Loads it if this tenant has services, which nobody else would start. */
+  /** Loads it if this tenant has services, which nothing else would start. */
   warm(): void {
     if (hasServices(this.#parts.db)) this.#warm(CONTROL_WARM_RETRY_MS);
   }
@@ -51,7 +51,7 @@ export class ControlGate implements Stage {
     });
   }
 
-  /** Sandboxes that run, sessions that are open, services by state, and what processes take. */
+  /** Running sandboxes, open sessions, services by state, and the memory of their processes. */
   get sizes(): Pick<Gauges, 'sandboxes' | 'sandboxBytes' | 'sessions' | 'services' | 'serviceBytes'> {
     const {sandboxes, sessions, services} = this.#control ?? {};
     return {
@@ -63,21 +63,21 @@ export class ControlGate implements Stage {
     };
   }
 
-  /** Whether a tenant that is closed now is to be opened again, for its services. */
+  /** Whether a tenant that is closed now has to be opened again, for its services. */
   get wantsToGoOn(): boolean {
     return this.#control?.services.areWanted === true;
   }
 
-  /** Service control that is loaded later begins with what is stored by then. */
+  /** Service control that is loaded later starts from the stored state. */
   committed(commit: Commit): void {
     this.#control?.committed(commit);
   }
 
-  /** Nothing is loaded afterwards. */
+  /** No load starts afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#retry !== null) clearTimeout(this.#retry);
-    await this.#loading?.catch(() => undefined); // Whoever needed it is told.
+    await this.#loading?.catch(() => undefined); // The request that needed it reports the error.
     await this.#control?.close();
   }
 

@@ -1,9 +1,9 @@
 /**
- * A sandbox with `runtime: "node"`, seen from the worker: a Node process of its own, confined as those of actions are, that executes code
- * one after another (runtime/node/child-sandbox.ts). All that it says is outside input.
+ * The worker's side of a sandbox with `runtime: "node"`: its own Node process, confined like those of actions, that
+ * executes code sequentially (runtime/node/child-sandbox.ts). All its messages are outside input.
  *
- * Between executions its process stands still, so what they left running takes no time and connects to nobody. Where that cannot be done
- * safely (node-process.ts, `rest`), what it computes then counts for the next execution.
+ * The process is stopped between executions, so leftover work takes no time and connects to nothing. Where stopping is
+ * not safely possible (node-process.ts, `rest`), CPU time between executions counts for the next one.
  */
 
 import {assert} from '../../shared/assert.ts';
@@ -48,7 +48,7 @@ type Execution = {
 type Said = Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>;
 
 const MIB = 1024 * 1024;
-/** What calls its code: our scripts beside it, and Node. */
+/** Stack frames of the code that calls the user's code: our scripts, and Node. */
 const OTHERS = /svc:call|\.svc\/node-child\.js|node:(internal|vm)/;
 
 export class NodeSandbox {
@@ -61,13 +61,16 @@ export class NodeSandbox {
   #looks: NodeJS.Timeout | null = null;
   #lastAction = 0;
   #execution: Execution | null = null;
-  /** What it had computed when its last execution ended. */
+  /** CPU time used up to the end of its last execution. */
   #cpuAtRestMs = 0;
-  /** The time of an execution is over: how often it has to show that it waits before that is believed; null: it is not. */
+  /**
+   * After the execution's time is over: number of answers still needed to believe that it only waits; null: still in
+   * time.
+   */
   #awaited: number | null = null;
   #endedBecause: string | null = null;
 
-  /** @param onEnd it is gone, and no execution says so */
+  /** @param onEnd called when it ends and no execution reports that */
   constructor(parts: NodeSandboxParts, onEnd: (reason: string) => void) {
     this.#parts = parts;
     this.#onEnd = onEnd;
@@ -82,7 +85,7 @@ export class NodeSandbox {
         niceness: SANDBOX_PROCESS_NICENESS,
         heapMb: memoryMb,
         bytesMax: (memoryMb + NODE_SANDBOX_BESIDE_MB) * MIB,
-        // Looked at here: it counts from the beginning of an execution on.
+        // Checked here, because it counts from the start of each execution.
         cpuMsMax: Number.POSITIVE_INFINITY,
         lookMs: NODE_SANDBOX_LOOK_MS,
       },
@@ -96,7 +99,7 @@ export class NodeSandbox {
     this.#hearing = new Hearing(isHeard => this.#process.hear(isHeard));
   }
 
-  /** Null: it runs. */
+  /** Null: it is running. */
   get endedBecause(): string | null {
     return this.#endedBecause;
   }
@@ -105,7 +108,7 @@ export class NodeSandbox {
     return this.#process.bytes;
   }
 
-  /** One at a time. @throws session.overloaded 503 when it has ended */
+  /** One execution at a time. @throws session.overloaded 503 when it has ended */
   execute(_: string, request: ExecutionRequest): Promise<ExecutionResult> {
     if (this.#endedBecause !== null) throw noSandbox(this.#endedBecause);
     assert(this.#execution === null, 'executions of a sandbox run one after another');
@@ -127,7 +130,7 @@ export class NodeSandbox {
     return execution.result.promise;
   }
 
-  /** Whatever it does: it is gone. */
+  /** Ends the process, even during an execution. */
   close(): void {
     this.#process.kill({cause: 'told', message: 'the sandbox was ended'});
   }
@@ -143,13 +146,13 @@ export class NodeSandbox {
       this.#process.saidNonsense();
       return;
     }
-    if (execution?.action !== message.action) return; // It was not waited for any longer.
+    if (execution?.action !== message.action) return; // That execution has already been given up.
     const came = this.#cameTo(message, execution);
     if (came === null) this.#process.saidNonsense();
     else this.#settle(came, null);
   }
 
-  /** Null: it is nothing that our side would say. */
+  /** Null: our child script never sends such a message. */
   #cameTo({fault, text}: Said & {type: 'executed'}, {request}: Execution): Came | null {
     switch (fault) {
       case null:
@@ -178,7 +181,7 @@ export class NodeSandbox {
     execution.result.resolve({...came, lines: execution.lines.all, durationMs, broken});
   }
 
-  /** It is of no more use. */
+  /** Ends a sandbox that is of no further use. */
   #break(fault: RunFault): void {
     const {memoryMb} = this.#parts;
     if (this.#execution !== null)
@@ -186,9 +189,9 @@ export class NodeSandbox {
     this.#process.kill({cause: fault === 'memory' ? 'memory' : 'time', message: brokenBy(fault, memoryMb)});
   }
 
-  /** The time of its execution is over: it goes on if its code only waits. */
+  /** The execution's time is over: the sandbox survives if its code only waits. */
   #late(): void {
-    // The first may be the answer to a look before.
+    // The first answer can belong to an earlier probe.
     this.#awaited = 2;
     this.#execution!.timer = setTimeout(() => this.#break('duration'), NODE_SANDBOX_ANSWER_MS_MAX);
   }

@@ -1,4 +1,4 @@
-/** The tables that records of service control are in: a name and the JSON of the record a row. */
+/** The tables of service control's records: each row has a name and the JSON of a record. */
 import type Database from 'better-sqlite3';
 import {ROWS_SUMMED_MAX} from '../../engine/limits.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
@@ -8,18 +8,18 @@ import {sumsFinding} from '../../engine/storage/row-sums.ts';
 
 export type StoredRecord = {id: string; record: string; damage: Damage | null};
 
-/** One kind of record where it is stored. */
+/** Access to one kind of stored record. */
 export type RecordTable = {
-  /** What one is called. */
+  /** Name of the kind in messages. */
   readonly noun: string;
   all(): StoredRecord[];
   put(id: string, record: string): void;
   remove(id: string): void;
-  /** Null: no row of the table is missing, as far as it was looked at. */
+  /** Null: no row of the table is known to be missing. */
   missing(): ReturnType<typeof storageDamaged> | null;
 };
 
-/** @param db the writer's */
+/** @param db the writer's connection */
 export function controlRecords(db: Connection, kind: 'sandbox' | 'session'): RecordTable {
   type Row = CheckedColumns<'control_records'> & {id: string; record: string};
   const put = db.prepare<[string, string, string, number]>(
@@ -39,7 +39,7 @@ export function controlRecords(db: Connection, kind: 'sandbox' | 'session'): Rec
   };
 }
 
-/** @param db the writer's */
+/** @param db the writer's connection */
 export function serviceRecords(db: Connection): RecordTable {
   type Row = CheckedColumns<'services'> & {name: string; record: string};
   const put = db.prepare<[string, string, number]>(
@@ -59,7 +59,7 @@ export function serviceRecords(db: Connection): RecordTable {
   };
 }
 
-/** Whether there is any: without one nothing of service control need be loaded. */
+/** Whether there are services: without any, service control need not be loaded. */
 export function hasServices(db: Connection): boolean {
   return db.prepare('SELECT 1 FROM services LIMIT 1').get() !== undefined;
 }

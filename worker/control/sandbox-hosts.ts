@@ -1,6 +1,6 @@
 /**
- * Where the sandboxes of a tenant run: isolates in a process that they share, which stays for a while without one, and Node sandboxes
- * in a process each.
+ * Runs the sandboxes of a tenant: isolates in one shared process, which is kept for a while after the last one, and
+ * Node sandboxes in a process each.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
@@ -11,15 +11,15 @@ import {NodeSandbox} from './node-sandbox.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 import {SandboxProcess} from './sandbox-process.ts';
 
-/** What one or more sandboxes run in. */
+/** The process of one or more sandboxes. */
 export type SandboxHost = {
-  /** Null: it runs. */
+  /** Null: it is running. */
   readonly endedBecause: string | null;
-  /** Without mapped files; 0: it has ended. */
+  /** Memory without mapped files; 0: it has ended. */
   readonly bytes: number;
-  /** One at a time of a sandbox. Rejects when the host ends, after its sandboxes were told of as ended. */
+  /** One execution at a time per sandbox. Rejects when the host ends, after its sandboxes were reported as ended. */
   execute(sandbox: string, request: ExecutionRequest): Promise<ExecutionResult>;
-  /** Whatever it does: it is gone. */
+  /** Ends the sandbox, even during an execution. */
   close(sandbox: string): void;
 };
 
@@ -27,17 +27,17 @@ export type SandboxHostsParts = Pick<ControlParts, 'functions' | 'egress' | 'log
 export type SandboxHostEvents = {
   /** This sandbox is gone. */
   broken(sandbox: string, reason: string): void;
-  /** All that ran in it are. */
+  /** All of the host's sandboxes are gone. */
   ended(host: SandboxHost, reason: string): void;
 };
-/** What of a record its host has to know. */
+/** The part of a record that its host uses. */
 export type Wanted = Pick<SandboxRecord, 'id' | 'memory_mb' | 'cpu_ms' | 'env' | 'network' | 'node_version'>;
 
 export class SandboxHosts {
   readonly #parts: SandboxHostsParts;
   readonly #events: SandboxHostEvents;
   readonly #idleMs: number;
-  /** Of isolates. */
+  /** The process of the isolates. */
   #process: SandboxProcess | null = null;
   readonly #nodes = new Set<NodeSandbox>();
   #idleTimer: NodeJS.Timeout | null = null;
@@ -49,20 +49,26 @@ export class SandboxHosts {
     this.#idleMs = idleMs;
   }
 
-  /** What they take together. */
+  /** Memory of all hosts. */
   get bytes(): number {
     let bytes = this.#process?.bytes ?? 0;
     for (const node of this.#nodes) bytes += node.bytes;
     return bytes;
   }
 
-  /** @throws op.invalid_input 400: this Node is not to be had; session.overloaded 503; session.worker_unavailable 503 */
+  /**
+   * @throws op.invalid_input 400: this Node version is not available; session.overloaded 503;
+   *   session.worker_unavailable 503
+   */
   open(wanted: Wanted): Promise<SandboxHost> {
     this.#requireOpen();
     return wanted.node_version === null ? this.#openIsolate(wanted) : this.#openNode(wanted, wanted.node_version);
   }
 
-  /** @param isUsed whether an isolate is left, or is being made. Without one their process is kept for a while, for the next one */
+  /**
+   * @param isUsed whether there is an isolate, or one is being made. Without one their process is kept for a while, for
+   *   the next isolate
+   */
   rest(isUsed: boolean): void {
     if (isUsed || this.#isClosed || this.#process === null || this.#idleTimer !== null) return;
     this.#idleTimer = setTimeout(() => {
@@ -100,7 +106,7 @@ export class SandboxHosts {
       this.#nodes.delete(node);
       this.#events.ended(node, reason);
     });
-    // One that ended for want of memory told its execution, and nobody else.
+    // A Node sandbox that ran out of memory has reported that only to its execution.
     for (const other of this.#nodes) if (other.endedBecause !== null) this.#nodes.delete(other);
     this.#nodes.add(node);
     await node.ready;

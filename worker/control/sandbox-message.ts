@@ -1,6 +1,6 @@
 /**
- * What a worker and the process of its sandboxes say to each other, over a pipe (runtime/process/pipe.ts). What comes from the process is
- * outside input: its code may have left its isolate.
+ * Messages between a worker and the process of its sandboxes, over a pipe (runtime/process/pipe.ts). Messages from the
+ * process are outside input: its code may have escaped its isolate.
  */
 import type {Buffer} from 'node:buffer';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
@@ -34,11 +34,11 @@ export type ExecutionResult = (Ended & {ok: true; value: string}) | Failed;
 export type ToHost =
   /** Answered by `opened`. */
   | {type: 'open'; sandbox: string; memoryMb: number}
-  /** One at a time of a sandbox. Answered by `executed`. */
+  /** One execution at a time per sandbox. Answered by `executed`. */
   | {type: 'execute'; sandbox: string; execution: number; request: ExecutionRequest}
-  /** Whatever it does: it is gone. */
+  /** Ends the sandbox, even during an execution. */
   | {type: 'close'; sandbox: string}
-  /** Memory is short: the sandbox that takes most is ended, and told as `broken`. */
+  /** Memory is short: the largest sandbox is ended, and reported as `broken`. */
   | {type: 'shed'};
 
 type Said<Result> =
@@ -46,7 +46,7 @@ type Said<Result> =
   | {type: 'executed'; execution: number; result: Result}
   | {type: 'broken'; sandbox: string; reason: string};
 export type FromHost = Said<ExecutionResult>;
-/** The value is the frame's tail. */
+/** The value is in the frame's tail. */
 export type Sent = Said<(Ended & {ok: true}) | Failed>;
 
 const FAULTS: ReadonlySet<unknown> = new Set<ExecutionFault>([
@@ -58,7 +58,7 @@ const FAULTS: ReadonlySet<unknown> = new Set<ExecutionFault>([
   'ended',
 ]);
 
-/** @returns null: no host of ours says this */
+/** @returns null: our host never sends such a message */
 export function checkedFromHost({type, sandbox, execution, reason, result}: Fields, tail: Buffer): FromHost | null {
   if (type === 'opened' && isText(sandbox)) return {type, sandbox};
   if (type === 'broken' && isText(sandbox) && isText(reason)) return {type, sandbox, reason};

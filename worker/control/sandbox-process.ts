@@ -1,9 +1,10 @@
 /**
- * A worker's link to the process of its tenant's sandboxes (host/main.ts): starts it, bounds its memory and its silence, and
- * ends it. One object a process; when the process ends, whatever waited for it is refused and all its sandboxes are gone.
+ * The worker's link to the process of its tenant's sandboxes (host/main.ts): starts it, bounds its memory and its
+ * silence, and ends it. One object per process. When the process ends, pending requests are refused and all its
+ * sandboxes are gone.
  *
- * What it may do is what Node's permission model leaves: read the code of svc and nothing else, no writes, no processes, no
- * threads. It gets no variables, no file of the tenant's, and no descriptor but the pipe and its standard error.
+ * Node's permission model lets the process read the code of svc and nothing else: no writes, processes or threads. It
+ * gets no variables, no tenant file, and no descriptors except the pipe and its standard error.
  */
 import {existsSync} from 'node:fs';
 import {createRequire} from 'node:module';
@@ -36,7 +37,7 @@ import {
 export type SandboxProcessEvents = {
   /** This sandbox is gone. */
   broken(sandbox: string, reason: string): void;
-  /** All are. */
+  /** All sandboxes are gone. */
   ended(reason: string): void;
 };
 
@@ -80,12 +81,12 @@ export class SandboxProcess {
     this.#process.watch(true);
   }
 
-  /** Null: it runs. */
+  /** Null: it is running. */
   get endedBecause(): string | null {
     return this.#endedBecause;
   }
 
-  /** Without mapped files; 0: it has ended. */
+  /** Memory without mapped files; 0: it has ended. */
   get bytes(): number {
     return this.#process.bytes;
   }
@@ -99,7 +100,7 @@ export class SandboxProcess {
     await this.#within(SANDBOX_OPEN_MS_MAX, opening.promise);
   }
 
-  /** Rejects when the process ends, after its sandboxes were told of as ended. */
+  /** Rejects when the process ends, after its sandboxes were reported as ended. */
   async execute(sandbox: string, request: ExecutionRequest): Promise<ExecutionResult> {
     const execution = ++this.#lastExecution;
     const executing = Promise.withResolvers<ExecutionResult>();
@@ -116,7 +117,7 @@ export class SandboxProcess {
     this.#process.send({type: 'close', sandbox});
   }
 
-  /** Whatever it does. */
+  /** Ends the process at once. */
   end(): void {
     this.#process.kill('told', 'the worker ended it');
   }
@@ -163,20 +164,20 @@ function readableBy(main: string): string[] {
   const at = native.lastIndexOf(`${sep}node_modules${sep}`);
   assert(at !== -1, 'isolated-vm is an installed package');
   const here = dirname(main);
-  // The loader reads packages where it looks for them, too, which may be a link to where they are.
+  // The loader also reads packages by its search path, which may be a link to their real location.
   const looked = (require.resolve.paths('isolated-vm') ?? []).filter(existsSync);
   const modules = new Set([`${native.slice(0, at)}${sep}node_modules`, ...looked]);
   return [`${here}${sep}`, join(here, '../package.json'), ...[...modules].map(path => `${path}${sep}`)];
 }
 
-/** What the process may do. */
+/** The permissions of the process. */
 function flags(readable: readonly string[]): string[] {
   return [
     ...ISOLATE_FLAGS,
     '--disable-warning=SecurityWarning',
     '--permission',
     '--allow-addons',
-    // Where the loader of native packages looks which C library there is.
+    // The loader of native packages reads this file to find out which C library is installed.
     ...[...readable, '/etc/alpine-release'].map(path => `--allow-fs-read=${path}`),
   ];
 }

@@ -1,11 +1,12 @@
 /**
- * The sandboxes of a tenant: their records, and what is executed in them. What they run in is sandbox-hosts.ts. The states are drawn in
+ * The sandboxes of a tenant: their records, and their executions. sandbox-hosts.ts runs them. The states are drawn in
  * shared/protocol/sandboxes.ts.
  *
- * - A record says `running` on disk only after its isolate or its process is there, and nobody learns of it before.
- * - A stop is on disk before it is answered. What ends by itself (expired, failed) is so at once, and on disk a moment later:
- *   should the process end in that moment, the next one finds it `running`, which it cannot be, and says `failed`.
- * - So a sandbox is never found empty: either it is the one that was made, or executions are refused.
+ * - A record is `running` on disk, and visible, only after its isolate or process exists.
+ * - A stop is on disk before it is answered. A sandbox that ends by itself (expired, failed) ends at once, and on disk
+ *   a moment later. If the worker ends in that moment, the next one finds the record `running`, which is impossible,
+ *   and sets it to `failed`.
+ * - So a sandbox is never found empty: it is the original one, or executions are refused.
  */
 import {randomBytes} from 'node:crypto';
 import type {Writer} from '../../engine/commit/writer.ts';
@@ -28,14 +29,14 @@ import {controlRecords} from './record-table.ts';
 import {type SandboxHost, SandboxHosts} from './sandbox-hosts.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 
-/** Of one that runs. */
+/** A running sandbox. */
 type Live = {
   host: SandboxHost;
-  /** Resolves when the execution that was asked for last is over. */
+  /** Resolves when the last requested execution is over. */
   last: Promise<unknown>;
   /** Executions under way and waiting. */
   executions: number;
-  /** To be told when it has ended. */
+  /** Callbacks for its end. */
   waiting: Set<() => void>;
 };
 
@@ -46,7 +47,7 @@ export class Sandboxes {
   readonly #records: ControlRecords<SandboxRecord>;
   readonly #live = new Map<string, Live>();
   readonly #hosts: SandboxHosts;
-  /** Those that are being made, and how many of them are Node sandboxes. */
+  /** Sandboxes being created, and how many of them are Node sandboxes. */
   #opening = 0;
   #openingNodes = 0;
   #executions = 0;
@@ -76,17 +77,17 @@ export class Sandboxes {
     }
   }
 
-  /** How many run. */
+  /** Number of running sandboxes. */
   get running(): number {
     return this.#live.size;
   }
 
-  /** What they take. */
+  /** Memory of all hosts. */
   get bytes(): number {
     return this.#hosts.bytes;
   }
 
-  /** When the next one expires, and when the last one does; epoch milliseconds, null: none runs. */
+  /** When the next one expires, and when the last one does; epoch milliseconds, null: none is running. */
   get nextEndMs(): number | null {
     let next: number | null = null;
     for (const {expires_at: endMs} of this.#runningRecords()) if (next === null || endMs < next) next = endMs;
@@ -111,8 +112,8 @@ export class Sandboxes {
   }
 
   /**
-   * @param session whose it is; null: nobody's
-   * @param write makes the write and answers what is known of it then: another sandbox, when this request was answered before
+   * @param session the session that owns it; null: none
+   * @param write performs the write and returns the response; for a repeated request that is an earlier sandbox
    * @throws op.invalid_input 400, op.rate_limited 429, session.overloaded 503
    */
   async create<T>(
@@ -147,7 +148,7 @@ export class Sandboxes {
     }
   }
 
-  /** @throws op.not_found 404, op.conflict 409 when it does not run */
+  /** @throws op.not_found 404, op.conflict 409 when it is not running */
   async execute(id: string, {code, args = {}, timeout_ms: timeoutMs}: ExecuteBody): Promise<string> {
     const live = this.#running(id);
     const argsText = JSON.stringify(args);
@@ -185,7 +186,7 @@ export class Sandboxes {
     }
   }
 
-  /** Ends it; one that has ended stays as it is. @throws op.not_found 404, or what the write is refused with */
+  /** Stops it; an ended sandbox stays as it is. @throws op.not_found 404, or the error of the write */
   async stop(id: string): Promise<SandboxRecord> {
     const {state} = this.get(id);
     if (state === 'running') {
@@ -200,12 +201,12 @@ export class Sandboxes {
     this.#running(id);
   }
 
-  /** Whether that session opened it. */
+  /** Whether that session created it. */
   isOf(id: string, session: string): boolean {
     return this.#records.has(id) && this.#records.get(id).session_id === session;
   }
 
-  /** Inside a write after which it is stopped: its record then, for `stopped`; null: it has ended already. */
+  /** Call inside a write that stops it. @returns its new record, for `stopped`; null: it has ended already */
   storeStopped(writer: Writer, id: string): SandboxRecord | null {
     const record = this.#records.get(id);
     if (record.state !== 'running') return null;
@@ -219,18 +220,18 @@ export class Sandboxes {
     this.#take(record);
   }
 
-  /** Ends it now; that is on disk a moment later. */
+  /** Ends it now; the record is on disk a moment later. */
   release(id: string): void {
     this.#end(id, STOPPED);
   }
 
-  /** Ends those whose time is over. */
+  /** Ends expired sandboxes. */
   expire(): void {
     const nowMs = this.#parts.clock();
     for (const {id, expires_at} of [...this.#runningRecords()]) if (expires_at <= nowMs) this.#end(id, EXPIRED);
   }
 
-  /** The worker ends: what runs is gone. */
+  /** The worker closes: running sandboxes are gone. */
   async close(): Promise<void> {
     const end: End = {state: 'failed', error: 'its worker was closed, and all that it held is gone'};
     const ids = [...this.#live.keys()];
@@ -242,7 +243,7 @@ export class Sandboxes {
         for (const id of ids) this.#records.store(writer, this.#records.get(id));
       });
     } catch (caught) {
-      // Without space they are found as they were, which says `failed` as well.
+      // Without disk space the records stay `running`, and the next worker sets them to `failed`.
       if (!(caught instanceof ServiceError)) throw caught;
     }
   }
@@ -284,7 +285,7 @@ export class Sandboxes {
       this.#records.took(record);
       this.#live.set(id, {host, last: Promise.resolve(), executions: 0, waiting: new Set()});
       this.#parts.changed();
-      // It may have ended while the write was under way.
+      // It may have ended during the write.
       if (host.endedBecause !== null) this.#end(id, {state: 'failed', error: host.endedBecause});
       return answer;
     } catch (caught) {
@@ -293,7 +294,7 @@ export class Sandboxes {
     }
   }
 
-  /** What an execution came to whose sandbox ended under it. */
+  /** The result of an execution whose sandbox ended meanwhile. */
   #cutOff(id: string, tookMs: number): ExecutionResult {
     const {state, error} = this.#records.get(id);
     return {
@@ -341,7 +342,7 @@ export class Sandboxes {
     return {...record, ...end, ended_at: Math.floor(this.#parts.clock())};
   }
 
-  /** It is so from now on, and on disk a moment later. */
+  /** Takes effect at once, and on disk a moment later. */
   #end(id: string, end: End): void {
     if (!this.#take(this.#ended(this.#records.get(id), end))) return;
     void this.#parts.background.perform('the end of a sandbox', writer => {
@@ -349,7 +350,7 @@ export class Sandboxes {
     });
   }
 
-  /** @param ended as it is from now on. @returns false when it had ended before */
+  /** @param ended its new record. @returns false when it had ended before */
   #take(ended: SandboxRecord): boolean {
     const {id, state} = ended;
     if (this.#records.get(id).state !== 'running') return false;
@@ -389,10 +390,10 @@ export class Sandboxes {
 
 const STOPPED: End = {state: 'stopped', error: null};
 const EXPIRED: End = {state: 'expired', error: null};
-/** Records that were written when there was one runtime. */
+/** Defaults for records written before there were two runtimes. */
 const BEFORE_NODE = {node_version: null};
 
-/** Null: the sandbox ended before. */
+/** Null: the sandbox ended first. */
 function untilEnd<T>({waiting}: Live, promise: Promise<T>): Promise<T | null> {
   return new Promise((resolve, reject) => {
     const ended = (): void => resolve(null);

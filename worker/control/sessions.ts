@@ -1,10 +1,12 @@
 /**
- * The sessions of a tenant: callers' leases on it. The states are drawn in shared/protocol/sessions.ts.
+ * The sessions of a tenant: leases that callers hold on it. The states are drawn in shared/protocol/sessions.ts.
  *
- * - Opening and closing are on disk before they are answered; so is a session's own sandbox with the session that has it.
- * - An execution extends the lease when it ends, and holds it while it runs. The longer lease is on disk a moment after the
- *   answer: a process that ends in that moment leaves the lease that was there before.
- * - A session outlives its worker. Its sandbox does not: what is executed then is refused, and never runs in an empty one.
+ * - Opening and closing are on disk before they are answered. A session's own sandbox is written together with the
+ *   session.
+ * - An execution keeps the lease while it runs, and extends it when it ends. The longer lease is on disk a moment after
+ *   the response; if the worker ends in that moment, the earlier lease remains.
+ * - A session outlives its worker, but its sandbox does not: later executions are refused, and never run in an empty
+ *   sandbox.
  */
 
 import type {Writer} from '../../engine/commit/writer.ts';
@@ -23,11 +25,11 @@ export class Sessions {
   readonly #parts: ControlParts;
   readonly #sandboxes: Sandboxes;
   readonly #records: ControlRecords<SessionRecord>;
-  /** Of those that are open: executions under way. */
+  /** Executions under way of each open session. */
   readonly #open = new Map<string, number>();
-  /** Sandboxes that first executions make. */
+  /** Own sandboxes that first executions are creating. */
   readonly #making = new Map<string, Promise<string>>();
-  /** Their newest records are about to be written. */
+  /** Sessions whose newest records are about to be written. */
   readonly #unwritten = new Set<string>();
 
   constructor(parts: ControlParts, sandboxes: Sandboxes) {
@@ -73,7 +75,7 @@ export class Sessions {
   }
 
   /**
-   * @param write makes the write and answers what is known of it then: another session, when this request was answered before
+   * @param write performs the write and returns the response; for a repeated request that is an earlier session
    * @throws op.invalid_input 400; op.not_found 404, op.conflict 409 of the sandbox; op.rate_limited 429
    */
   async create<T>(body: SessionBody, write: (store: (writer: Writer) => SessionRecord) => Promise<T>): Promise<T> {
@@ -118,7 +120,7 @@ export class Sessions {
     return answer;
   }
 
-  /** @throws op.not_found 404, op.conflict 409 when it is not open, and as an execution of its sandbox */
+  /** @throws op.not_found 404, op.conflict 409 when it is not open, and those of an execution in its sandbox */
   async execute(id: string, body: ExecuteBody): Promise<string> {
     const {sandbox_id} = this.#requireOpen(id);
     this.#open.set(id, this.#open.get(id)! + 1);
@@ -129,7 +131,10 @@ export class Sessions {
     }
   }
 
-  /** Ends it, and its own sandbox; one that has ended stays as it is. @throws op.not_found 404, or what the write is refused with */
+  /**
+   * Ends it and its own sandbox; an ended session stays as it is.
+   * @throws op.not_found 404, or the error of the write
+   */
   async close(id: string): Promise<SessionRecord> {
     if (this.get(id).state === 'open') {
       const {closed, sandbox} = await this.#parts.groups.perform(writer => this.#storeClosed(writer, id));
@@ -139,7 +144,7 @@ export class Sessions {
     return this.#records.get(id);
   }
 
-  /** Ends those whose lease is over. */
+  /** Ends sessions whose lease has expired. */
   expire(): void {
     const nowMs = this.#parts.clock();
     for (const [id, executions] of [...this.#open]) {
@@ -158,7 +163,7 @@ export class Sessions {
     throw notOpen(record);
   }
 
-  /** Its first executions make it, once. */
+  /** The first execution creates it; concurrent ones share that. */
   #ownSandbox(id: string): Promise<string> {
     const made = this.#records.get(id).sandbox_id;
     if (made !== null) return Promise.resolve(made);
@@ -178,7 +183,7 @@ export class Sessions {
     );
     const record = this.#records.get(id);
     this.#records.took({...record, sandbox_id: sandbox.id});
-    // Closed while that write was under way: what the session opened goes with it.
+    // The session was closed during that write, so its sandbox ends with it.
     if (record.state !== 'open') {
       this.#sandboxes.release(sandbox.id);
       this.#write(id);
@@ -198,7 +203,7 @@ export class Sessions {
     this.#parts.changed();
   }
 
-  /** Its record as it is by then, once for all changes until then. */
+  /** Writes its then current record, once for all changes until then. */
   #write(id: string): void {
     if (this.#unwritten.has(id)) return;
     this.#unwritten.add(id);
@@ -208,7 +213,7 @@ export class Sessions {
     });
   }
 
-  /** Null: what has ended already. */
+  /** `closed` is null: it had ended already. */
   #storeClosed(writer: Writer, id: string): {closed: SessionRecord | null; sandbox: SandboxRecord | null} {
     const record = this.#records.get(id);
     if (record.state !== 'open') return {closed: null, sandbox: null};
@@ -218,7 +223,7 @@ export class Sessions {
     return {closed, sandbox: own === null ? null : this.#sandboxes.storeStopped(writer, own)};
   }
 
-  /** @param ended as it is from now on */
+  /** @param ended its new record */
   #take(ended: SessionRecord): void {
     const {id} = ended;
     if (this.#records.get(id).state !== 'open') return;
@@ -231,7 +236,7 @@ export class Sessions {
     return {...record, state, ended_at: Math.floor(this.#parts.clock())};
   }
 
-  /** The sandbox that the session opened; null: none, or it is not its own. */
+  /** The sandbox that the session created; null: none, or it belongs to others. */
   #ownOf({id, sandbox_id}: SessionRecord): string | null {
     return sandbox_id !== null && this.#sandboxes.isOf(sandbox_id, id) ? sandbox_id : null;
   }

@@ -1,7 +1,7 @@
 /**
- * One sandbox in the process of its tenant's sandboxes: an isolate of its own with one realm, which lives from execution to
- * execution. An execution is entered as an action is (runtime/actions/action-run.ts). One that had to be ended while its
- * code ran leaves the realm in no known state: the sandbox is `broken` then, and its isolate gone.
+ * One sandbox in the process of its tenant's sandboxes: its own isolate with one realm, which lives across executions.
+ * An execution is entered like an action (runtime/actions/action-run.ts). If an execution is terminated while its code
+ * runs, the realm's state is unknown: the sandbox is then `broken`, and its isolate is disposed.
  */
 
 import {ActionLines} from '../../runtime/actions/action-lines.ts';
@@ -16,7 +16,7 @@ import {type CodeSource, type Realm, RealmHost} from '../../runtime/isolate/real
 import {brokenBy, type Came, cutOff, failed, ownFrames, returned, shownMs} from '../execution-result.ts';
 import type {ExecutionRequest, ExecutionResult} from '../sandbox-message.ts';
 
-/** No bundle is behind a sandbox: whatever its code imports is not there. */
+/** A sandbox has no bundle, so every import fails. */
 const NO_MODULES: CodeSource = {
   timestampMs: 0,
   seed: '0'.repeat(32),
@@ -48,7 +48,7 @@ export class HostedSandbox implements RunIsolate {
     return ++this.#invocation;
   }
 
-  /** About what it takes. */
+  /** Its approximate memory. */
   get bytes(): number {
     return this.#run?.bytes ?? this.host.heapBytes;
   }
@@ -72,7 +72,7 @@ export class HostedSandbox implements RunIsolate {
       start,
       gate: this.#gate,
       egress,
-      // Its code is given nothing that asks for a function; what asks all the same is answered.
+      // Its code gets no function to call svc functions with; a call that is made anyway is refused.
       ask: call => run.settle(call, refusal('this is not available in sandboxes'), null),
       log: line => lines.add(line),
       memoryMb: this.#memoryMb,
@@ -84,14 +84,14 @@ export class HostedSandbox implements RunIsolate {
     const durationMs = shownMs(performance.now() - startedMs);
     const broken = this.#broken(run);
     if (broken !== null) this.host.dispose();
-    // Only then has isolated-vm nothing to tell any more.
+    // Only then has isolated-vm nothing left to report.
     await run.atRest;
     this.#answers = IDLE;
     this.#run = null;
     return {...this.#result(outcome, run.fault, isCompiled, request), lines: lines.all, durationMs, broken};
   }
 
-  /** Whatever it does: it is gone. */
+  /** Ends the sandbox, even during an execution. */
   close(): void {
     this.#run?.cancel('the sandbox has ended');
     this.host.dispose();

@@ -1,10 +1,10 @@
 /**
- * The process of a tenant's sandboxes. Their code is trusted by nobody, the tenant included: so it runs beside the worker and
- * not in it, without the tenant's file, its variables or its credentials, and what ends this process ends no call of the
- * tenant's own. The worker bounds its memory, hears nothing from it that it does not check, and kills it when it is silent.
+ * The process of a tenant's sandboxes. Their code is trusted by no one, not even the tenant. So it runs outside the
+ * worker, without the tenant's file, variables or credentials, and a crash of this process ends none of the tenant's
+ * own calls. The worker bounds its memory, checks every message from it, and kills it when it is silent.
  *
- * It has no right to write files, to start processes or threads, or to read more than its own code (Node's permission model,
- * given at the start: sandbox-process.ts). Its worker's end is its own.
+ * It has no right to write files, to start processes or threads, or to read anything but its own code (Node's
+ * permission model, set at its start: sandbox-process.ts). It exits with its worker.
  */
 import {unreachable} from '../../../shared/assert.ts';
 import {EntryGate} from '../../runtime/actions/entry-gate.ts';
@@ -16,7 +16,7 @@ import type {Failed, Sent, ToHost} from '../sandbox-message.ts';
 import {HostedSandbox} from './hosted-sandbox.ts';
 
 const sandboxes = new Map<string, HostedSandbox>();
-// It may not read /proc, where others look.
+// Measures with memoryUsage, because it has no access to /proc.
 const gate = new EntryGate(() => process.memoryUsage.rss());
 const egress = new NewestEgress();
 
@@ -44,7 +44,7 @@ function received(message: ToHost): void {
 
 async function execute({sandbox, execution, request}: ToHost & {type: 'execute'}): Promise<void> {
   const hosted = sandboxes.get(sandbox);
-  if (hosted === undefined) return; // It was ended, and the worker was told.
+  if (hosted === undefined) return; // The sandbox was ended, and the worker notified.
   const result = await hosted.execute(request, request.egress === null ? null : egress.of(request.egress));
   if (result.broken !== null) sandboxes.delete(sandbox);
   if (result.ok) {
@@ -71,7 +71,7 @@ function shed(): void {
   });
 }
 
-/** What was thrown may be as long as its isolate's memory; a frame is not. */
+/** An error can be as long as its isolate's memory; a frame cannot. */
 function bounded(result: Failed): Failed {
   const cut = (text: string) => text.slice(0, SANDBOX_VALUE_CHARS_MAX);
   const {name, message, stack} = result;

@@ -1,6 +1,6 @@
 /**
- * What a service logs, and what is said of it: the newest lines in memory for readers and followers, more of them in files beside
- * the tenant's file, which outlive its worker.
+ * The log of a service: its output and events. The newest lines are in memory for readers and followers; more are in
+ * files next to the tenant's file, which outlive the worker.
  */
 import {rm} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -22,7 +22,7 @@ import {
 type Level = ServiceLogEntry['level'];
 type Follower = {onLine: (line: string) => void; onEnd: () => void};
 
-/** As the console of the runtime begins its lines. */
+/** Prefixes that the runtime's console puts before its lines. */
 const LEVELS: Readonly<Record<string, Level>> = {
   '[DEBUG] ': 'debug',
   '[LOG] ': 'log',
@@ -38,12 +38,12 @@ export class ServiceLog {
   readonly #followers = new Set<Follower>();
   readonly #clock: () => number;
   #n = 0;
-  /** The second that lines are counted in. */
+  /** The second whose lines are being counted. */
   #second = 0;
   #lines = 0;
   #dropped = 0;
 
-  /** @param tenant its directory */
+  /** @param tenant the tenant's directory */
   constructor(tenant: string, service: string, log: Logger, clock: () => number) {
     this.#directory = directoryOf(tenant, service);
     this.#clock = clock;
@@ -57,7 +57,7 @@ export class ServiceLog {
     });
   }
 
-  /** A line of its console, complete with its level. */
+  /** Adds a line of its console, complete with its level. */
   console(line: string): void {
     const second = Math.floor(this.#clock() / 1_000);
     if (second !== this.#second) {
@@ -73,7 +73,7 @@ export class ServiceLog {
     this.#add(level, line.slice(start.length));
   }
 
-  /** What is to be known of it. */
+  /** Adds a line about the service itself. */
   say(line: string): void {
     this.#tellDropped();
     this.#add('service', line);
@@ -89,7 +89,7 @@ export class ServiceLog {
     });
   }
 
-  /** Its followers have read all of it. */
+  /** Ends its followers, which have read all of it, and deletes the files. */
   async remove(): Promise<void> {
     for (const {onEnd} of this.#followers) onEnd();
     this.#followers.clear();
@@ -138,7 +138,7 @@ function directoryOf(tenant: string, service: string): string {
   return join(tenant, 'service-logs', service);
 }
 
-/** Of a service that is no more. @param tenant its directory */
+/** Deletes the log of a service that no longer exists. @param tenant the tenant's directory */
 export function removeLog(tenant: string, service: string): Promise<void> {
   return rm(directoryOf(tenant, service), {recursive: true, force: true});
 }

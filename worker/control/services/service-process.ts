@@ -1,7 +1,7 @@
 /**
- * The process of a service, seen from the worker: a Node process as those of actions are, with one function that runs in it. What it
- * asks for through its ctx is done here. All that it says is outside input, and no more of it is heard in one moment than the
- * worker can do beside its own work.
+ * The worker's side of a service's process: a Node process like those of actions, with one function running in it.
+ * Requests that it makes through its ctx are carried out here. All its messages are outside input, and they are read no
+ * faster than the worker can handle next to its own work.
  */
 
 import {refusalOf} from '../../../engine/storage/failure.ts';
@@ -30,7 +30,7 @@ import {
 export type ServiceExitReport = {reason: ExitReason; message: string | null};
 
 export type ServiceProcessParts = {
-  /** For its requests in logs. */
+  /** Identifies its requests in logs. */
   name: string;
   laidOut: LaidOut;
   memoryMb: number;
@@ -41,12 +41,12 @@ export type ServiceProcessParts = {
 };
 
 export type ServiceProcessEvents = {
-  /** Its function is called. */
+  /** Its function has been called. */
   began(): void;
   line(line: string): void;
-  /** Something that it asked for failed for a reason that is for the log of the service. */
+  /** One of its requests failed for a reason that belongs in the log of the service. */
   failed(error: ServiceError): void;
-  /** Once, when the process is gone. */
+  /** Called once, when the process is gone. */
   ended(exit: ServiceExitReport): void;
 };
 
@@ -64,7 +64,7 @@ export class ServiceProcess {
   #requests = 0;
   #failures = 0;
   #hasBegun = false;
-  /** What it came to, while its process still ends. */
+  /** Its exit, while the process is still ending. */
   #exit: ServiceExitReport | null = null;
 
   constructor(parts: ServiceProcessParts, events: ServiceProcessEvents) {
@@ -80,7 +80,7 @@ export class ServiceProcess {
         niceness: SERVICE_NICENESS,
         heapMb: memoryMb,
         bytesMax: (memoryMb + SERVICE_MEMORY_BESIDE_MB) * MIB,
-        // It may compute for as long as it likes, behind all others.
+        // It can compute for as long as it likes, at low priority.
         cpuMsMax: Number.POSITIVE_INFINITY,
         lookMs: SERVICE_LOOK_MS,
       },
@@ -107,7 +107,10 @@ export class ServiceProcess {
     return this.#process.bytes;
   }
 
-  /** Tells it to end, and ends it after this time. What it is not yet called for it need not be told. */
+  /**
+   * Sends the stop signal, and kills the process after this time. A process whose function has not been called is ended
+   * at once.
+   */
   stop(graceMs: number): void {
     if (!this.#hasBegun) {
       this.#end({reason: 'stopped', message: null});
@@ -153,7 +156,7 @@ export class ServiceProcess {
       case 'begun':
       case 'outcome':
       case 'executed':
-        return; // nobody asked
+        return; // not expected from a service
     }
   }
 
@@ -173,7 +176,7 @@ export class ServiceProcess {
       return this.#watchCall(operation, parameters);
     } catch (caught) {
       const error = refusalOf(caught);
-      // It may ask for what makes no sense as often as it likes.
+      // A service can send invalid requests without limit, so only the first failures are logged.
       if (error.cause !== undefined && ++this.#failures <= SERVICE_FAILURES_LOGGED_MAX) this.#events.failed(error);
       return refusal(error.isOurs ? "Your request couldn't be completed. Try again later." : error.message);
     }

@@ -11,21 +11,21 @@ import {type ServiceExitReport, ServiceProcess} from './service-process.ts';
 import {type Effect, type Input, type Machine, step} from './service-state.ts';
 
 export type ServiceRunnerParts = {
-  /** What it is to be, now. */
+  /** The current definition. */
   definition: () => ServiceRecord;
   /** @throws session.worker_unavailable 503 */
   host: () => Promise<ServiceHost>;
   log: ServiceLog;
   clock: () => number;
-  /** It is in another state, or this is to be remembered of it. */
+  /** Its state or this part of its record has changed. */
   changed: (change: Partial<ServiceRecord>) => void;
-  /** Something unexpected, for the log of the service. */
+  /** An unexpected error, for the log of the service. */
   failed: (error: unknown) => void;
   /** Its process ended. */
   ended: (exit: ServiceExit) => void;
 };
 
-/** One process from before it is there until it is gone. */
+/** One process, from its preparation until it is gone. */
 type Attempt = {process: ServiceProcess | null; startedWith: string | null; isOver: boolean};
 
 export class ServiceRunner {
@@ -45,12 +45,12 @@ export class ServiceRunner {
     return this.#machine.state;
   }
 
-  /** What it takes; 0: it has no process. */
+  /** Memory of its process; 0: it has none. */
   get bytes(): number {
     return this.#attempt?.process?.bytes ?? 0;
   }
 
-  /** What changes what its process was started with; null: it has none. */
+  /** Digest of what its process was started with; null: it has none. */
   get startedWith(): string | null {
     return this.#attempt?.startedWith ?? null;
   }
@@ -67,7 +67,7 @@ export class ServiceRunner {
   stop(graceMs = SERVICE_STOP_MS_MAX): Promise<void> {
     this.#graceMs = graceMs;
     this.#give({type: 'stop'});
-    // Asked for while it ends already.
+    // The process may be ending already, with a longer grace period.
     if (graceMs < SERVICE_STOP_MS_MAX) this.#attempt?.process?.stop(graceMs);
     if (this.#machine.state !== 'stopping') return Promise.resolve();
     return new Promise(resolve => this.#waiting.add(resolve));
@@ -137,7 +137,7 @@ export class ServiceRunner {
     } catch (unexpected) {
       const caught = refusalOf(unexpected);
       if (caught.cause !== undefined) this.#parts.failed(caught);
-      // Its module is not there: that is so until the next deploy, and not only for now.
+      // The module is missing, which stays so until the next deploy.
       const isFinal = caught.code === 'op.invalid_input' && attempt.startedWith === null;
       this.#ended(attempt, {reason: 'not_started', message: caught.message}, isFinal);
     }
@@ -155,7 +155,7 @@ export class ServiceRunner {
     const attempt = this.#attempt;
     assert(attempt !== null, 'what is ended was begun');
     if (attempt.process !== null) attempt.process.stop(this.#graceMs);
-    // Whatever is being prepared: nobody waits for it.
+    // The process is still being prepared; nothing waits for it.
     else this.#ended(attempt, {reason: 'stopped', message: null}, false);
   }
 
@@ -164,24 +164,24 @@ export class ServiceRunner {
     attempt.isOver = true;
     this.#attempt = null;
     const wasTold = this.#machine.state === 'stopping' || (attempt.process === null && exit.reason === 'stopped');
-    // Told to end, it may end as it likes.
+    // After a stop signal every kind of exit counts as stopped.
     const reason = wasTold ? 'stopped' : exit.reason;
     const message = wasTold && exit.reason === 'returned' ? null : shortened(exit.message);
     const report: ServiceExit = {at: Math.floor(this.#parts.clock()), reason, message};
     this.#parts.log.say(`ended: ${reason}${message === null ? '' : `, ${message}`}`);
     this.#parts.ended(report);
     this.#parts.changed({last_exit: report});
-    // Its state may just be changing, when what was being prepared is dropped.
+    // Deferred, because a state change may be in progress when a preparation is dropped.
     queueMicrotask(() => this.#give({type: 'ended', hasReturned: exit.reason === 'returned', isFinal}));
   }
 }
 
-/** What its code throws may be of any length. */
+/** An error message of user code can have any length. */
 function shortened(message: string | null): string | null {
   return message === null ? null : message.slice(0, SERVICE_EXIT_CHARS_MAX).toWellFormed();
 }
 
-/** What its process is started with: it is started again when this is another. @throws op.invalid_input 400 */
+/** What its process is started with; when this changes, the process is restarted. @throws op.invalid_input 400 */
 export function startingPoint({source, node_version, env}: ServiceRecord, host: ServiceHost): string {
   return JSON.stringify([host.digest({source, node_version}), {...host.env, ...env}, host.egress]);
 }

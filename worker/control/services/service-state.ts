@@ -1,11 +1,11 @@
 /**
- * What a service is doing: a union and a pure step function, drawn in shared/protocol/services.ts. Processes, timers and records are
- * the runner's (service-runner.ts), which carries the effects out.
+ * The state machine of a service: a union and a pure step function, drawn in shared/protocol/services.ts. The runner
+ * (service-runner.ts) owns processes, timers and records, and carries out the effects.
  *
  * Invariants
- * - There is a process, or one is being prepared, exactly in starting, running and stopping: each `open` is followed by one `ended`
- *   before the next `open`. So a service never has two.
- * - `stopping` is left by `ended` alone, whatever was asked for meanwhile; what was asked for last is done then.
+ * - A process exists, or is being prepared, exactly in starting, running and stopping: each `open` is followed by one
+ *   `ended` before the next `open`. So a service never has two processes.
+ * - Only `ended` leaves `stopping`, whatever is requested meanwhile; the latest request is carried out then.
  */
 
 import {unreachable} from '../../../shared/assert.ts';
@@ -15,7 +15,7 @@ import {SERVICE_HEALTHY_MS, SERVICE_PAUSE_MS_MAX, SERVICE_PAUSE_MS_MIN} from '..
 
 export type Machine =
   | {state: 'stopped'}
-  /** `failures`: how often it ended in a row without having been healthy. */
+  /** `failures`: times in a row that it ended without having been healthy. */
   | {state: 'starting'; failures: number}
   | {state: 'running'; failures: number; sinceMs: number}
   | {state: 'stopping'; after: 'stop' | 'start'}
@@ -25,30 +25,30 @@ export type Machine =
 export type Input =
   | {type: 'start'}
   | {type: 'stop'}
-  /** With what is wanted now in the place of what was. */
+  /** Replaces the process by one with the current definition. */
   | {type: 'restart'}
-  /** Its function is called. */
+  /** Its function has been called. */
   | {type: 'began'}
-  /** Its process is gone. `isFinal`: starting it again would end the same way. */
+  /** Its process is gone. `isFinal`: another start would end the same way. */
   | {type: 'ended'; hasReturned: boolean; isFinal: boolean}
   /** The pause is over. */
   | {type: 'due'};
 
 export type Effect =
-  /** Prepare and start a process. `isAgain`: by itself. */
+  /** Prepare and start a process. `isAgain`: an automatic restart. */
   | {type: 'open'; isAgain: boolean}
-  /** Tell it to end, and end it when it does not. */
+  /** Send the stop signal, and kill the process if it does not end. */
   | {type: 'end'}
-  /** Give `due` after this time. */
+  /** Send `due` after this time. */
   | {type: 'pause'; ms: number}
   | {type: 'cancel_pause'}
-  /** It has done what it was for: it is not wanted any more. */
+  /** It has finished: it is no longer wanted. */
   | {type: 'done'};
 
 export type Step = {next: Machine; effects: Effect[]};
 export type Policy = ServiceRecord['restart'];
 
-/** Input that a state does not mention changes nothing. @param random from 0 to 1 */
+/** An input that a state does not mention changes nothing. @param random from 0 to 1 */
 export function step(machine: Machine, input: Input, policy: Policy, nowMs: number, random: number): Step {
   switch (input.type) {
     case 'start':
@@ -130,7 +130,7 @@ function ended(
   return to({state: 'backoff', failures}, {type: 'pause', ms: pauseMs(failures, random)});
 }
 
-/** Half of it by chance: services that fail together do not come back together. */
+/** Half of the pause is random, so that services that fail together do not restart together. */
 export function pauseMs(failures: number, random: number): number {
   const most = backOffMs(SERVICE_PAUSE_MS_MIN, SERVICE_PAUSE_MS_MAX, failures - 1);
   return Math.round((most * (1 + random)) / 2);

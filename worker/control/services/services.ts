@@ -1,11 +1,11 @@
 /**
- * The services of a tenant: their records and who runs them. The states are drawn in shared/protocol/services.ts.
+ * The services of a tenant: their records and runners. The states are drawn in shared/protocol/services.ts.
  *
- * - What was asked for (definition, `desired_state`) is on disk before it is answered, and before anything is done about it.
- * - What a service does by itself (its exits, restarts, `failed`, a return that ends it) is so at once, and on disk a moment later:
- *   should the worker end in that moment, the next one starts a service again that had just ended.
- * - A service whose `desired_state` is `running` is started by every worker of its tenant, unless it had `failed`. Its process ends with its
- *   worker, so there are never two.
+ * - A requested change (definition, `desired_state`) is on disk before it is answered, and before it takes effect.
+ * - What a service does by itself (exits, restarts, `failed`, a return that ends it) takes effect at once, and is on
+ *   disk a moment later. If the worker ends in that moment, the next one starts a service again that had just ended.
+ * - Every worker of the tenant starts the services whose `desired_state` is `running`, unless they had `failed`. Their
+ *   processes end with the worker, so a service never has two.
  */
 
 import type {Commit} from '../../../engine/commit/commit.ts';
@@ -28,7 +28,7 @@ import {ServiceRunner, startingPoint} from './service-runner.ts';
 type Running = {runner: ServiceRunner; log: ServiceLog};
 type Definition = Pick<ServiceRecord, 'source' | 'env' | 'node_version' | 'memory_mb' | 'restart' | 'autostart'>;
 
-/** What any process of a service is started with. */
+/** Events that change what a service's process is started with. */
 const STARTING_POINTS: ReadonlySet<string> = new Set([
   'deployment.activated',
   'environment.set',
@@ -40,11 +40,14 @@ export class Services {
   readonly #parts: ControlParts;
   readonly #records: ControlRecords<ServiceRecord>;
   readonly #running = new Map<string, Running>();
-  /** Resolves when what was asked of a service last is done. */
+  /** Resolves when the last request for a service is done. */
   readonly #turns = new Map<string, Promise<unknown>>();
-  /** Their newest records are about to be written. */
+  /** Services whose newest records are about to be written. */
   readonly #unwritten = new Set<string>();
-  /** What was asked of them is written and not yet on disk. True: what they did by themselves meanwhile is to be written after it. */
+  /**
+   * Services with a requested write that is not yet on disk. True: their own changes since then have to be written
+   * after it.
+   */
   readonly #asked = new Map<string, boolean>();
   #isClosed = false;
 
@@ -53,7 +56,8 @@ export class Services {
     this.#records = new ControlRecords(serviceRecords(parts.db), ({name}) => name);
     const codeSinceMs = activatedMs(parts.db);
     for (const record of [...this.#records.sound()]) {
-      // A worker that was killed behind a deploy has not seen to it that this starts what had failed.
+      // If the worker was killed right after a deploy, services that had failed were not restarted with the new code.
+      // That happens here.
       const isFailed = record.state === 'failed' && !(codeSinceMs >= (record.last_exit?.at ?? 0));
       const isWanted = record.desired_state === 'running' && !isFailed;
       const state = isFailed ? 'failed' : 'stopped';
@@ -63,21 +67,21 @@ export class Services {
     }
   }
 
-  /** How many are in each state. */
+  /** Number of services in each state. */
   get states(): ReadonlyMap<string, number> {
     const states = new Map<string, number>();
     for (const {state} of this.#records.sound()) states.set(state, (states.get(state) ?? 0) + 1);
     return states;
   }
 
-  /** What their processes take. */
+  /** Memory of their processes. */
   get bytes(): number {
     let bytes = 0;
     for (const {runner} of this.#running.values()) bytes += runner.bytes;
     return bytes;
   }
 
-  /** Whether any runs, or is about to. */
+  /** Whether any is running, or is about to run. */
   get areWanted(): boolean {
     for (const {desired_state, state} of this.#records.sound())
       if (desired_state === 'running' && state !== 'failed') return true;
@@ -95,18 +99,19 @@ export class Services {
   }
 
   /**
-   * @param write makes the write and answers what is known of it then: another service, when this request was answered before
+   * @param write performs the write and returns the response; for a repeated request that is an earlier service
    * @throws op.invalid_input 400, op.conflict 409, op.rate_limited 429
    */
   create<T>(body: ServiceBody, write: (store: (writer: Writer) => ServiceRecord) => Promise<T>): Promise<T> {
     const {name} = body;
     return this.#inTurn(name, async () => {
       const host = await this.#host();
-      // What is left of a service of that name, should a process have ended between its end and that of its log.
+      // Deletes what remains of an earlier service's log, in case a process ended between deleting the service and its
+      // log.
       if (!this.#records.isTaken(name)) await removeLog(this.#parts.directory, name);
       const stored: ServiceRecord[] = [];
       const answer = await write(writer => {
-        // Not before: what was answered is answered again, though its module may have gone.
+        // Checked only for a new request: a repeated one gets its earlier response, even if its module is gone.
         const record = newRecord(name, checked(body, host), Math.floor(this.#parts.clock()));
         if (this.#records.isTaken(name)) {
           throw new ServiceError('op.conflict', `there is a service ${name} already; PUT changes it`);
@@ -132,7 +137,10 @@ export class Services {
     this.#parts.changed();
   }
 
-  /** One that runs, or is to, is started again as it is defined now. @throws op.not_found 404, op.invalid_input 400, op.rate_limited 429 */
+  /**
+   * A service that runs, or is about to, is restarted with the new definition.
+   * @throws op.not_found 404, op.invalid_input 400, op.rate_limited 429
+   */
   update(name: string, body: ServiceUpdateBody): Promise<ServiceRecord> {
     if (body.name !== undefined && body.name !== name) {
       throw new ServiceError(
@@ -167,7 +175,7 @@ export class Services {
     });
   }
 
-  /** Ends its process if it has one, and starts another. @throws op.not_found 404, op.rate_limited 429 */
+  /** Ends its process, if there is one, and starts another. @throws op.not_found 404, op.rate_limited 429 */
   restart(name: string): Promise<ServiceRecord> {
     return this.#inTurn(name, async () => {
       await this.#change(name, before => ({...before, desired_state: 'running', restarts: 0}));
@@ -176,7 +184,7 @@ export class Services {
     });
   }
 
-  /** Stops it first. One whose record is damaged does not run, and is deleted all the same. @throws op.not_found 404 */
+  /** Stops it first. A service with a damaged record does not run, and can be deleted too. @throws op.not_found 404 */
   delete(name: string): Promise<void> {
     return this.#inTurn(name, async () => {
       if (!this.#records.has(name) && this.#records.isTaken(name)) {
@@ -201,7 +209,7 @@ export class Services {
     return this.#running.get(name)!.log.read(to, query);
   }
 
-  /** Those that were started with something else are started again; with new code those that had failed are, too. */
+  /** Restarts services whose starting point has changed; new code also restarts failed ones. */
   committed({events}: Pick<Commit, 'events'>): void {
     let isNewCode = false;
     let isOther = false;
@@ -212,7 +220,7 @@ export class Services {
     if (isOther) void this.#aside('to follow a commit', () => this.#follow(isNewCode));
   }
 
-  /** The worker ends: so do they, and what is wanted of them stays. */
+  /** The worker closes: the processes end, and `desired_state` stays. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#running.values()].map(({runner}) => runner.stop(SERVICE_CLOSE_MS_MAX)));
@@ -231,13 +239,13 @@ export class Services {
     }
   }
 
-  /** Takes away code that no service has now: one that ended may have been the last with its code. */
+  /** Deletes code that no service uses now; the service that ended may have been the last one. */
   async #forgetCode(): Promise<void> {
     const host = await this.#host();
     await host.forgetOthers(() => [...this.#records.sound()]);
   }
 
-  /** Nobody waits for it: what goes wrong is for the log, and is done with the next reason for it. */
+  /** Runs work that no request waits for: an error is logged, and the work is repeated at the next occasion. */
   async #aside(what: string, act: () => Promise<void>): Promise<void> {
     if (this.#isClosed) return;
     try {
@@ -253,7 +261,7 @@ export class Services {
     await this.#running.get(name)!.runner.stop();
   }
 
-  /** @throws op.not_found 404; op.rate_limited 429 when it is to run and there is no room */
+  /** @throws op.not_found 404; op.rate_limited 429 when it is to run and there is no capacity */
   async #change(name: string, change: (before: ServiceRecord) => ServiceRecord): Promise<ServiceRecord> {
     const write = (writer: Writer) => {
       const changed = change(this.get(name));
@@ -262,7 +270,7 @@ export class Services {
       return changed;
     };
     const record = await this.#write(name, write, changed => {
-      // It may have come to another state while that was written.
+      // Its state may have changed during the write.
       const {state, last_exit, started_at} = this.get(name);
       this.#records.took({...changed, state, last_exit, started_at});
     });
@@ -270,7 +278,7 @@ export class Services {
     return record;
   }
 
-  /** A write that somebody asked for: nothing that is older takes its place on disk. @param written it is on disk */
+  /** Performs a requested write; no older record can overwrite it on disk. @param written called when it is on disk */
   async #write<T>(name: string, write: (writer: Writer) => T, written?: (result: T) => void): Promise<T> {
     try {
       const result = await this.#parts.groups.perform(writer => {
@@ -322,7 +330,10 @@ export class Services {
     return running;
   }
 
-  /** It is so from now on, and on disk a moment later: of a close nothing is kept, but what is wanted. */
+  /**
+   * Takes effect at once, and is on disk a moment later. During a close nothing is written; `desired_state` is on disk
+   * already.
+   */
   #took(name: string, change: Partial<ServiceRecord>): void {
     this.#records.took({...this.get(name), ...change});
     this.#parts.changed();
@@ -335,12 +346,12 @@ export class Services {
     void this.#parts.background.perform('a service', writer => {
       this.#unwritten.delete(name);
       if (this.#asked.has(name)) this.#asked.set(name, true);
-      // It may be deleted by then.
+      // It may have been deleted meanwhile.
       else if (this.#records.has(name)) this.#records.store(writer, this.get(name));
     });
   }
 
-  /** Nothing is started of a tenant that is being closed: what is wanted, its next worker starts. */
+  /** A tenant that is being closed starts nothing; its next worker starts the services that are wanted. */
   #run(name: string, how: 'start' | 'restart'): void {
     if (!this.#isClosed) this.#running.get(name)!.runner[how]();
   }
@@ -349,7 +360,7 @@ export class Services {
     return (await this.#parts.functions()).services;
   }
 
-  /** What is asked of one service is done in the order in which it came. */
+  /** Requests for one service are carried out in order. */
   #inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
     const actIfOpen = () => {
       if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
@@ -358,7 +369,7 @@ export class Services {
     const before = this.#turns.get(name) ?? Promise.resolve();
     const turn = before.then(actIfOpen);
     const over = turn
-      .catch(() => undefined) // Its asker is told.
+      .catch(() => undefined) // The request reports the error.
       .finally(() => {
         if (this.#turns.get(name) === over) this.#turns.delete(name);
       });
@@ -393,17 +404,17 @@ function newRecord(name: string, definition: Definition, nowMs: number): Service
   };
 }
 
-/** Somebody starts it anew; one that runs already is left as it is. */
+/** A requested start resets the counter; a service that runs already keeps it. */
 function restartsOf({state, restarts}: ServiceRecord): Pick<ServiceRecord, 'restarts'> {
   return {restarts: state === 'running' || state === 'starting' ? restarts : 0};
 }
 
-/** Without what a body had besides. */
+/** Drops other properties of the body. */
 function sourceOf(source: ServiceRecord['source']): ServiceRecord['source'] {
   return source.type === 'module' ? {type: 'module', path: source.path} : {type: 'inline', code: source.code};
 }
 
-/** Null: its code is not there any more. */
+/** Null: its code no longer exists. */
 function pointOf(record: ServiceRecord, host: ServiceHost): string | null {
   try {
     return startingPoint(record, host);
