@@ -1,6 +1,7 @@
 /**
- * What only a body tells, judged by the table of rights (`shared/rights.ts`): tables, for a key that is limited to some, where what cannot
- * be judged is refused; and what else a body asks for, for a key that lacks the scope of that.
+ * Checks an API key's rights that depend on the request body, by the table of rights (`shared/rights.ts`): the tables
+ * of the request, for a key limited to some (requests whose tables cannot be determined are refused), and other effects
+ * of a body, for a key without the scope that they need.
  */
 import type {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
@@ -9,11 +10,7 @@ import type {Operation} from '../../shared/operations.ts';
 import {type BodyScope, type BodyTables, RIGHTS, type Scope} from '../../shared/rights.ts';
 import {parseJson} from '../../shared/values/json.ts';
 
-/**
- * @param allowed the key's
- * @param body whole
- * @throws auth.forbidden 403, op.invalid_input 400
- */
+/** @param allowed the key's tables @param body complete @throws auth.forbidden 403, op.invalid_input 400 */
 export function judgeBodyTables(op: Operation, allowed: readonly string[], body: Buffer): void {
   const rule = RIGHTS[op].tables;
   const isJudged = typeof rule === 'object' && 'at' in rule;
@@ -21,10 +18,7 @@ export function judgeBodyTables(op: Operation, allowed: readonly string[], body:
   for (const named of objectsOf(rule, parseJson(body))) judgeOne(rule, named, allowed);
 }
 
-/**
- * @param lacking the scope that the key has not got
- * @throws auth.forbidden 403, op.invalid_input 400
- */
+/** @param lacking the scope that the key does not have @throws auth.forbidden 403, op.invalid_input 400 */
 export function judgeBodyScope(op: Operation, lacking: Scope, body: Buffer): void {
   const {bodyScope: rule} = RIGHTS[op];
   assert(rule?.scope === lacking, `some bodies of ${op} need ${lacking}`);

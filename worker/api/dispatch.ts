@@ -1,7 +1,7 @@
 /**
- * A request's way through the worker: decoded, handed to its handler, and its outcome given to whoever asked. Every throw
- * becomes an error of the contract here. What is not a ServiceError is logged with its cause and shown as op.failed; an
- * assertion or a storage error is not caught: it ends the process.
+ * Dispatches a request in the worker: decodes it, calls its handler, and returns the outcome to the caller. Every
+ * exception becomes an error of the contract here. One that is no ServiceError is logged with its cause and shown as
+ * op.failed. Assertions and storage errors are not caught, and end the process.
  */
 import {Buffer} from 'node:buffer';
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
@@ -51,7 +51,7 @@ export class Dispatch {
     }
   }
 
-  /** A router holds a live query from now on. */
+  /** Subscribes a router to a live query. */
   subscribe(link: RouterLink, stream: number, body: Buffer): void {
     const {live} = this.#parts;
     let query: LiveQueryObject;
@@ -92,7 +92,7 @@ export class Dispatch {
   #fail(asked: Asked, caught: unknown): void {
     const error = refusalOf(caught);
     if (error.cause !== undefined) {
-      // What a client did wrong, a token that was refused for one, is the client's business: anybody could fill the log.
+      // Client errors, such as a refused token, are not logged as errors: otherwise any client could fill the log.
       const level = error.isOurs ? 'error' : 'debug';
       const {op, requestId} = asked.request;
       this.#parts.log[level]('a request failed', {op, request: requestId, error: error.cause});
@@ -108,7 +108,7 @@ function succeed(asked: Asked, answer: Answer): void {
 
 const queryBody = wireType(LiveQueryObject);
 
-/** The table pairs each operation with the handler of its requests; the type of one entry cannot say that it is the one. */
+/** The table pairs each operation with its own handler; the type of one entry cannot express that. */
 function handlerOf(op: Operation): Handler<Operation> {
   return HANDLERS[op] as Handler<Operation>;
 }

@@ -1,4 +1,7 @@
-/** Records of imports and tasks: written in the commits whose work they count, so they are never ahead of it nor behind. */
+/**
+ * Records of imports and tasks. They are written in the same commits as the work that they count, so they are always
+ * consistent with it.
+ */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
 import type {Connection} from '../../../engine/storage/connection.ts';
@@ -16,7 +19,7 @@ type Kind = 'import' | 'task';
 type Row = CheckedColumns<'bulk_records'> & {id: string; record: string};
 type Found<R> = {records: R[]; damaged: string[]};
 
-/** No id of a task is behind it. */
+/** Sorts after every task id. */
 const BEHIND_ALL = '~';
 
 export class BulkRecords<R> {
@@ -26,7 +29,7 @@ export class BulkRecords<R> {
     this.#kind = kind;
   }
 
-  /** @param db the reader's: what is durable; or the writer's. @throws op.storage_damaged 503 */
+  /** @param db the reader's connection (durable state), or the writer's. @throws op.storage_damaged 503 */
   get(db: Connection, id: string): R | undefined {
     const row = db
       .prepare<[string, Kind], Row>('SELECT * FROM bulk_records WHERE id = ? AND kind = ?')
@@ -35,8 +38,8 @@ export class BulkRecords<R> {
   }
 
   /**
-   * Those that are sound, by id, and the ids of those that are not, which are reported and stay as they are.
-   * @throws op.storage_damaged 503 when they cannot be read at all
+   * The undamaged ones, by id, and the ids of damaged ones, which are reported and stay as they are.
+   * @throws op.storage_damaged 503 when none of them can be read
    */
   all(db: Connection): Found<R> {
     return this.#checked(
@@ -45,8 +48,10 @@ export class BulkRecords<R> {
   }
 
   /**
-   * A page of those whose ids sort by time, the newest first.
-   * @param most how many; -1: all. @param before an id, or the end of all. @throws as `all`
+   * A page of records whose ids sort by time, newest first.
+   * @param most the maximum number; -1: all.
+   * @param before an id, or the end of all.
+   * @throws as `all`
    */
   newest(db: Connection, most: number, before: string = BEHIND_ALL): Found<R> {
     const rows = db.prepare<[Kind, string, number], Row>(
@@ -55,7 +60,7 @@ export class BulkRecords<R> {
     return this.#checked(reading(() => rows.all(this.#kind, before, most)));
   }
 
-  /** Of all, sorted; the records are not read. @throws as `all` */
+  /** All ids, sorted, without reading the records. @throws as `all` */
   ids(db: Connection): string[] {
     const ids = db.prepare<[Kind], string>('SELECT id FROM bulk_records WHERE kind = ? ORDER BY id').pluck();
     return reading(() => ids.all(this.#kind));
@@ -74,7 +79,7 @@ export class BulkRecords<R> {
     return {records, damaged};
   }
 
-  /** For work that goes on with what it can: undefined where it is not there, or damaged. */
+  /** The record, or undefined if it is missing or damaged, for work that goes on without it. */
   sound(db: Connection, id: string): R | undefined {
     try {
       return reading(() => this.get(db, id));
@@ -84,19 +89,19 @@ export class BulkRecords<R> {
     }
   }
 
-  /** Inside a write. */
+  /** Call inside a write. */
   put({statements}: Writer, id: string, value: R): void {
     const record = JSON.stringify(value);
     statements.putBulkRecord.run(id, this.#kind, record, rowChecksum('bulk_records', {id, kind: this.#kind, record}));
   }
 
-  /** Inside a write. */
+  /** Call inside a write. */
   remove({statements}: Writer, id: string): void {
     statements.removeBulkRecord.run(id, this.#kind);
   }
 }
 
-/** What a list says of them. */
+/** The part of a list that names damaged records. */
 export function damagedOnes(ids: string[]): {damaged?: string[]} {
   return ids.length === 0 ? {} : {damaged: ids};
 }

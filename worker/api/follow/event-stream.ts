@@ -1,8 +1,8 @@
 /**
- * One reader's stream of server-sent events: an answer without an end of its own. What is written to it is handed over whole
- * and leaves as the reader takes it. Whoever writes asks first whether the reader has taken what came before (`isReady`), so a
- * slow reader costs one event; what all of them cost together is counted, and whoever takes more than an equal share of more
- * than there is, has to go.
+ * One reader's stream of server-sent events: a response without an end of its own. Each write is accepted whole and
+ * sent as fast as the reader takes it. Writers check first whether the reader has taken the previous events
+ * (`isReady`), so a slow reader costs one event. The total of all buffers is counted; when it exceeds the limit, a
+ * reader with more than an equal share is disconnected.
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
@@ -10,17 +10,17 @@ import {errorEnvelope, type ServiceError} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import type {OwedBytes} from '../../../shared/owed-bytes.ts';
 
-/** A proxy that gathers answers would hold events back: nginx looks at the last of them, others at the type. */
+/** Prevents proxies from buffering events: nginx checks the last of these headers, other proxies the content type. */
 export const EVENT_HEADERS: HeaderList = [
   ['Content-Type', 'text/event-stream'],
   ['Cache-Control', 'no-store'],
   ['X-Accel-Buffering', 'no'],
 ];
 
-/** Milliseconds after which a reader that lost its stream comes back by itself. */
+/** Milliseconds after which a reader reconnects by itself. */
 const RETRY_MS = 1_000;
 
-/** One event. @param json on one line, as JSON is that nobody has laid out, @param name null: `message`, the usual one */
+/** One event. @param json on one line, i.e. not pretty-printed, @param name null: `message`, the default */
 export function eventText(id: number | null, name: string | null, json: string): string {
   return `${name === null ? '' : `event: ${name}\n`}${id === null ? '' : `id: ${id}\n`}data: ${json}\n\n`;
 }
@@ -28,15 +28,15 @@ export function eventText(id: number | null, name: string | null, json: string):
 export class EventStream {
   readonly #body: OutgoingBody;
   readonly #ofAll: OwedBytes;
-  /** Events that may still be sent; null: it has no limit. */
+  /** Events that can still be sent; null: no limit. */
   #left: number | null;
-  /** Of `#ofAll`, as it was last looked at. */
+  /** This stream's part of `#ofAll`, as last measured. */
   #owed = 0;
   #isOver = false;
   #sent = 0;
   readonly #onOver: () => void;
 
-  /** @param limit events after which it ends; null: none */
+  /** @param limit number of events after which it ends; null: none */
   constructor(body: OutgoingBody, ofAll: OwedBytes, limit: number | null, onOver: () => void) {
     this.#body = body;
     this.#ofAll = ofAll;
@@ -51,12 +51,12 @@ export class EventStream {
     return !this.#isOver;
   }
 
-  /** The reader has taken what was written, or is gone. */
+  /** The reader has taken everything written, or is gone. */
   get isReady(): boolean {
     return this.#body.isReady;
   }
 
-  /** Events that were counted. */
+  /** Number of counted events sent. */
   get sent(): number {
     return this.#sent;
   }
@@ -71,14 +71,14 @@ export class EventStream {
     this.#look();
   }
 
-  /** Whole events, so many of them that count. The bytes may be shared: nobody changes them. */
+  /** Writes whole events, `count` of which are counted. The bytes may be shared, and must not be changed. */
   write(bytes: Buffer, count = 0): void {
     if (this.#isOver) return;
     this.#put(bytes);
     this.#count(count);
   }
 
-  /** Says why it is over, and is. @param error null: there is nothing more to come that was asked for */
+  /** Sends the reason and ends the stream. @param error null: the requested events are complete */
   end(error: ServiceError | null): void {
     if (this.#isOver) return;
     const json = error === null ? '{"error":null}' : JSON.stringify(errorEnvelope(error));

@@ -1,6 +1,6 @@
 /**
- * Everybody who follows something of this tenant as server-sent events. A follower keeps its tenant awake, as a socket does,
- * because its request is under way. Now and then each is told that its stream lives, unless it has not taken what it was told before.
+ * All readers of this tenant's server-sent events. A reader keeps its tenant awake, like a socket, because its request
+ * is under way. Each gets a heartbeat at intervals, unless it has not taken the previous data.
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
@@ -12,13 +12,13 @@ import {EventStream} from './event-stream.ts';
 
 export type FollowedKind = 'journal' | 'query';
 
-/** A comment, which readers pass over. */
+/** A comment, which readers ignore. */
 const ALIVE = Buffer.from(':\n\n');
 
 type Follower = {
   readonly kind: FollowedKind;
   readonly stream: EventStream;
-  /** What is said to show that the stream lives. */
+  /** The event to send as a heartbeat. */
   readonly heartbeat: () => Buffer;
 };
 
@@ -26,14 +26,14 @@ export class Followers {
   readonly #metrics: WorkerMetrics;
   readonly #owed = new OwedBytes(FOLLOWERS_OWED_BYTES_MAX);
   readonly #followers = new Set<Follower>();
-  /** Null: nobody follows. */
+  /** Null: there are no readers. */
   #timer: NodeJS.Timeout | null = null;
 
   constructor(metrics: WorkerMetrics) {
     this.#metrics = metrics;
   }
 
-  /** What they have not taken yet, in this worker. */
+  /** Bytes buffered for them in this worker. */
   get owedBytes(): number {
     return this.#owed.owed;
   }
@@ -44,7 +44,7 @@ export class Followers {
     return count;
   }
 
-  /** To be asked before anything is begun. @throws session.overloaded 503 */
+  /** Call before anything is started. @throws session.overloaded 503 */
   checkRoom(): void {
     if (this.#followers.size < FOLLOWERS_MAX) return;
     throw new ServiceError(
@@ -54,8 +54,8 @@ export class Followers {
   }
 
   /**
-   * @param limit events after which the stream ends; null: none
-   * @param onOver it has ended, whoever ended it
+   * @param limit number of events after which the stream ends; null: none
+   * @param onOver called when it has ended, for any reason
    */
   begin(
     kind: FollowedKind,

@@ -1,12 +1,13 @@
 /**
- * The journal as events: every record once, in order and without gaps, from a cursor on.
+ * The journal as server-sent events: every record once, in order and without gaps, from a cursor on.
  *
  *   reading ──all there is was sent──▶ waiting ──a commit──▶ it is written at once, if it is short and the reader has taken all
  *      ▲                                                     that came before; else ──▶ reading
  *      └── a slow reader is waited for between two pieces, and costs no more than one read of the journal
  *
- * Records are read from the file as pages are, checked against their digests. A commit's own are formatted once for all who wait.
- * A reader whose place was trimmed from the journal meanwhile is told so, as its next request would be.
+ * Records are read from the file like pages, and verified by their digests. A new commit's records are formatted once
+ * for all waiting readers. A reader whose position has been trimmed from the journal meanwhile gets the error that its
+ * next request would get.
  */
 import {Buffer} from 'node:buffer';
 import {setImmediate as turn} from 'node:timers/promises';
@@ -30,17 +31,17 @@ export type JournalFollowersParts = {
   journal: JournalReader;
   reader: Reader;
   log: Logger;
-  /** The newest durable one. */
+  /** The newest durable sequence. */
   sequence: () => number;
 };
 
 /** One reader. */
 class Follower {
-  /** Of the last record that was sent, or passed over. */
+  /** Sequence of the last record sent or skipped. */
   cursor: number;
   readonly filter: RecordFilter;
   stream!: EventStream;
-  /** Set while all there is was sent. */
+  /** Set while the reader is up to date. */
   wake: (() => void) | null = null;
 
   constructor(cursor: number, filter: RecordFilter) {
@@ -51,7 +52,7 @@ class Follower {
 
 export class JournalFollowers implements Stage {
   readonly #parts: JournalFollowersParts;
-  /** Those that wait for a commit. */
+  /** Readers that wait for a commit. */
   readonly #waiting = new Set<Follower>();
   readonly #tables = new RecordTables();
 
@@ -59,10 +60,7 @@ export class JournalFollowers implements Stage {
     this.#parts = parts;
   }
 
-  /**
-   * @param start begins the answer
-   * @throws journal.cursor_expired 410, session.overloaded 503
-   */
+  /** @param start begins the response @throws journal.cursor_expired 410, session.overloaded 503 */
   follow({after, timeline, tables, limit}: JournalStreamRequest, start: () => OutgoingBody): void {
     const {followers, journal, reader} = this.#parts;
     followers.checkRoom();
@@ -74,7 +72,7 @@ export class JournalFollowers implements Stage {
       this.#waiting.delete(follower);
       follower.wake?.();
     };
-    // Where it stands is said with each heartbeat: a reader of few tables comes back there, and not to its last record.
+    // Each heartbeat carries the current cursor, so a reader of few tables reconnects there and not at its last record.
     const heartbeat = () => Buffer.from(`id: ${follower.cursor}\n\n`);
     follower.stream = followers.begin('journal', start(), limit, onOver, heartbeat);
     const opened = {timeline: journal.timeline, latest_sequence: head, cursor_floor: journal.floor()};
@@ -107,7 +105,7 @@ export class JournalFollowers implements Stage {
       if (!stream.isOpen) return;
       if (follower.cursor < this.#parts.sequence()) {
         await this.#sendSome(follower);
-        await turn(); // others have their turn, however much there is
+        await turn(); // other work runs in between, however much there is to read
       } else await this.#commit(follower);
     }
   }
@@ -142,7 +140,7 @@ export class JournalFollowers implements Stage {
   }
 }
 
-/** A reader that is slow takes its time for each piece. */
+/** A slow reader is waited for after each chunk. */
 async function send(stream: EventStream, event: string): Promise<void> {
   if (event.length <= STREAM_PIECE_BYTES_MAX) {
     stream.write(Buffer.from(event), 1);

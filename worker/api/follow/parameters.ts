@@ -1,10 +1,10 @@
-/** The query strings of streams of events. Unlike those of pages, what they do not know is refused by its name. */
+/** Query strings of event streams. Unlike those of pages, unknown parameters are refused by name. */
 
 import {checkTableName} from '../../../engine/documents/table-name.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {FOLLOWED_TABLES_MAX} from '../limits.ts';
 
-/** `after`: null is from the oldest record kept on. `tables`: null is all. `limit`: null is none. */
+/** `after` null: from the oldest record kept. `tables` null: all. `limit` null: none. */
 export type JournalStreamRequest = {
   after: number | 'latest' | null;
   timeline: string | null;
@@ -12,7 +12,10 @@ export type JournalStreamRequest = {
   limit: number | null;
 };
 
-/** @param lastEventId of a reader that comes back, which says better than the URL where it was @throws op.invalid_input 400 */
+/**
+ * @param lastEventId from a reader that reconnects; it is more recent than the URL's position
+ * @throws op.invalid_input 400
+ */
 export function journalStreamRequest(query: string, lastEventId: string | null): JournalStreamRequest {
   const parameters = known(query, ['after', 'timeline', 'table', 'limit']);
   const after = parameters.get('after');
@@ -24,12 +27,12 @@ export function journalStreamRequest(query: string, lastEventId: string | null):
   };
 }
 
-/** Of a query in the body. @throws op.invalid_input 400 */
+/** For a query in the body. @throws op.invalid_input 400 */
 export function queryStreamLimit(query: string): number | null {
   return limitOf(known(query, ['limit']));
 }
 
-/** Of a query in the URL. @returns the query object's text @throws op.invalid_input 400 */
+/** For a query in the URL. @returns the query object's text @throws op.invalid_input 400 */
 export function queryInUrl(query: string): {text: string; limit: number | null} {
   const parameters = known(query, ['query', 'limit']);
   const text = parameters.get('query');

@@ -1,6 +1,6 @@
 /**
- * Records of the journal as events, made once for all who follow it: the event of a record, which of a commit's a filter of tables leaves,
- * and which tables a record concerns, which only its JSON says.
+ * Journal records as events, made once for all readers: the event of a record, the events of a commit that pass a
+ * filter of tables, and the tables that a record concerns, which only its JSON contains.
  */
 import {Buffer} from 'node:buffer';
 import type {Commit} from '../../../engine/commit/commit.ts';
@@ -8,11 +8,11 @@ import {STREAM_PIECE_BYTES_MAX} from '../../../engine/limits.ts';
 import {FOLLOWED_RECORDS_KEPT} from '../limits.ts';
 import {eventText} from './event-stream.ts';
 
-/** Which records a reader wants: those that concern one of these tables. */
+/** A reader's filter: records that concern one of these tables. */
 export class RecordFilter {
   /** Null: all. */
   readonly tables: ReadonlySet<string> | null;
-  /** Equal filters have equal ones. */
+  /** Equal for equal filters. */
   readonly key: string;
 
   constructor(tables: ReadonlySet<string> | null) {
@@ -23,12 +23,15 @@ export class RecordFilter {
 
 type Named = {readonly table?: string; readonly to?: string};
 
-/** What records concern, of the latest that somebody asked for: who is behind reads what the others have read just before. */
+/**
+ * Cache of the tables that recent records concern: a reader that is behind reads the records that others have just
+ * read.
+ */
 export class RecordTables {
-  /** By sequence, the one asked for first first. */
+  /** By sequence, in order of the first request. */
   readonly #known = new Map<number, ReadonlySet<string>>();
 
-  /** @param record of the journal, whole */
+  /** @param record of the journal, complete */
   concerns(sequence: number, record: string, {tables}: RecordFilter): boolean {
     if (tables === null) return true;
     const concerned = this.#of(sequence, record);
@@ -46,7 +49,7 @@ export class RecordTables {
   }
 }
 
-/** The tables of which a record says something: it wrote to them, or changed their schema or name. */
+/** The tables that a record concerns: it wrote to them, or changed their schema or name. */
 function tablesIn(record: string): ReadonlySet<string> {
   const {events, writes} = JSON.parse(record) as {events: readonly Named[]; writes: readonly Named[]};
   const tables = new Set<string>();
@@ -59,12 +62,12 @@ function tablesIn(record: string): ReadonlySet<string> {
   return tables;
 }
 
-/** What one reader is sent of a commit, in one piece. */
+/** The part of a commit that one reader is sent, as one chunk. */
 export type Events = {readonly bytes: Buffer; readonly count: number};
 
 /** The events of one commit. */
 export class CommitEvents {
-  /** It is one piece, which may be written without a look at who reads it. */
+  /** It is one chunk, small enough to write without checking who reads it. */
   readonly isShort: boolean;
   readonly #commit: Commit;
   readonly #tables: RecordTables;

@@ -1,6 +1,7 @@
 /**
- * Live queries as events: the whole result, and again whenever a commit has changed it, as on a socket and by the same means
- * (`live/live-queries.ts`). A reader that has not taken what it was sent is owed the newest result and nothing else.
+ * Live queries as server-sent events: the whole result, again after each commit that changed it, by the same means as
+ * on a socket (`engine/live/live-queries.ts`). A reader that has not taken the last event gets only the newest result
+ * later.
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
@@ -10,10 +11,10 @@ import type {LiveQueryObject} from '../../../shared/protocol/queries.ts';
 import {type EventStream, eventText} from './event-stream.ts';
 import type {Followers} from './followers.ts';
 
-/** A holder of one query knows it by this stream id. */
+/** The stream id under which each holder of one query knows it. */
 const ONLY = 0;
 
-/** The newest event that was made: all who hold its query are given the same bytes. */
+/** Cache of the newest event: all readers of the query get the same bytes. */
 let made: {readonly text: string; readonly sequence: number; readonly bytes: Buffer} | null = null;
 
 function resultEvent(sequence: number, text: string): Buffer {
@@ -37,9 +38,9 @@ export class ResultFollowers {
   }
 
   /**
-   * @param limit results after which it ends; null: none
-   * @param start begins the answer
-   * @throws what the query is refused with, session.overloaded 503
+   * @param limit number of results after which it ends; null: none
+   * @param start begins the response
+   * @throws the query's error, session.overloaded 503
    */
   follow(query: LiveQueryObject, limit: number | null, start: () => OutgoingBody): void {
     this.#followers.checkRoom();
@@ -57,10 +58,10 @@ class ResultFollower implements LiveHolder {
   /** Why there will be no more results. */
   failure: ServiceError | null = null;
   #stream: EventStream | null = null;
-  /** The newest result that was not sent yet. */
+  /** The newest result, if it was not sent yet. */
   #newest: string | null = null;
   #sequence = 0;
-  /** What was sent last: a result that was behind comes again, equal or not. */
+  /** The last result sent. A result missed by a slow reader is sent again, equal or not. */
   #shown: string | null = null;
   #isWaiting = false;
 
@@ -74,7 +75,7 @@ class ResultFollower implements LiveHolder {
   }
 
   liveBehind(): void {
-    // The next result comes when it is there. What was not sent yet is older than what others were told of by now.
+    // The next result follows when it exists. The unsent one is older than results that others have already got.
     this.#newest = null;
   }
 

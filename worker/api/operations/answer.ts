@@ -1,4 +1,7 @@
-/** What a handler answers with. None of it knows a link or a status: a socket's frame or a call from within can be answered as well. */
+/**
+ * The outcome types of handlers. They know no link and no status, so a socket frame or an internal call can be answered
+ * as well.
+ */
 import type {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import type {ServiceError} from '../../../shared/errors.ts';
@@ -9,33 +12,39 @@ import type {Request} from '../../ipc/decode.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
 /**
- * JSON, empty where it is only said that it is done; of an operation that may end well in several ways with the way it did, and of
- * one document with its entity tag.
+ * JSON, empty if there is no result. An operation with several kinds of success adds its variant, and one that returns
+ * a single document adds its entity tag.
  */
 export type Answer = string | {readonly json: string; readonly variant?: string; readonly etag?: string};
 
-/** The answer of what has it as a value. */
+/** Serialises an answer. */
 export function json<O extends Operation>(value: AnswerOf<O>): string {
   return JSON.stringify(value);
 }
 
-/** The same of another kind of success. */
+/** Serialises an answer of another kind of success. */
 export function variant<O extends Operation, V extends string>(name: V, value: VariantOf<O, V>): Answer {
   return {variant: name, json: JSON.stringify(value)};
 }
 
 export type Outcome = Answer | Promise<Answer> | Later | Streamed;
 
-/** Answers to one operation. @throws ServiceError */
+/** Handles one operation. @throws ServiceError */
 export type Handler<O extends Operation> = (request: Request<O>, tenant: OpenTenant) => Outcome;
 export type Handlers<O extends Operation = Operation> = {readonly [each in O]: Handler<each>};
 
-/** JSON in UTF-8 that was made elsewhere is answered as it is; its bytes are taken over. */
+/**
+ * Delivers an outcome. A Buffer is JSON in UTF-8 that was made elsewhere; it is sent as it is, and ownership passes to
+ * the callee.
+ */
 export type Settle = (outcome: Answer | Buffer | ServiceError) => void;
 
-/** Answered once something else has happened: a commit, a scan. Cheaper than a promise, of which each write would make one. */
+/** An answer after another event: a commit, a scan. Cheaper than a promise per write. */
 export class Later {
-  /** @returns what to do if nobody waits any more; it need not settle then. Nothing: it is done all the same. */
+  /**
+   * @returns a function that gives up when the caller is gone, after which settling is optional. Undefined: the work is
+   *   completed anyway.
+   */
   readonly begin: (settle: Settle) => (() => void) | undefined;
 
   constructor(begin: (settle: Settle) => (() => void) | undefined) {
@@ -43,7 +52,7 @@ export class Later {
   }
 }
 
-/** Answered in pieces, or with headers of its own. Rejects with a ServiceError before it began. */
+/** A streamed answer, or one with headers of its own. Rejects with a ServiceError before it has begun. */
 export class Streamed {
   readonly serve: (to: StreamTarget) => Promise<void> | undefined;
 
@@ -53,13 +62,16 @@ export class Streamed {
 }
 
 export interface StreamTarget {
-  /** With exactly these headers. */
+  /** Responds with exactly these headers. */
   whole(headers: HeaderList, body: string | Buffer): void;
-  /** With these headers and a body that is written later. */
+  /** Responds with these headers and a body that is written later. */
   start(headers: HeaderList): OutgoingBody;
-  /** With an app's own response: its status, its headers, and a body that is written later. */
+  /** Responds with an app's own status, headers, and a body that is written later. */
   respond(status: number, headers: HeaderList): OutgoingBody;
-  /** With JSON that is made while it is sent, or with text of the type that headers say. @throws session.overloaded 503 when too many are under way */
+  /**
+   * Responds with a body that is generated while it is sent, JSON unless headers say otherwise.
+   * @throws session.overloaded 503 when too many are under way
+   */
   pieces(make: () => Iterator<string, void, void>, headers?: HeaderList): void;
   fail(error: ServiceError): void;
 }

@@ -1,4 +1,4 @@
-/** Work on many documents: imports, exports, tasks and drops of tables. */
+/** Handlers for work on many documents: imports, exports, tasks and drops of tables. */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
 import {parseListParameters} from '../../../engine/scheduler/list-page.ts';
@@ -69,7 +69,7 @@ export const bulk: Handlers<
   },
 };
 
-/** It runs once it is on disk. */
+/** The task starts once it is on disk. */
 function begun(request: WriteRequest, tenant: OpenTenant, make: (writer: Writer) => string): Later {
   const answer = written(request, tenant, writer => json<'tasks.create' | 'tables.drop'>({id: make(writer)}));
   return new Later(settle =>

@@ -1,4 +1,4 @@
-/** Services, sandboxes and sessions. Service control is loaded with the first of these. */
+/** Handlers for services, sandboxes and sessions. The first request loads service control. */
 
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import type {Operation} from '../../../shared/operations.ts';

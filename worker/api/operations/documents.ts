@@ -1,4 +1,4 @@
-/** Documents and queries of the native API. */
+/** Handlers for documents and queries of the native API. */
 import {Buffer} from 'node:buffer';
 import type {Fields} from '../../../engine/commit/commit.ts';
 import {CHANGES, changesIn} from '../../../engine/commit/field-changes.ts';
@@ -124,7 +124,7 @@ function followed(query: LiveQueryObject, limit: number | null, {resultFollowers
   });
 }
 
-/** Answers at once a query that reads little; one that reads more is handed to a scan thread. */
+/** Answers a query that reads little at once; a larger one goes to a scan thread. */
 function scanned(scan: RequestScan, {reader, count, scans, groups}: OpenTenant): string | Later {
   reader.inSnapshot();
   try {
@@ -136,7 +136,7 @@ function scanned(scan: RequestScan, {reader, count, scans, groups}: OpenTenant):
       const answer: typeof settle = outcome => {
         if (!isGivenUp) settle(outcome);
       };
-      // Its snapshot may hold a commit that is not durable yet.
+      // Its snapshot may contain a commit that is not yet durable.
       const giveUp = scans.run(scan, outcome => groups.whenDurable(() => answer(outcome)));
       return () => {
         isGivenUp = true;

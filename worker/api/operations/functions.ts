@@ -1,4 +1,4 @@
-/** What needs the function platform, which is loaded with the first of these. */
+/** Handlers that use the function platform, which the first request loads. */
 import {Buffer} from 'node:buffer';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
@@ -69,7 +69,7 @@ export const functions: Handlers<
   'logs.read': streamedBy((platform, {query}, to) => platform.readLog(query, to)),
 };
 
-/** Nothing here waits with the body in hand: an action may take minutes. */
+/** The promise of `answer` must not hold the request's body, because an action can take minutes. */
 function by<O extends Operation>(
   answer: (platform: FunctionPlatform, request: Request<O>) => Answer | Promise<Answer>,
 ): Handler<O> {

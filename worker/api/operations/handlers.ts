@@ -1,4 +1,4 @@
-/** Who answers which operation: none is missing, or this does not compile. */
+/** The handlers of all operations; a missing one is a compile error. */
 import type {Handlers} from './answer.ts';
 import {bulk} from './bulk.ts';
 import {control} from './control.ts';

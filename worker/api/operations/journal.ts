@@ -1,4 +1,4 @@
-/** The journal: pages of it, and where a follower begins. */
+/** Handlers for the journal: its pages, and the starting point of a follower. */
 
 import {bootstrapPieces} from '../../../engine/journal/bootstrap.ts';
 import {cutUp} from '../../../engine/journal/pieces.ts';
@@ -15,7 +15,7 @@ export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
     const request = parseJournalParameters(query);
     reader.inSnapshot();
     const page = journal.page(request);
-    // A page may be one record that is too long for a reply in one frame: a mutation's writes and what it scheduled.
+    // A page can be one record too long for a reply in one frame: a mutation's writes and the jobs that it scheduled.
     return Buffer.byteLength(page) > RESULT_BYTES_MAX ? inPieces(() => cutUp(page)) : page;
   },
   'journal.stream': ({query, lastEventId}, {journalFollowers}) => {

@@ -1,4 +1,4 @@
-/** What handlers need of the open tenant. */
+/** The parts of an open tenant that handlers use. */
 
 import type {CommitGroups} from '../../../engine/commit/group.ts';
 import type {JournalReader} from '../../../engine/journal/read-page.ts';
@@ -21,9 +21,9 @@ import type {ResultFollowers} from '../follow/result-followers.ts';
 
 export type OpenTenant = {
   path: string;
-  /** Of what the reader reads. */
+  /** The reader's catalog. */
   catalog: Catalog;
-  /** Documents of a table, as far as they are counted. */
+  /** Number of documents in a table, as far as they are counted. */
   count: (table: TableInfo) => number;
   reader: Reader;
   scans: ScanPool;

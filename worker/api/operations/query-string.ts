@@ -1,4 +1,4 @@
-/** A query string as its wire type: parameters that it does not name are refused by name, and so is one that comes twice. */
+/** Decodes a query string by its wire type. Unknown and repeated parameters are refused by name. */
 import type {Static, TObject} from 'typebox';
 import {checkWireType, type WireType} from '../../../engine/wire-type.ts';
 import {ServiceError} from '../../../shared/errors.ts';

@@ -1,10 +1,11 @@
 /**
- * `{"$ref": n}` inside an operation of a transaction: the id that operation n wrote. Each is found, judged and taken out before
- * anything runs, for values may have no such key, and its place is filled in when the operation is made.
+ * `{"$ref": n}` inside an operation of a transaction: the id that operation n wrote. All references are found,
+ * validated and removed before anything runs, because values cannot have such a key. Their positions are filled in when
+ * the operation runs.
  */
 import {ServiceError} from '../../../shared/errors.ts';
 
-/** Where operations may have them. */
+/** Members of operations that can contain references. */
 const MEMBERS = ['id', 'fields', 'patch', 'append', 'remove', 'mutation'];
 
 export type Place = {
@@ -14,8 +15,9 @@ export type Place = {
 };
 
 /**
- * Takes the references out of an operation; an empty text stands in their places.
- * @param kinds of the operations before it. @throws op.invalid_input 400
+ * Removes the references from an operation and puts empty texts in their positions.
+ * @param kinds of the operations before it.
+ * @throws op.invalid_input 400
  */
 export function takeReferences(operation: object, kinds: readonly string[]): Place[] {
   const places: Place[] = [];

@@ -1,4 +1,4 @@
-/** Scheduled jobs and crons. */
+/** Handlers for scheduled jobs and crons. */
 
 import {changeCron, checkCronName, createCron, deleteCron, runCronNow} from '../../../engine/scheduler/crons.ts';
 import {cancelJob, scheduleJob} from '../../../engine/scheduler/jobs.ts';
@@ -87,7 +87,7 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
   },
   'crons.history': ({params, query}, {reader, crons, cronRuns}) => {
     reader.inSnapshot();
-    crons.cron(params.name); // it is there
+    crons.cron(params.name); // throws if it does not exist
     return cronRuns.list(params.name, parseListParameters(query));
   },
   'crons.delete': (request, tenant) =>

@@ -1,4 +1,4 @@
-/** Table schemas. */
+/** Handlers for table schemas. */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
 import {allSchemasText, schemaText} from '../../../engine/schema/read.ts';

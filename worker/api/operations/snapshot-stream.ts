@@ -1,12 +1,12 @@
-/** An answer that is read from a snapshot of its own while it is sent. The snapshot may hold a commit that is not durable yet: nothing leaves before that is. */
+/**
+ * Streams an answer from a snapshot of its own. The snapshot may contain a commit that is not yet durable, so nothing
+ * is sent before it is.
+ */
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import {Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
-/**
- * @param make begins the snapshot with its first piece, which is made before the headers
- * @param headers none: JSON
- */
+/** @param make opens the snapshot with its first chunk, which is made before the headers @param headers none: JSON */
 export function fromSnapshot(
   {groups}: Pick<OpenTenant, 'groups'>,
   make: () => Generator<string, void, void>,
@@ -25,7 +25,7 @@ export function fromSnapshot(
   });
 }
 
-/** Pieces of which the first has been made. */
+/** Chunks, the first of which is already made. */
 function* following(
   first: IteratorResult<string, void>,
   rest: Generator<string, void, void>,

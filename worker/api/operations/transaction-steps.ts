@@ -1,6 +1,7 @@
 /**
- * The operations of a transaction as steps of one write. What can be said against one without the data is said before any runs; what
- * refers to another is made when that one's id is known. An error names the operation in its detail.
+ * Turns the operations of a transaction into steps of one write. Checks that need no data are made before any step
+ * runs; an operation that refers to another is made when the other's id is known. An error's detail names the
+ * operation.
  */
 import {Buffer} from 'node:buffer';
 import type {Static} from 'typebox';
@@ -44,7 +45,7 @@ const upsertOperation = wireType(UpsertOperation);
 const deleteOperation = wireType(DeleteOperation);
 const scheduleOperation = wireType(ScheduleOperationEnvelope);
 
-/** What an operation came to: the id that others may refer to, its result as JSON, and how much it wrote. */
+/** Outcome of an operation: the id for references to it, its result as JSON, and the bytes that it wrote. */
 type Made = {readonly id: string; readonly result: string; readonly bytes: number};
 type Effect = (writer: Writer) => Made;
 /** @param ids of the operations before it */
@@ -69,7 +70,7 @@ export function stepOf(operations: readonly Operation[], position: number, clock
   });
 }
 
-/** All of them, with a pause after each. @returns the answer */
+/** Runs all steps, with a pause after each. @returns the answer */
 export function* madeInTurn(writer: Writer, steps: readonly Step[]): Generator<void, string, void> {
   const ids: string[] = [];
   const results: string[] = [];
@@ -175,7 +176,7 @@ function stored(row: DocumentRow, more = ''): Made {
   return {id: row.id, result, bytes: Buffer.byteLength(row.body)};
 }
 
-/** References have been filled in. */
+/** Call after references have been filled in. */
 function idOf({id}: {readonly id: unknown}): string {
   return String(id);
 }

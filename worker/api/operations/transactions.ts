@@ -1,6 +1,6 @@
 /**
- * Transactions: up to so many operations in one commit and one record of the journal, all or none. Checked and made in slices, so that
- * a long one does not hold up whoever reads; other writes wait for it.
+ * Transactions: a limited number of operations in one commit and one journal record, all or none. They are checked and
+ * run in slices, so that a long one does not delay reads; other writes wait for it.
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
@@ -19,7 +19,7 @@ const transactionBody = wireType(TransactionEnvelope);
 export const transactions: Handlers<'transactions.run'> = {
   'transactions.run': (request, {groups, clock}) => {
     const {operations, dry_run: isDryRun = false} = decodeBody(transactionBody, request.body);
-    // A dry run is nothing that could have been done already.
+    // A dry run has no effect that a repeated request could find.
     const once = isDryRun ? null : onceRequestOf(request);
     return stepsOf(operations, clock).then(
       steps =>
@@ -51,7 +51,7 @@ async function stepsOf(operations: TransactionEnvelope['operations'], clock: () 
   return steps;
 }
 
-/** Makes them, takes all of it back, and answers what they came to. */
+/** A dry run: runs the steps, rolls everything back, and answers with their results. */
 function* rehearsed(writer: Writer, steps: readonly Step[]): Generator<void, string, void> {
   const takeBack = writer.rehearse();
   const body = yield* madeInTurn(writer, steps);

@@ -1,4 +1,4 @@
-/** An answer that is given once a write is on disk. */
+/** Answers that are given once a write is on disk. */
 
 import {
   checkIdempotencyKey,
@@ -14,13 +14,13 @@ import type {Request} from '../../ipc/decode.ts';
 import {type Answer, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
-/** Of any operation: what a repeated one is known by. */
+/** The parts of any request that identify a repeated one. */
 export type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
   Partial<Pick<Request, 'keyOwner' | 'ifMatch' | 'ifNoneMatch'>> & {readonly params: Readonly<Record<string, string>>};
 
 /**
- * Makes the change in the turn's commit group; with an `Idempotency-Key` once, whenever it is asked for again.
- * @param run answers JSON, or nothing
+ * Makes the change in the current tick's commit group; with an `Idempotency-Key` once, however often it is requested.
+ * @param run returns JSON, or an empty text
  */
 export function written(request: WriteRequest, {groups}: OpenTenant, run: (writer: Writer) => Answer): Later {
   const guarded = guardedByKey(request, run);
@@ -31,8 +31,9 @@ export function written(request: WriteRequest, {groups}: OpenTenant, run: (write
 }
 
 /**
- * The change of a request: with an `Idempotency-Key` made once, and answered so whenever it is asked for again; without its ETag
- * then, for the document may be another by now. What tells two requests apart besides the body are the conditions.
+ * The change of a request. With an `Idempotency-Key` it is made once, and later requests get the same answer, but
+ * without the ETag, because the document may have changed since. Conditions distinguish two requests in addition to the
+ * body.
  */
 export function guardedByKey<A extends Answer>(
   request: WriteRequest,
@@ -51,7 +52,7 @@ export function guardedByKey<A extends Answer>(
   };
 }
 
-/** What it is known by when it comes again; null: it has no `Idempotency-Key`. @throws op.invalid_input 400 */
+/** Identifies a repeated request; null: it has no `Idempotency-Key`. @throws op.invalid_input 400 */
 export function onceRequestOf(request: WriteRequest): OnceRequest | null {
   const {op, params, key, keyOwner = null, body, ifMatch = null, ifNoneMatch = null} = request;
   if (key === null) return null;
@@ -72,7 +73,7 @@ function answerOf(op: Operation, {status, body}: FirstReply): Answer {
   return variant === undefined ? body : {json: body, variant};
 }
 
-/** Answers nothing but that it is done. */
+/** Makes the change and answers with no content. */
 export function done(change: (writer: Writer) => unknown): (writer: Writer) => string {
   return writer => {
     change(writer);
@@ -80,7 +81,7 @@ export function done(change: (writer: Writer) => unknown): (writer: Writer) => s
   };
 }
 
-/** As `done`, of what takes more than one write. */
+/** As `done`, for a change of more than one write. */
 export async function doneAfter(change: Promise<void>): Promise<string> {
   await change;
   return '';

@@ -1,7 +1,7 @@
 /**
- * Documents as CSV (RFC 4180). A cell is a value's JSON, but a string is itself as long as it is not empty and would not be read as JSON; of a
- * field that is not there the cell is empty. So a value that is read by the same rule (`cells=json` of an import) is the one that was
- * written, and a sheet shows text and numbers as they are.
+ * Documents as CSV (RFC 4180). A cell holds the value's JSON, except that a non-empty string that does not parse as
+ * JSON is written as it is. The cell of a missing field is empty. So an import with the same rule (`cells=json`) reads
+ * back the same values, and a spreadsheet shows text and numbers normally.
  */
 
 import {type ParsedDocument, parseDocument, parseFields} from '../../../../engine/documents/document.ts';
@@ -13,12 +13,12 @@ import type {Value} from '../../../../shared/values/value.ts';
 import {CSV_COLUMNS_MAX} from '../../limits.ts';
 
 const SYSTEM_FIELDS = ['_id', '_creationTime', '_updateTime'];
-/** What has none of these stands in a cell as it is. A reader takes a mark of byte order away from the beginning. */
+/** Cells with any of these are quoted. A byte order mark is quoted because readers drop it at the beginning. */
 const TO_QUOTE = /[",\r\n\ufeff]/;
-/** Nothing else begins a text that is JSON. */
+/** Every JSON text begins like this. */
 const LIKE_JSON = /^[ \t\r\n]*(?:["[{\d-]|true|false|null)/;
 
-/** The columns that are asked for: names with commas between them. @throws op.invalid_input 400 */
+/** Parses the requested columns, separated by commas. @throws op.invalid_input 400 */
 export function namedColumns(text: string): string[] {
   const names = text.split(',');
   if (names.length > CSV_COLUMNS_MAX) {
@@ -35,9 +35,9 @@ export function namedColumns(text: string): string[] {
 }
 
 /**
- * The system fields and all fields that any of the documents has, by name.
- * @yields after each piece of text that it has looked at, nothing
- * @throws op.invalid_input 400 when CSV cannot have them all
+ * The system fields and every field that any document has, by name.
+ * @yields an empty text after each batch of text that it has read
+ * @throws op.invalid_input 400 when CSV cannot represent all of them
  */
 export function* columnsOf(rows: Iterable<DocumentRow>): Generator<'', string[], void> {
   const names = new Set<string>();
@@ -54,7 +54,7 @@ export function* columnsOf(rows: Iterable<DocumentRow>): Generator<'', string[],
     if (names.size + SYSTEM_FIELDS.length > CSV_COLUMNS_MAX) {
       throw invalid(`the documents have more than ${CSV_COLUMNS_MAX} different fields: name the columns`);
     }
-    // A name may be as long as a document. No import takes a header that is longer.
+    // A field name can be as long as a document, but no import accepts a header longer than this.
     if (chars > IMPORT_LINE_BYTES_MAX) {
       throw invalid(`the names of all fields are longer than ${IMPORT_LINE_BYTES_MAX} bytes: name the columns`);
     }
@@ -64,8 +64,9 @@ export function* columnsOf(rows: Iterable<DocumentRow>): Generator<'', string[],
 }
 
 /**
- * The header, and a record a document.
- * @yields nothing, after each piece of text that it has looked at: of long documents, records may have little
+ * The header, then one record per document.
+ * @yields an additional empty text after each batch of text that it has read, because the records of long documents can
+ *   be short
  */
 export function* csvTexts(rows: Iterable<DocumentRow>, columns: readonly string[]): Generator<string, void, void> {
   yield recordText(columns);
@@ -77,11 +78,11 @@ export function* csvTexts(rows: Iterable<DocumentRow>, columns: readonly string[
   }
 }
 
-/** How much has been read: whoever makes little of much lets others have the thread all the same. */
+/** Counts the text read, so that the thread is yielded even when little output results. */
 class Looked {
   #chars = 0;
 
-  /** Whether what was read since the last one is a piece. */
+  /** Whether a batch has been read since the last one. */
   isPiece({id, body}: DocumentRow): boolean {
     this.#chars += id.length + body.length;
     if (this.#chars < PIECE_CHARS) return false;
@@ -91,7 +92,7 @@ class Looked {
 }
 
 function recordText(cells: readonly string[]): string {
-  // A line with nothing on it is no record.
+  // An empty line is not a record.
   if (cells.length === 1 && cells[0] === '') return '""\r\n';
   return `${cells.map(cell => (TO_QUOTE.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\r\n`;
 }

@@ -1,7 +1,8 @@
 /**
- * Documents of a tenant at one sequence, streamed: of one table or of all as JSON lines, of one as CSV. They are read in one transaction on a connection of
- * its own, which keeps the log from starting over: a reader that takes nothing is given up by the stream's owner, and one that is slow while
- * much is written is cut here, once the log is EXPORT_LOG_BYTES_MAX long.
+ * Streams a tenant's documents at one sequence: one table or all of them as JSON lines, or one table as CSV. They are
+ * read in one transaction on a connection of its own, which keeps the WAL from being reset. The stream's owner gives up
+ * a reader that takes nothing. A slow reader during heavy writing is cut off here, once the WAL is EXPORT_LOG_BYTES_MAX
+ * long.
  */
 import {statSync} from 'node:fs';
 import {documentText, FLAG_FLOATS, storedDocumentText} from '../../../../engine/documents/document.ts';
@@ -17,14 +18,15 @@ import {ServiceError} from '../../../../shared/errors.ts';
 import {EXPORT_LOG_BYTES_MAX} from '../../limits.ts';
 import {columnsOf, csvTexts} from './csv-text.ts';
 
-/** `table` null: all of them, lines are `{"table", "document"}`. `columns` null: those that the documents have. */
+/** `table` null: all tables, with lines of `{"table", "document"}`. `columns` null: all that the documents have. */
 export type ExportAsked =
   | {format: 'jsonl'; table: string | null; isForRestore: boolean}
   | {format: 'csv'; table: string; columns: readonly string[] | null};
 
 /**
- * Pieces of lines, some of which may be empty: what they are is being found out. Each step is short; the caller decides when to take the next one.
- * @param onCut told the sequence, before the first piece
+ * Chunks of lines; a chunk is empty while the columns are being determined. Each step is short, and the caller decides
+ * when to take the next one.
+ * @param onCut receives the sequence, before the first chunk
  */
 export function* exportPieces(
   path: string,
@@ -65,7 +67,10 @@ function* linesOf(db: Connection, catalog: Catalog, name: string | null): Genera
   }
 }
 
-/** What `restore.ts` takes: a table's schema first, so that its documents are checked and indexed as they come. */
+/**
+ * The lines that `restore.ts` reads: a table's schema comes first, so that its documents are validated and indexed on
+ * arrival.
+ */
 function* restorableLines(db: Connection, catalog: Catalog, name: string | null): Generator<string, void, void> {
   for (const table of catalog.tables()) {
     if (name !== null && table.name !== name) continue;

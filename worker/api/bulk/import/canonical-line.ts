@@ -1,13 +1,15 @@
 /**
- * Makes the stored text of a line of JSON, bytes to bytes, in one pass, without making values of it: what `checkFields` and `storedText`
- * (`shared/values/json.ts`) make of `JSON.parse` of the line, at a third of the cost. It knows plain lines only, which most are:
+ * Converts a line of JSON into its stored text in one pass over the bytes, without creating values. The result is that
+ * of `checkFields` and `storedText` (`shared/values/json.ts`) on `JSON.parse` of the line, at a third of the cost. It
+ * handles plain lines only, as most are:
  *
- *   an object; keys of ASCII without escapes, none twice, none that begins with a digit, `$`, `_` or nothing
- *   text whose escapes are the ones that `JSON.stringify` writes too
- *   numbers in the digits that JavaScript would write: at most 15, no exponent, no zeros at their end
- *   keys that are soon put in order: they are sorted in a way that is the fastest for a few of them, and takes for ever for a thousand
+ * - an object whose keys are ASCII without escapes, unique and not empty, and do not begin with a digit, `$` or `_`
+ * - text whose escapes are those that `JSON.stringify` writes
+ * - numbers as JavaScript writes them: at most 15 digits, no exponent, no trailing zeros
+ * - keys that are quick to sort: the insertion sort is the fastest for a few keys, and far too slow for a thousand
  *
- * Of every other line it says nothing: that takes the long way, which refuses it or not. So what is taken here needs no message.
+ * For any other line it returns nothing, and the general path accepts or refuses it. So this code needs no error
+ * messages.
  */
 import {Buffer} from 'node:buffer';
 import {DOCUMENT_BYTES_MAX} from '../../../../shared/limits.ts';
@@ -32,55 +34,55 @@ const UNDERSCORE = 0x5f;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Any decimal number of so many digits is what its double is written as. */
+/** Any decimal number of up to this many digits equals the shortest text of its double. */
 const EXACT_DIGITS = 15;
-/** With more of them behind `0.`, a number is written with an exponent. */
+/** With more zeros after `0.`, a number is written with an exponent. */
 const ZEROS_MAX = 5;
-/** Of all objects that a place in a line is in. */
+/** Members of all objects that are open at one position of a line. */
 const MEMBERS_MAX = 1_024;
-/** Bytes of keys that are compared with each other in a line: half a millisecond. */
+/** Bytes of keys compared per line: half a millisecond. */
 const COMPARED_MAX = 262_144;
 const NOT_PLAIN = -1;
 
 const TRUE = [0x74, 0x72, 0x75, 0x65];
 const FALSE = [0x66, 0x61, 0x6c, 0x73, 0x65];
 const NULL = [0x6e, 0x75, 0x6c, 0x6c];
-/** Where a text is in the bytes of `CanonicalTexts`. */
+/** Position of a text in the bytes of `CanonicalTexts`. */
 export type TextPlace = {readonly start: number; readonly end: number; readonly isAscii: boolean};
 
 export class CanonicalTexts {
-  /** Of all lines so far, one behind the other. */
+  /** The texts of all lines so far, concatenated. */
   readonly bytes: Buffer;
   readonly #source: Buffer;
-  /** The end of what has been written. */
+  /** End of the output so far. */
   #end = 0;
-  /** All bytes of texts of the line, or-ed. */
+  /** All bytes of the line's texts, or-ed. */
   #seen = 0;
-  /** Four numbers a member of an open object: its key in the source, and the member in `bytes`. */
+  /** Four numbers per member of an open object: position of its key in the source, and of the member in `bytes`. */
   readonly #members = new Int32Array(MEMBERS_MAX * 4);
   #membersEnd = 0;
-  /** Members of the object that is being sorted, and its bytes as they were. */
+  /** Order of the members being sorted, and a copy of the object's bytes. */
   readonly #order = new Int32Array(MEMBERS_MAX);
   readonly #unsorted: Buffer;
-  /** Bytes of keys that were compared with each other in the line. */
+  /** Bytes of keys compared in this line. */
   #compared = 0;
-  /** Behind the last line that was taken. */
+  /** End of the last accepted line. */
   #next = 0;
 
   /** @param source UTF-8; each of its lines ends with a line feed */
   constructor(source: Buffer) {
     this.#source = source;
-    // Nothing becomes longer.
+    // The output is never longer than the source.
     this.bytes = Buffer.allocUnsafeSlow(source.length);
     this.#unsorted = Buffer.allocUnsafeSlow(source.length);
   }
 
-  /** Behind the line feed of the line that was taken last. */
+  /** Position after the line feed of the last accepted line. */
   get next(): number {
     return this.#next;
   }
 
-  /** The stored text of the line that begins at `start`; null: it is not plain. */
+  /** The stored text of the line that begins at `start`; null: the line is not plain. */
   take(start: number): TextPlace | null {
     const textStart = this.#end;
     this.#seen = 0;
@@ -106,7 +108,7 @@ export class CanonicalTexts {
     return at;
   }
 
-  /** All of these write what they read, and return what is behind it, or `NOT_PLAIN`. */
+  /** Each of these copies what it reads, and returns the position after it, or `NOT_PLAIN`. */
   #value(at: number, level: number): number {
     const byte = this.#source[at]!;
     switch (byte) {
@@ -279,7 +281,7 @@ export class CanonicalTexts {
     return end;
   }
 
-  /** Puts the members of an object in the order of their keys. @returns false: a key is there twice, or it takes too long */
+  /** Sorts the members of an object by key. @returns false: duplicate key, or too slow */
   #sort(first: number): boolean {
     const members = this.#members;
     const order = this.#order;
@@ -308,7 +310,7 @@ export class CanonicalTexts {
     return true;
   }
 
-  /** Below 0: the key of `a` comes first. */
+  /** Negative: the key of `a` comes first. */
   #compareKeys(a: number, b: number): number {
     const source = this.#source;
     const members = this.#members;
@@ -328,7 +330,7 @@ function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= NINE;
 }
 
-/** What may follow a backslash: `"`, `\`, b, f, n, r, t. */
+/** Valid characters after a backslash: `"`, `\`, b, f, n, r, t. */
 function isEscaped(byte: number): boolean {
   return (
     byte === QUOTE ||

@@ -1,6 +1,7 @@
 /**
- * CSV (RFC 4180) as it arrives: the first record names the fields, each further one is a document. A cell is text, unless the table's schema says
- * that its field is something else, or unless cells are said to be JSON; an empty one is no field. A record's line is the one that it ends on.
+ * Parses CSV (RFC 4180) as it arrives: the first record names the fields, and each further one is a document. A cell is
+ * text unless the table's schema gives its field another type, or cells are declared to be JSON. An empty cell means
+ * that the field is missing. A record's line number is that of its last line.
  */
 import type {Buffer} from 'node:buffer';
 import {Readable} from 'node:stream';
@@ -13,16 +14,19 @@ import {CSV_COLUMNS_MAX} from '../../limits.ts';
 import {type ImportLine, type LineTarget, lineOf, refusedLine} from './import-line.ts';
 
 type CsvRecord = {record: string[]; info: {lines: number}};
-/** What a cell is read as. JSON: arrays, objects and whatever a field of several types takes. */
+/** Type that a cell is parsed as. json: arrays, objects, and fields of several types. */
 type CellType = 'string' | 'number' | 'boolean' | 'json';
 type Schema = Pick<CatalogTable, 'fields' | 'deployed'>;
 
-/** Those that mode=restore reads. */
+/** System fields that mode=restore reads. */
 const TIMES = ['_creationTime', '_updateTime'];
-/** A number as JSON writes it. */
+/** A number in JSON syntax. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** @param schema null: the table has none; json: a cell that is JSON is what it says, in every column. @throws op.invalid_input 400: from there on nothing can be told apart */
+/**
+ * @param schema null: the table has none; json: a cell that parses as JSON has that value, in every column.
+ * @throws op.invalid_input 400: the rest of the body cannot be parsed
+ */
 export async function* csvRows(
   pieces: AsyncIterable<Buffer>,
   target: LineTarget,
@@ -31,7 +35,7 @@ export async function* csvRows(
 ): AsyncGenerator<Iterable<ImportLine>, void, void> {
   const parser = parse({
     info: true,
-    // Each record ends as it likes: a header that was written by hand may stand before rows of another program.
+    // Each record can have its own line ending: a header written by hand may precede the rows of another program.
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     skip_empty_lines: true,
@@ -77,7 +81,7 @@ function rowOf(
   const document: Record<string, unknown> = {};
   for (const [i, cell] of cells.entries()) {
     if (cell === '') continue;
-    // `__proto__` is a name like any other.
+    // `__proto__` is an ordinary field name here.
     Object.defineProperty(document, columns[i]!, {
       value: readAs(cell, types[i]!),
       enumerable: true,
@@ -88,7 +92,7 @@ function rowOf(
   return lineOf(line, chars, target, document);
 }
 
-/** What it is not stays text: the schema says then what was expected. */
+/** A cell that does not parse stays text; the schema check then reports the expected type. */
 function readAs(cell: string, type: CellType): unknown {
   switch (type) {
     case 'number':

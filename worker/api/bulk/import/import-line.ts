@@ -1,4 +1,4 @@
-/** One line of an import: what it does, or what is wrong with it. All that can be said against it without the data is said here. */
+/** One line of an import: its effect, or its error. Every check that needs no data is made here. */
 
 import type {Fields} from '../../../../engine/commit/commit.ts';
 import {insertEffect, newDocument, putEffect} from '../../../../engine/commit/mutation.ts';
@@ -12,28 +12,28 @@ import {restoreEffect, restoreSchemaEffect} from './restore.ts';
 export type ImportLine = {
   /** From 1. */
   readonly line: number;
-  /** Of its text, about. */
+  /** Approximate length of its text. */
   readonly chars: number;
 } & (
   | {readonly document: NewDocument}
   | {readonly make: (writer: Writer) => Made}
   | {readonly error: ServiceError}
-  /** Of the body, whose last line this is, said once more: it may be blank. */
+  /** End of the body: repeats the number of its last line, which may be blank. */
   | {readonly isEnd: true}
 );
 
-/** What became of a line; null: it was no document. */
+/** Outcome of a line; null: it was no document. */
 type Made = 'inserted' | 'updated' | null;
 
-/** What a line is read as. `table` null: each line names its own. */
+/** How a line is interpreted. `table` null: each line names its own. */
 export type LineTarget = {
   readonly table: string | null;
   readonly mode: ImportMode;
-  /** A schema was restored: what else happens in the same write. */
+  /** Called when a schema was restored, for further changes in the same write. */
   readonly schemaSet?: (writer: Writer, table: string) => void;
 };
 
-/** @param value what the line says */
+/** @param value the parsed line */
 export function lineOf(line: number, chars: number, target: LineTarget, value: unknown): ImportLine {
   try {
     return {line, chars, ...effectOf(target, value)};
@@ -42,7 +42,7 @@ export function lineOf(line: number, chars: number, target: LineTarget, value: u
   }
 }
 
-/** Whatever is wrong with it is said of the line; what is our own fault is not. */
+/** Attributes any client error to the line; internal errors are rethrown. */
 export function refusedLine(line: number, chars: number, caught: unknown): ImportLine {
   if (caught instanceof ServiceError && !caught.isOurs) return {line, chars, error: caught};
   throw caught;
@@ -93,12 +93,12 @@ function inserts(insert: (writer: Writer) => unknown): (writer: Writer) => 'inse
   };
 }
 
-/** Under an id that the service made, here or elsewhere; with new times. */
+/** A document whose id was made by this or another svc; it gets new times. */
 function madeElsewhere(table: string, fields: Fields, id: string): (writer: Writer) => void {
   return restoreEffect(table, {id, times: null, fields, hasFloats: false});
 }
 
-/** A document of an export, alone or with its table, or the schema of a table. */
+/** A document of an export, with or without its table, or the schema of a table. */
 function restoredLine({table: wanted, schemaSet = () => undefined}: LineTarget, value: Fields): LineEffect {
   const isBare = wanted !== null && (Object.hasOwn(value, '_id') || !('document' in value || 'schema' in value));
   const {table, document, schema, floats, ...more} = isBare ? {table: wanted, document: value} : (value as Fields);
@@ -121,7 +121,7 @@ function restoredLine({table: wanted, schemaSet = () => undefined}: LineTarget, 
   return {make: inserts(restoreEffect(table, {id, times, fields, hasFloats: floats === true}))};
 }
 
-/** An export has them. Most imports do not, and are not copied. */
+/** Documents of an export have system fields. Most imports have none, and are not copied. */
 function withoutSystemFields(document: Fields): {id: unknown; fields: Fields} {
   const {_id: id, _creationTime: created, _updateTime: updated} = document;
   if (id === undefined && created === undefined && updated === undefined) return {id, fields: document};

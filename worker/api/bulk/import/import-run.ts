@@ -1,6 +1,7 @@
 /**
- * One request of an import: lines become commits of up to IMPORT_COMMIT_LINES, one being written while the next is read. Each writes
- * in the same commit how far it came, so what is told of the import is what is in the tenant, whatever happens.
+ * One request of an import: its lines become commits of up to IMPORT_COMMIT_LINES, and one commit is written while the
+ * next is read. Each commit also stores the import's progress, so the reported progress is always what is in the
+ * tenant.
  *
  *   body ─▶ lines ─▶ piece ─▶ commit group ─▶ the next piece may follow the one after
  *     a line is refused: stop, with all before it in and nothing behind it; or skip, with it counted
@@ -29,16 +30,16 @@ const NOTHING: ImportResult = {lines: 0, inserted: 0, updated: 0, failed: 0, err
 export class ImportRun {
   readonly #groups: CommitGroups;
   readonly #settings: ImportSettings;
-  /** What has run, whether or not it is durable. */
+  /** Progress of the commits that have run, durable or not. */
   #made: ImportResult;
-  /** What is durable. */
+  /** Durable progress. */
   #durable: ImportResult;
   #stop: ServiceError | null = null;
-  /** Commits that were asked for, and that have run. */
+  /** Numbers of commits requested, and run. */
   #asked = 0;
   #ran = 0;
 
-  /** @param made what is in already */
+  /** @param made progress of earlier requests */
   constructor(groups: CommitGroups, settings: ImportSettings, made: ImportResult = NOTHING) {
     this.#groups = groups;
     this.#settings = settings;
@@ -46,12 +47,12 @@ export class ImportRun {
     this.#durable = made;
   }
 
-  /** Another request has the import: what this one would still write is refused. */
+  /** Another request has taken over the import: further writes of this one are refused. */
   giveUp(): void {
     this.#stop ??= new ServiceError('op.conflict', 'another request goes on with this import');
   }
 
-  /** @throws why it ended early, with what is in */
+  /** @throws the reason for an early end, with the durable progress */
   async take(lines: AsyncIterable<Iterable<ImportLine>>): Promise<ImportResult> {
     try {
       await this.#take(lines);
@@ -71,7 +72,7 @@ export class ImportRun {
       for await (const some of lines) {
         for (const line of some) {
           if (this.#stop !== null) {
-            await before; // the lines before it are in, and on disk, when that is said
+            await before; // reported when the lines before it are on disk
             return;
           }
           piece.push(line);
@@ -84,7 +85,7 @@ export class ImportRun {
             before = written; // while the next one is read
             ends = performance.now() + GROUP_WORK_MS_MAX;
           }
-          // That it is refused is known here already.
+          // The line is known to be refused before the write.
           if ('error' in line && this.#settings.stopsAtErrors) break;
           if (performance.now() < ends) continue;
           await nextTurn();
@@ -94,7 +95,7 @@ export class ImportRun {
         if (last !== undefined && 'error' in last && this.#settings.stopsAtErrors) break;
       }
     } catch (caught) {
-      // What came before it is whole.
+      // The lines before the fault are complete.
       if (caught instanceof ServiceError && piece.length > 0) await this.#write(piece, false).catch(() => undefined);
       await before;
       throw caught;
@@ -103,7 +104,7 @@ export class ImportRun {
     await this.#write(piece, true);
   }
 
-  /** @param isLast nothing follows. Rejects if it is not made. */
+  /** @param isLast nothing follows. Rejects if the commit fails. */
   #write(piece: readonly ImportLine[], isLast: boolean): Promise<void> {
     const place = this.#asked++;
     const written = new Promise<void>((resolve, reject) => {
@@ -118,7 +119,7 @@ export class ImportRun {
         },
       });
     });
-    written.catch(() => undefined); // it is awaited a piece later
+    written.catch(() => undefined); // awaited one batch later
     return written;
   }
 
@@ -155,7 +156,7 @@ export class ImportRun {
       ({line: lines} = line);
     }
     documents.flush();
-    // Of lines before the one that stopped it, blank ones too.
+    // The lines before the one that stopped the import count, including blank ones.
     if (stop !== null) lines = Math.max(lines, (stop.detail!.line as number) - 1);
     this.#made = {lines, inserted, updated, failed, errors};
     this.#settings.store(writer, this.#made, isLast && stop === null);
@@ -163,7 +164,7 @@ export class ImportRun {
     return this.#made;
   }
 
-  /** With how far it came. */
+  /** Adds the durable progress to an error. */
   #ended(caught: unknown): unknown {
     if (!(caught instanceof ServiceError)) return caught;
     return new ServiceError(
@@ -175,7 +176,7 @@ export class ImportRun {
   }
 }
 
-/** Null: nothing is to be made of it. */
+/** Null: there is nothing to write. */
 function madeOf(
   writer: Writer,
   documents: NewDocuments,
@@ -191,7 +192,7 @@ function madeOf(
     documents.flush();
     return line.make(writer);
   } catch (caught) {
-    // Nothing of a document that is refused has been written.
+    // A refused document has written nothing.
     if (caught instanceof ServiceError && !caught.isOurs) return caught;
     throw caught;
   }

@@ -1,6 +1,7 @@
 /**
- * Imports of a tenant. One with an id has a record, written with its lines: a request that was cut is followed by another one that goes on
- * behind the last line that is in. The newest request has the import: one that is cut may not know it yet.
+ * The imports of a tenant. An import with an id has a record, written with its lines: after an interrupted request,
+ * another one continues after the last stored line. The newest request owns the import, because an interrupted one may
+ * not have noticed yet.
  */
 import type {Buffer} from 'node:buffer';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
@@ -26,20 +27,20 @@ import {ImportRun} from './import-run.ts';
 import {jsonLines} from './json-lines.ts';
 
 export type ImportBody = {
-  /** Media type, without parameters, in lower case. */
+  /** Media type in lower case, without parameters. */
   readonly type: string;
-  /** Ends where its reader ends it. */
+  /** Ends when its reader stops. */
   readonly pieces: AsyncGenerator<Buffer, void, void>;
-  /** Nothing more is wanted. */
+  /** No more input is wanted. */
   cancel(): void;
 };
 type UnderWay = {run: ImportRun | null; table: string | null; mode: ImportMode; cancel: () => void};
 
-/** Schemas that come with lines. */
+/** Callbacks for schemas that arrive with lines. */
 export type RestoredSchemas = {
-  /** In the write that installs one. */
+  /** Called in the write that installs one. */
   set: (writer: Writer, table: string) => void;
-  /** Some may have been installed. */
+  /** Called when some may have been installed. */
   wake: () => void;
 };
 
@@ -54,7 +55,7 @@ export class Imports {
   readonly #underWay = new Set<UnderWay>();
   readonly #named = new Map<string, UnderWay>();
 
-  /** @param reader what is durable. @param catalog the writer's */
+  /** @param reader durable state. @param catalog the writer's */
   constructor(groups: CommitGroups, reader: Connection, catalog: Catalog, schemas: RestoredSchemas) {
     this.#schemas = schemas;
     this.#groups = groups;
@@ -69,13 +70,16 @@ export class Imports {
     throw new ServiceError('op.not_found', `there is no import ${JSON.stringify(id.slice(0, 140))}`);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   list(): ImportList {
     const {records, damaged} = this.#records.all(this.#reader);
     return {imports: records.sort((a, b) => b.created_at - a.created_at), ...damagedOnes(damaged)};
   }
 
-  /** @throws op.invalid_input 400, op.unsupported_media_type 415, op.conflict 409, what a line is refused for, with the line */
+  /**
+   * @throws op.invalid_input 400, op.unsupported_media_type 415, op.conflict 409, the error of a refused line, with the
+   *   line
+   */
   async take(query: ImportQuery, body: ImportBody): Promise<ImportResult> {
     check(query, body.type);
     const known = query.import_id === undefined ? undefined : this.#named.get(query.import_id);
@@ -83,7 +87,7 @@ export class Imports {
       throw new ServiceError('session.overloaded', `${IMPORTS_AT_ONCE_MAX} imports are under way; try again later`);
     }
     const {table = null, mode = 'insert'} = query;
-    // One that could not go on with it does not end it either.
+    // A request that does not match the import must not interrupt it.
     if (known !== undefined) checkSame(query.import_id!, known, {table, mode});
     const mine: UnderWay = {run: null, table, mode, cancel: () => body.cancel()};
     this.#underWay.add(mine);
@@ -122,7 +126,7 @@ export class Imports {
     this.#named.set(id, mine);
     known?.run?.giveUp();
     known?.cancel();
-    // Behind what the other one has in the queue, which is refused by now.
+    // Runs after the queued writes of the other request, which are refused by now.
     const record = await this.#groups.perform(writer => this.#begun(writer, id, query));
     if (this.#named.get(id) !== mine) throw new ServiceError('op.conflict', 'another request goes on with this import');
     const {lines, inserted, updated, failed, errors} = record;
@@ -142,7 +146,7 @@ export class Imports {
     return await mine.run.take(this.#lines(query, body, lines + 1));
   }
 
-  /** What is known of it, or the beginning of it. */
+  /** Its record, which is created if there is none. */
   #begun(writer: Writer, id: string, query: ImportQuery): ImportRecord {
     const table = query.table ?? null;
     const {mode = 'insert'} = query;
@@ -167,7 +171,7 @@ export class Imports {
     return record;
   }
 
-  /** @throws op.rate_limited 429 when it would have to forget one that may still be continued */
+  /** @throws op.rate_limited 429 when it would have to delete one that can still be continued */
   #forgetOld(writer: Writer): void {
     const {records: kept} = this.#records.all(writer.db);
     const old = kept.filter(record => record.updated_at < writer.ageMs - IMPORT_KEEP_MS);
@@ -184,7 +188,7 @@ export class Imports {
     return this.#csvRows(pieces, target, cells, from);
   }
 
-  /** Its parser is loaded with the first need of it. */
+  /** The CSV parser is loaded on first use. */
   async *#csvRows(
     pieces: AsyncIterable<Buffer>,
     target: LineTarget,

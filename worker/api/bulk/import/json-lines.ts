@@ -1,7 +1,7 @@
 /**
- * JSON lines as they arrive. What is complete of a piece is checked at once, which is much cheaper than line by line; a piece with a byte
- * that is not UTF-8 is looked at by its lines. New documents in plain lines are never made values of (`canonical-line.ts`). No more is
- * held than one line and one piece.
+ * Splits JSON lines as they arrive. The complete lines of a chunk are checked for UTF-8 at once, which is much cheaper
+ * than line by line; a chunk with invalid UTF-8 is checked by its lines. New documents in plain lines are stored
+ * without creating values (`canonical-line.ts`). At most one line and one chunk are in memory.
  */
 import {Buffer, isUtf8} from 'node:buffer';
 import {ServiceError} from '../../../../shared/errors.ts';
@@ -14,7 +14,11 @@ const SPACE = 0x20;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 const LINE_END = Buffer.from('\n');
 
-/** @param first the number of the first line. @param from lines before this one are passed over. Blank ones are counted only; the last line's number ends it. */
+/**
+ * @param first number of the first line.
+ * @param from lines before this one are skipped. Blank lines only count; the number of the last line is reported at the
+ *   end.
+ */
 export async function* jsonLines(
   pieces: AsyncIterable<Buffer>,
   target: LineTarget,
@@ -48,18 +52,21 @@ export async function* jsonLines(
     if (end === piece.length) continue;
     heldBytes += piece.length - end;
     isTooLong ||= heldBytes > IMPORT_LINE_BYTES_MAX;
-    // Of a line that is too long nothing is kept.
+    // Nothing of an overlong line is buffered.
     if (isTooLong) held = [];
     else hold(held, piece.subarray(end));
   }
   if (isTooLong) yield tooLong(line, from);
   else if (heldBytes > 0) yield linesOf(Buffer.concat([...held, LINE_END]), target, line, from);
   if (heldBytes > 0) line++;
-  // Blank ones at the end are dealt with, too: who goes on with the import goes on behind them.
+  // Trailing blank lines count as handled, so that a continued import starts after them.
   if (line > first && line > from) yield [{line: line - 1, chars: 0, isEnd: true}];
 }
 
-/** Neighbours of like length become one: a line that comes byte by byte is held as few pieces, each byte copied a few times. */
+/**
+ * Merges neighbours of similar length: a line that arrives byte by byte is held as few chunks, and each byte is copied
+ * only a few times.
+ */
 function hold(held: Buffer[], piece: Buffer): void {
   let last = piece;
   while (held.length > 0 && held.at(-1)!.length <= last.length) last = Buffer.concat([held.pop()!, last]);

@@ -1,6 +1,7 @@
 /**
- * Which tasks run, in memory. Records of tasks that ended are kept, and each may have 64 KiB: to read all of them before each
- * slice would cost more than the slice. A change counts from the write that makes it, and is undone when that is rolled back.
+ * In-memory list of running tasks. Records of ended tasks are kept, up to 64 KiB each, so reading all of them before
+ * each slice would cost more than the slice. A change counts from the write that makes it, and is undone if that write
+ * is rolled back.
  */
 
 import type {Writer} from '../../../../engine/commit/writer.ts';
@@ -13,17 +14,17 @@ export class RunningTasks {
   /** Null: not read yet. */
   #tasks: Map<string, RunningTask> | null = null;
 
-  /** @param read those in the file, as the writer sees it. @throws op.storage_damaged 503 */
+  /** @param read reads them from the file, as the writer sees it. @throws op.storage_damaged 503 */
   constructor(read: () => Iterable<RunningTask>) {
     this.#read = read;
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   get all(): RunningTask[] {
     return [...this.#known().values()].sort(byAge);
   }
 
-  /** Inside a write, before the record is stored. */
+  /** Call inside a write, before the record is stored. */
   note(writer: Writer, task: RunningTask, isRunning: boolean): void {
     const tasks = this.#known();
     const before = tasks.get(task.id);
@@ -37,7 +38,7 @@ export class RunningTasks {
     }
   }
 
-  /** @throws op.storage_damaged 503 while they cannot be read: nothing may be taken for a task that has ended then */
+  /** @throws op.storage_damaged 503 while they cannot be read: without the list, no task can be treated as ended */
   ids(): ReadonlySet<string> {
     return new Set(this.#readOnce().keys());
   }
@@ -46,7 +47,7 @@ export class RunningTasks {
     try {
       return this.#readOnce();
     } catch (caught) {
-      if (caught instanceof ServiceError) return new Map(); // the table is broken as a whole; it is read again the next time
+      if (caught instanceof ServiceError) return new Map(); // the whole table is damaged; retried next time
       throw caught;
     }
   }
@@ -59,7 +60,7 @@ export class RunningTasks {
 
 type Aged = Pick<RunningTask, 'id' | 'created_at'>;
 
-/** The oldest first; ids sort by time. */
+/** Oldest first; ids sort by time. */
 function byAge(a: Aged, b: Aged): number {
   return a.created_at - b.created_at || (a.id < b.id ? -1 : 1);
 }

@@ -1,16 +1,19 @@
 /**
- * Tasks: delete or patch all documents that a query finds, or drop a table, in slices inside commit groups, so that nobody waits for more than one.
+ * Tasks delete or patch all documents that match a query, or drop a table. They work in slices inside commit groups, so
+ * that other requests wait for one slice at most.
  *
  *   running ──no page is left──▶ completed      ──a document refuses, on_error=stop; the query cannot be read──▶ failed
  *      └──cancel──▶ cancelled                     all of it in commits: whatever happens to the process, the next one goes on
  *
- * Documents are found by pages of the query in creation order and each is looked at again in the write that changes it, with the position of the
- * page in the same commit. So a task is not of one moment, and what it does is said of each document: one that was there when the task
- * was made and passes the filters when its turn comes is changed, once; one that is made later is not, also if its own change
- * makes it pass again. Tasks run one after another.
+ * Documents are found by pages of the query in creation order. Each is checked again in the write that changes it, and
+ * the same commit stores the position of the page. So a task has no single snapshot; its guarantee holds per document.
+ * A document that existed when the task was made, and passes the filters when the task reaches it, is changed once. A
+ * document made later is not changed, and no document is changed twice, even if its change makes it match again. Tasks
+ * run one after another.
  *
- * A drop deletes all documents that way. Then, in turn with other changes of schemas, one write looks whether the table is empty and takes
- * its schema and indexes away; documents that were made meanwhile keep theirs, and the drop has failed, as it has when the table was given a schema.
+ * A drop deletes all documents in that way. Then, in order with other schema changes, one write checks whether the
+ * table is empty and removes its schema and indexes. If documents were made meanwhile, or the table was given a schema,
+ * the drop fails, and the schema and these documents stay.
  */
 import {Buffer} from 'node:buffer';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -47,11 +50,11 @@ import {type RunningTask, RunningTasks} from './running-tasks.ts';
 type TaskRecord = Task & {
   changes: FieldChanges | null;
   skips: boolean;
-  /** The last document there was when it was made. */
+  /** The last document that existed when the task was made. */
   to: number;
-  /** Where the next page begins; null: at the beginning. */
+  /** Start of the next page; null: the beginning. */
   after: string | null;
-  /** Of a drop whose documents are deleted: its end is what is left. */
+  /** For a drop: its documents are deleted, and only its end is left. */
   isCleared?: boolean;
 };
 type Asked = Pick<TaskRecord, 'type' | 'query' | 'changes' | 'skips'>;
@@ -67,7 +70,7 @@ export class Tasks {
   #isRunning = false;
   #isStopped = false;
 
-  /** @param page what POST …/query/paginated answers. @throws as that, and session.overloaded 503 */
+  /** @param page returns the response of POST …/query/paginated. @throws as that, and session.overloaded 503 */
   constructor(
     writerDb: Connection,
     background: BackgroundWrites,
@@ -84,7 +87,10 @@ export class Tasks {
     });
   }
 
-  /** What makes a task of a body, in a write; `wake` follows it. @throws op.invalid_input 400, op.too_large 413; op.rate_limited 429 in the write */
+  /**
+   * Creates a task from a body, in a write; call `wake` afterwards.
+   * @throws op.invalid_input 400, op.too_large 413; op.rate_limited 429 in the write
+   */
   made(body: TaskBody): (writer: Writer) => string {
     const {type, query, on_error: onError = 'stop'} = body;
     checkTableName(query.table);
@@ -103,9 +109,9 @@ export class Tasks {
   }
 
   /**
-   * What makes a task that drops a table, in a write; `wake` follows it.
-   * @throws op.invalid_input 400; in the write op.not_found 404, op.conflict 409 for a table of the deployment or one that is being dropped,
-   *   op.rate_limited 429
+   * Creates a task that drops a table, in a write; call `wake` afterwards.
+   * @throws op.invalid_input 400; in the write op.not_found 404, op.conflict 409 for a table of the deployment or one
+   *   that is being dropped, op.rate_limited 429
    */
   madeDrop(name: string): (writer: Writer) => string {
     checkTableName(name);
@@ -119,7 +125,7 @@ export class Tasks {
     };
   }
 
-  /** In the write that gives a table a schema: a drop that was asked for before would take it away, and has failed. */
+  /** Call in the write that gives a table a schema: an earlier drop would delete the schema, so it fails. */
   schemaSet(writer: Writer, name: string): void {
     for (const task of this.#runningOn(writer, [name])) {
       if (task.type !== 'drop') continue;
@@ -129,7 +135,7 @@ export class Tasks {
     }
   }
 
-  /** @throws op.conflict 409 while one is to change documents of these tables */
+  /** @throws op.conflict 409 while a task is to change documents of these tables */
   refuseRunning(writer: Writer, tables: readonly string[]): void {
     const [running] = this.#runningOn(writer, tables);
     if (running !== undefined) throw isUnderWay(running);
@@ -140,7 +146,7 @@ export class Tasks {
     return ones.flatMap(({id}) => this.#records.sound(db, id) ?? []);
   }
 
-  /** In a write. */
+  /** Call inside a write. */
   #store(writer: Writer, task: TaskRecord): void {
     this.#running.note(writer, headOf(task), task.state === 'running');
     this.#records.put(writer, task.id, task);
@@ -177,24 +183,27 @@ export class Tasks {
     };
   }
 
-  /** From outside of its run, which may see it before it is durable, and stop: if it is taken back, the task still runs. */
+  /**
+   * Ends a task from outside its run. The run may see this before it is durable, and stop; after a rollback the task
+   * must run on.
+   */
   #end(writer: Writer, task: TaskRecord): void {
     this.#store(writer, task);
     writer.onRollback(() => setImmediate(() => this.wake()));
   }
 
-  /** @param reader what is durable. @throws op.not_found 404 */
+  /** @param reader durable state. @throws op.not_found 404 */
   get(reader: Connection, id: string): Task {
     return shown(found(this.#records.get(reader, id), id));
   }
 
-  /** The newest first. @throws op.invalid_input 400 when `after` is no cursor */
+  /** Newest first. @throws op.invalid_input 400 when `after` is no cursor */
   list(reader: Connection, request: ListRequest): TaskList {
     const {limit, after} = request;
     if (after !== null && decodeId(after) === null) throw notAListCursor();
     const found = this.#records.newest(reader, rowsAsked(request), after ?? undefined);
     if (limit === null && after === null) return listOf(found.records, found.damaged);
-    // A page, and one more that tells whether there is a next one.
+    // One record more than a page shows whether there is a next page.
     const ids = [...found.records.map(({id}) => id), ...found.damaged].sort().reverse();
     const most = rowsAsked(request) - 1;
     const next = ids.length > most ? ids[most - 1]! : null;
@@ -207,7 +216,7 @@ export class Tasks {
     return this.#next() !== undefined;
   }
 
-  /** Goes on with those that run, if it does not already. */
+  /** Continues running tasks, unless that is under way. */
   wake(): void {
     if (this.#isRunning || this.#isStopped) return;
     this.#isRunning = true;
@@ -216,7 +225,7 @@ export class Tasks {
     });
   }
 
-  /** The tenant is being closed: what is left goes on at the next open. */
+  /** The tenant is being closed: remaining work continues at the next open. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -245,7 +254,7 @@ export class Tasks {
     }
   }
 
-  /** Null: not now. */
+  /** Null: not possible now. */
   async #pageOf({query, after}: TaskRecord): Promise<Page | ServiceError | null> {
     const request = {query, page_size: TASK_DOCUMENTS_AT_ONCE, ...(after === null ? {} : {after})};
     try {
@@ -258,7 +267,7 @@ export class Tasks {
 
   #slice(writer: Writer, id: string, after: string | null, page: Page | ServiceError): void {
     const task = this.#records.get(writer.db, id);
-    // It was cancelled, or the page is of a position that it is behind.
+    // The task was cancelled, or is already past this page.
     if (task?.state !== 'running' || task.after !== after) return;
     const now = {...task, updated_at: Math.floor(writer.nowMs())};
     if (page instanceof ServiceError) fail(now, '', page);
@@ -266,7 +275,7 @@ export class Tasks {
     this.#store(writer, now);
   }
 
-  /** Whether the schema goes with it. */
+  /** @returns whether the schema is to be removed too */
   #endsDrop(writer: Writer, id: string): boolean {
     const task = this.#records.get(writer.db, id);
     if (task?.state !== 'running') return false;
@@ -276,7 +285,10 @@ export class Tasks {
     return now.state === 'completed';
   }
 
-  /** Forgets the oldest that have ended; of all others only ids are read. @throws op.rate_limited 429, op.storage_damaged 503 */
+  /**
+   * Deletes the records of the oldest ended tasks; only the ids of the others are read.
+   * @throws op.rate_limited 429, op.storage_damaged 503
+   */
   #makeRoom(writer: Writer): void {
     const running = this.#running.ids();
     if (running.size >= TASKS_RUNNING_MAX) {
@@ -311,7 +323,7 @@ function changeAll(writer: Writer, task: TaskRecord, {data, next_cursor: next}: 
       const row = table === undefined ? undefined : writer.document(table, id);
       if (row === undefined || !passes(parseDocument(row))) continue;
       if (row.doc > to) {
-        passed(task); // pages are in order of creation
+        passed(task); // pages are in creation order
         return;
       }
       if (changes === null) writer.delete(table!, row);
@@ -329,7 +341,7 @@ function changeAll(writer: Writer, task: TaskRecord, {data, next_cursor: next}: 
   }
 }
 
-/** All that it is to change has had its turn. */
+/** Every document that it is to change has been handled. */
 function passed(task: TaskRecord): void {
   if (task.type === 'drop') task.isCleared = true;
   else task.state = 'completed';
