@@ -1,6 +1,7 @@
 /**
- * One request under way, and its answer on the wire: the status of a success is its operation's, that of an error its code's,
- * and what pages of other origins may read carries CORS headers. Whoever answers knows none of it.
+ * One request under way, and its response on the wire. The status comes from the operation for a success and from the
+ * code for an error; CORS headers are added for operations that pages of other origins can call. Handlers need to know
+ * none of this.
  */
 import type {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
@@ -12,7 +13,7 @@ import type {Request} from './decode.ts';
 import {BOOTSTRAPS_MAX} from './limits.ts';
 import type {RouterLink} from './router-link.ts';
 
-/** Knows which headers an answer carries so that a page may read it. */
+/** Determines which headers let a page read a response. */
 export interface CrossOrigin {
   headersOf(request: Request): HeaderList | null;
 }
@@ -31,9 +32,9 @@ export class Asked {
   }
 
   /**
-   * Answers JSON, or nothing when it is empty. Bytes are taken over.
-   * @param variant which kind of success it is, where the operation has several
-   * @param etag of what is answered; empty: none
+   * Responds with JSON, or with nothing if it is empty. Ownership of bytes passes to the callee.
+   * @param variant kind of success, for operations with several
+   * @param etag entity tag of the result; empty: none
    */
   succeed(json: string | Buffer, variant: string | null = null, etag = ''): void {
     const status = this.#status(variant);
@@ -49,22 +50,25 @@ export class Asked {
     this.#link.fail(this.#stream, error, this.#origins.headersOf(this.request));
   }
 
-  /** Answers with exactly these headers. */
+  /** Responds with exactly these headers. */
   whole(headers: HeaderList, body: string | Buffer): void {
     this.#link.replyWith(this.#stream, this.#status(null), headers, body);
   }
 
-  /** Answers with these headers and a body that is written later. */
+  /** Responds with these headers and a body that is written later. */
   start(headers: HeaderList): OutgoingBody {
     return this.#link.startStream(this.#stream, this.#status(null), headers);
   }
 
-  /** As `start`, what an app answers: its status is its own. */
+  /** As `start`, for an app's response, which has its own status. */
   respond(status: number, headers: HeaderList): OutgoingBody {
     return this.#link.startStream(this.#stream, status, headers);
   }
 
-  /** Answers JSON, or what headers say, that is made while it is sent. @throws session.overloaded 503 when too many are under way */
+  /**
+   * Responds with a body that is generated while it is sent, JSON unless headers say otherwise.
+   * @throws session.overloaded 503 when too many are under way
+   */
   pieces(make: () => Iterator<string, void, void>, headers: HeaderList = []): void {
     if (this.#link.streams >= BOOTSTRAPS_MAX) {
       throw new ServiceError(
@@ -75,7 +79,7 @@ export class Asked {
     this.#link.stream(this.#stream, make(), headers);
   }
 
-  /** @param giveUp called if the client, or the router, goes before `settled` */
+  /** @param giveUp called if the client or the router disconnects before `settled` */
   onCancel(giveUp: () => void): void {
     this.#link.onCancel(this.#stream, giveUp);
   }

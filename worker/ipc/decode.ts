@@ -1,15 +1,15 @@
-/** A request as handlers see it. The letters of the wire end here. */
+/** Decodes a request for handlers. The short field names of the wire end here. */
 import {Buffer} from 'node:buffer';
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
 import {type OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
 
-/** Of an operation's path, by name; not validated yet. */
+/** Path parameters of an operation, by name; not validated yet. */
 export type Params<O extends Operation> = {readonly [name in (typeof OPERATIONS)[O]['params'][number]]: string};
 
-/** Who asks, as far as the router knows: it has judged admin credentials, and nothing else. */
+/** The caller as the router knows it: admin credentials are verified, nothing else is. */
 export type Credentials = {
-  /** The `Authorization` header of a deployment's caller as it was sent; null: none. */
+  /** The `Authorization` header of a deployment's caller, unmodified; null: none. */
   readonly authorization: string | null;
   readonly isAdmin: boolean;
 };
@@ -26,19 +26,19 @@ export type Request<O extends Operation = Operation> = {
   /** The `If-Match` and `If-None-Match` headers; null: none. */
   readonly ifMatch: string | null;
   readonly ifNoneMatch: string | null;
-  /** The `Last-Event-ID` of a reader of events that comes back; null: none. */
+  /** The `Last-Event-ID` of an event reader that reconnects; null: none. */
   readonly lastEventId: string | null;
-  /** The `Content-Type` header, where the operation takes bodies of several; empty: none. */
+  /** The `Content-Type` header, for operations with several body types; empty: none. */
   readonly contentType: string;
   readonly requestId: string;
   readonly caller: Credentials;
-  /** An operator's word for the body, which the supervisor can judge. Null: none. */
+  /** An operator's signed grant for the body, which the supervisor can verify. Null: none. */
   readonly voucher: string | null;
   /** The `Origin` of a page; null: none. */
   readonly origin: string | null;
-  /** Of HTTP actions: the request as it came. */
+  /** For HTTP actions: the request as it arrived. */
   readonly http: {readonly method: string; readonly url: string; readonly headers: HeaderList} | null;
-  /** Valid until the handler returns: see `kept`. Empty when the body comes as `incoming`. */
+  /** Valid until the handler returns; see `kept`. Empty when the body comes as `incoming`. */
   readonly body: Buffer;
   readonly incoming: IncomingBody | null;
 };
@@ -83,7 +83,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
   };
 }
 
-/** For later than this turn. */
+/** Copies a request so that it stays valid after this tick. */
 export function kept<O extends Operation>(request: Request<O>): Request<O> {
   return request.body.length === 0 ? request : {...request, body: Buffer.from(request.body)};
 }

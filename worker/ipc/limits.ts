@@ -1,7 +1,13 @@
-/** Limits of the link to the routers, with their units in their names: why that number, and what happens beyond it. docs/limits.md is made of them. */
+/**
+ * Limits of the router connections, with units in their names, reasons, and the effect of exceeding them.
+ * docs/limits.md is generated from this file.
+ */
 
 const MIB = 1024 * 1024;
-/** Bootstraps of one tenant under way: each holds a snapshot and some documents. Beyond: 503 session.overloaded. (ours) */
+/**
+ * Concurrent bootstraps of one tenant, each of which holds a snapshot and some documents. Beyond: 503
+ * session.overloaded. (ours)
+ */
 export const BOOTSTRAPS_MAX = 16;
-/** Replies a worker holds for a router that reads slowly before it stops reading requests. (ours) */
+/** Replies buffered for a router that reads slowly. Beyond: the worker stops reading requests. (ours) */
 export const WORKER_OUTPUT_BYTES_MAX = 32 * MIB;

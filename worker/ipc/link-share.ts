@@ -1,13 +1,13 @@
-/** What the links of all routers share in a worker: limits hold for them together. */
+/** State that the links of all routers share in a worker, for limits that apply to their total. */
 import {WORKER_OUTPUT_BYTES_MAX} from './limits.ts';
 
 export class LinkShare {
-  /** Output that may wait for one router before no more requests of it are taken. */
+  /** Maximum output buffered for one router before its requests are no longer read. */
   readonly outputBytesMax: number;
-  /** Replies that iterators feed. */
+  /** Number of replies that iterators feed. */
   fedStreams = 0;
 
-  /** @param routers how many may connect */
+  /** @param routers number of routers that can connect */
   constructor(routers: number) {
     this.outputBytesMax = WORKER_OUTPUT_BYTES_MAX / routers;
   }

@@ -1,7 +1,8 @@
 /**
- * Feeds a response body from an iterator, one piece a turn and the next one only once the last has left, so that other
- * requests are served in between and no more than a piece waits for its reader. The iterator is closed whatever happens.
- * When it refuses to go on (a document is damaged), the client is answered the error if nothing has left yet; else the body is cut short, visibly.
+ * Feeds a response body from an iterator, one chunk per tick. The next chunk is made only when the last one has been
+ * sent, so other requests are served in between and at most one chunk is buffered. The iterator is always closed. If it
+ * throws (a document is damaged), the client gets the error if nothing has been sent yet; otherwise the body is visibly
+ * cut short.
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
@@ -22,7 +23,7 @@ export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): 
       body.end();
       return;
     }
-    if (piece.value !== '') body.write(Buffer.from(piece.value)); // it may still look for what to say
+    if (piece.value !== '') body.write(Buffer.from(piece.value)); // empty: no output yet
     if (body.isReady) setImmediate(next);
     else body.ready.then(() => setImmediate(next));
   }

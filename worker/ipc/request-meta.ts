@@ -1,4 +1,7 @@
-/** What a router sent, checked: a router of another version must cost its connection, not the tenant its process. */
+/**
+ * Validates the metadata of a router's request. A router of another version must lose its connection, not crash the
+ * tenant's process.
+ */
 import type {Buffer} from 'node:buffer';
 import {isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
@@ -19,7 +22,7 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
     throw new MalformedFrame('request meta names no operation');
   }
   const {p, q, k, im, nm, le, ct, r, a, o, m, u, h, w} = value;
-  // Written out, because it runs for every request: a list of all of them and its callbacks took as long as the parse.
+  // Written out because it runs for every request: a loop with callbacks took as long as the parse.
   const areTexts = isText(q) && isText(k) && isText(r) && isText(a) && isText(o) && isText(m) && isText(u);
   const areConditions = isText(im) && isText(nm) && isText(le) && isText(ct);
   if (
@@ -34,12 +37,12 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
   return value as RequestMeta;
 }
 
-/** Or absent. */
+/** A string or undefined. */
 function isText(value: unknown): boolean {
   return value === undefined || typeof value === 'string';
 }
 
-/** Or absent. */
+/** A list of strings or undefined. */
 function areTextList(values: unknown): boolean {
   if (values === undefined) return true;
   if (!Array.isArray(values)) return false;

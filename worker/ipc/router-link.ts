@@ -1,9 +1,9 @@
 /**
- * The worker's end of a router's connection. Requests are handed on in the order they arrive; frames gather and
- * leave in one write for all that is answered together (see `FrameWriter`): nobody who answers has to think of it.
+ * The worker's end of a router's connection. Requests are dispatched in order of arrival. Frames are collected and
+ * written at once for all responses of a tick (see `FrameWriter`), without any action by the handlers.
  *
- * Back-pressure: when the router reads replies too slowly, this end stops reading requests until it has caught up. Bodies that
- * are streamed, either way, send at most STREAM_WINDOW_BYTES beyond what the other end has credited.
+ * Back-pressure: when the router reads replies too slowly, this end stops reading requests until it has caught up.
+ * Streamed bodies, in either direction, send at most STREAM_WINDOW_BYTES beyond what the other end has credited.
  *
  *   connected ──hello with the secret──▶ serving ──malformed frame | close | drain──▶ closed
  *       └──anything else──▶ closed
@@ -29,7 +29,7 @@ import {StreamedBodies} from './streamed-bodies.ts';
 
 /**
  * @param body valid during the call only
- * @param incoming of operations whose body may come in pieces (`body` is empty then); null: there is none
+ * @param incoming for operations whose body can be streamed (`body` is empty then); null: none
  */
 export type RequestHandler = (
   link: RouterLink,
@@ -48,29 +48,29 @@ export type LinkEvents = {
   sockets: SocketEvents;
 };
 
-/** What happens on the function sockets of a router. */
+/** Events on the function sockets of a router. */
 export interface SocketEvents {
-  /** @param origin of its page; empty: none */
+  /** @param origin of the page; empty: none */
   opened(link: SocketLink, stream: number, origin: string): void;
   /** @param message valid during the call */
   message(link: SocketLink, stream: number, message: Buffer, isBinary: boolean): void;
-  /** The network took so many bytes. */
+  /** The network took this many bytes. */
   credited(link: SocketLink, stream: number, bytes: number): void;
   closed(link: SocketLink, stream: number): void;
-  /** The router is gone, and all its sockets. */
+  /** The router is gone, with all its sockets. */
   released(link: SocketLink): void;
 }
 
-/** A router, as those see it who talk to its sockets. */
+/** A router, as the code that sends to its sockets sees it. */
 export interface SocketLink {
-  /** One message for some of its sockets. */
+  /** Sends one message to several of its sockets. */
   socketMessage(streams: readonly number[], message: string): void;
-  /** So many bytes of this socket's messages are handled. */
+  /** This many bytes of the socket's messages are handled. */
   socketCredit(stream: number, bytes: number): void;
   closeSocket(stream: number, code: number, reason: string): void;
 }
 
-/** The last meta that was made: CORS headers of calls are the same list for all. */
+/** The last serialised meta, as a cache: CORS headers of calls are the same list for all. */
 let made: {status: number; headers: HeaderList; meta: string} | null = null;
 
 function metaWith(status: number, headers: HeaderList): string {
@@ -84,7 +84,7 @@ function taggedMeta(status: number, headers: HeaderList | null, etag: string): s
   return JSON.stringify({s: status, e: etag, ...(headers === null ? {} : {h: headers})} satisfies ResponseMeta);
 }
 
-/** A stream id has up to ten digits, and a meta has room for so many. */
+/** A stream id has up to ten digits, and a meta has space for this many. */
 const SOCKETS_A_FRAME = Math.floor(FRAME_META_BYTES_MAX / 11);
 
 type Waiting = {stream: number; meta: RequestMeta; body: Buffer; incoming: IncomingBody | null};
@@ -98,12 +98,12 @@ export class RouterLink implements LiveHolder, SocketLink {
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #bodies: StreamedBodies;
-  /** What to do when the client of a request goes before it is answered. */
+  /** Callbacks for clients that disconnect before the response. */
   readonly #cancels = new Map<number, () => void>();
-  /** Requests that wait for the next slice, with bodies of their own. */
+  /** Requests that wait for the next slice, with copies of their bodies. */
   #requests: Waiting[] = [];
   #sliceScheduled = false;
-  /** When the slice under way has had its time. */
+  /** When the current slice ends. */
   #sliceEndsMs = 0;
   #greeted = false;
 
@@ -113,7 +113,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     this.#events = events;
     this.#share = share;
     this.#log = log;
-    // Node runs this after the microtasks: one write for all that was settled together.
+    // Node runs this after the microtasks, so everything settled together is written at once.
     this.#writer = new FrameWriter(bytes => this.#write(bytes), process.nextTick);
     this.#reader = new FrameReader((kind, stream, flags, meta, body) => this.#frame(kind, stream, flags, meta, body));
     this.#bodies = new StreamedBodies(
@@ -130,7 +130,11 @@ export class RouterLink implements LiveHolder, SocketLink {
     socket.on('close', () => this.#closed());
   }
 
-  /** Answers a request with JSON. An empty body is none. @param headers further ones, CORS for instance, @param etag empty: none */
+  /**
+   * Responds with JSON. An empty body means none.
+   * @param headers further ones, for instance CORS
+   * @param etag empty: none
+   */
   reply(stream: number, status: number, body: string, headers: HeaderList | null = null, etag = ''): void {
     if (body.length * 3 > FRAME_BODY_BYTES_MAX && Buffer.byteLength(body) > FRAME_BODY_BYTES_MAX) {
       this.fail(stream, answerTooLarge(), headers);
@@ -144,7 +148,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body);
   }
 
-  /** Answers 200 with JSON in UTF-8. The bytes are taken over. */
+  /** Responds 200 with JSON in UTF-8. Takes ownership of the bytes. */
   replyBytes(stream: number, body: Buffer): void {
     if (body.length > FRAME_BODY_BYTES_MAX) {
       this.fail(stream, answerTooLarge());
@@ -154,7 +158,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     this.#writer.frame(FrameKind.response, stream, FrameFlag.none, '', body, true);
   }
 
-  /** @param cancel called if the client, or the router, goes before `forget` */
+  /** @param cancel called if the client or the router disconnects before `forget` */
   onCancel(stream: number, cancel: () => void): void {
     this.#cancels.set(stream, cancel);
   }
@@ -173,8 +177,8 @@ export class RouterLink implements LiveHolder, SocketLink {
   }
 
   /**
-   * Answers with exactly these headers (a content type is among them, or there is none) but for those that an app may not
-   * set. Headers that cannot be sent, and a body that is too long, are answered 500 and 413 instead. The Buffer is taken over.
+   * Responds with exactly these headers (including a content type if there is one), except those that an app must not
+   * set. Headers that cannot be sent become a 500, a body that is too long a 413. Takes ownership of the Buffer.
    */
   replyWith(stream: number, status: number, headers: HeaderList, body: string | Buffer): void {
     const meta = this.#head(stream, status, headers);
@@ -186,7 +190,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     }
   }
 
-  /** Answers with these headers, as `replyWith`, and a body that is written later. They leave at once. */
+  /** Responds with these headers, as `replyWith`, and a body that is written later. The headers are sent at once. */
   startStream(stream: number, status: number, headers: HeaderList): OutgoingBody {
     const meta = this.#head(stream, status, headers);
     if (meta !== null) return this.#bodies.open(stream, meta);
@@ -238,25 +242,27 @@ export class RouterLink implements LiveHolder, SocketLink {
     this.#writer.frame(FrameKind.socketClose, stream, FrameFlag.none, String(code), reason);
   }
 
-  /** Answers 200 with a body that is made while it is sent, JSON without headers. The iterator is closed whatever happens. */
+  /**
+   * Responds 200 with a body that is generated while it is sent, JSON without headers. The iterator is always closed.
+   */
   stream(stream: number, pieces: Iterator<string, void, void>, headers: HeaderList): void {
     const meta = headers.length === 0 ? '' : this.#head(stream, 200, headers);
     if (meta === null) pieces.return?.();
     else this.#bodies.feed(stream, pieces, meta);
   }
 
-  /** Replies that iterators feed, of all routers. */
+  /** Number of replies that iterators feed, of all routers. */
   get streams(): number {
     return this.#share.fedStreams;
   }
 
-  /** Sends what has gathered and closes. */
+  /** Sends the collected frames and closes. */
   end(): void {
     this.#writer.flush();
     this.#socket.end();
   }
 
-  /** Stops taking requests while the router is slow to read. */
+  /** Stops reading requests while the router reads slowly. */
   #write(bytes: Buffer): void {
     if (this.#socket.destroyed) return;
     this.#socket.write(bytes);
@@ -320,15 +326,15 @@ export class RouterLink implements LiveHolder, SocketLink {
   }
 
   /**
-   * Reads that may be long run in their order, for SLICE_MS at a time: between slices commits, heartbeats and other routers
-   * get their turn, however many arrive at once. None runs while the router is slow to take replies. What is certainly
-   * short (a document by id, and a write's way into its group) does not wait behind them.
+   * Reads that may be long run in order, for SLICE_MS at a time. Commits, heartbeats and other routers run between
+   * slices, however many requests arrive at once. None runs while the router is slow to take replies. Work that is
+   * certainly short (a document by id, and adding a write to its group) does not wait behind them.
    */
   #request(stream: number, flags: number, meta: RequestMeta, body: Buffer): void {
     const {kind, isAtOnce, streamedBytesMax} = traitsOf(meta.op);
     let incoming: IncomingBody | null = null;
     if ((flags & FrameFlag.streams) !== 0) incoming = this.#bodies.receive(stream);
-    // A short body that may come in pieces looks the same to whoever reads it.
+    // A short body of an operation with streamed bodies looks the same to its reader.
     else if (body.length > 0 && streamedBytesMax !== undefined) incoming = IncomingBody.whole(body);
     if (kind === 'write' || isAtOnce === true || (this.#requests.length === 0 && this.#mayRun())) {
       this.#events.onRequest(this, stream, meta, body, incoming);
@@ -374,7 +380,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     this.#greeted = true;
   }
 
-  /** The meta of an answer with an app's headers; null: they cannot be sent, and that is answered. */
+  /** The meta of a response with an app's headers; null: they cannot be sent, and the error has been sent. */
   #head(stream: number, status: number, headers: HeaderList): string | null {
     const sent = appHeaders(headers);
     const hasStatus = Number.isInteger(status) && status >= 200 && status <= 599;

@@ -1,4 +1,4 @@
-/** The bodies of one connection that travel in pieces, either way, by the stream of their exchange. */
+/** Streamed bodies of one connection, in both directions, by the stream of their exchange. */
 import {Buffer} from 'node:buffer';
 import {IncomingBody} from '../../engine/io/incoming-body.ts';
 import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
@@ -8,7 +8,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {LinkShare} from './link-share.ts';
 import {feed} from './piece-stream.ts';
 
-/** Sends a frame, soon. The body is taken over. */
+/** Queues a frame to be sent. Takes ownership of the body. */
 type Send = (kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer) => void;
 
 const EMPTY = Buffer.alloc(0);
@@ -19,7 +19,7 @@ export class StreamedBodies {
   readonly #log: Logger;
   readonly #incoming = new Map<number, IncomingBody>();
   readonly #outgoing = new Map<number, OutgoingBody>();
-  /** Those of #outgoing that iterators feed. */
+  /** Streams of #outgoing that iterators feed. */
   readonly #fed = new Set<number>();
 
   constructor(send: Send, share: LinkShare, log: Logger) {
@@ -28,13 +28,13 @@ export class StreamedBodies {
     this.#log = log;
   }
 
-  /** A request came whose body follows. @throws MalformedFrame */
+  /** A request with a streamed body has arrived. @throws MalformedFrame */
   receive(stream: number): IncomingBody {
     if (this.#incoming.has(stream)) throw new MalformedFrame(`two request bodies of the stream ${stream}`);
     const incoming = new IncomingBody({
       taken: bytes => this.#send(FrameKind.credit, stream, FrameFlag.none, String(bytes), EMPTY),
       cancelled: () => {
-        // Not when its exchange is over: the router has finished with it then.
+        // Not when the exchange is over, because the router has already released it.
         if (this.#incoming.delete(stream)) this.#send(FrameKind.cancel, stream, FrameFlag.none, '', EMPTY);
       },
     });
@@ -42,17 +42,17 @@ export class StreamedBodies {
     return incoming;
   }
 
-  /** A piece of a request's body came. @throws MalformedFrame when it came beyond the window */
+  /** A chunk of a request's body has arrived. @throws MalformedFrame when it exceeds the window */
   chunk(stream: number, flags: number, piece: Buffer): void {
     const incoming = this.#incoming.get(stream);
-    if (incoming === undefined) return; // not wanted any more
+    if (incoming === undefined) return; // no longer wanted
     incoming.push(piece);
     if ((flags & FrameFlag.end) === 0) return;
     this.#incoming.delete(stream);
     incoming.finish((flags & FrameFlag.failed) !== 0);
   }
 
-  /** The exchange is answered: whoever still reads its request's body gets no more. */
+  /** The exchange is answered: a reader of its request's body gets no more. */
   answered(stream: number): void {
     const incoming = this.#incoming.get(stream);
     if (incoming === undefined) return;
@@ -60,7 +60,7 @@ export class StreamedBodies {
     incoming.finish(true);
   }
 
-  /** Begins an answer whose body is written later. @param meta ResponseMeta as JSON */
+  /** Starts a response whose body is written later. @param meta ResponseMeta as JSON */
   open(stream: number, meta: string): OutgoingBody {
     this.#send(FrameKind.response, stream, FrameFlag.streams, meta, EMPTY);
     const body = new OutgoingBody({
@@ -77,27 +77,27 @@ export class StreamedBodies {
     return body;
   }
 
-  /** Begins an answer whose body an iterator makes. @param meta ResponseMeta as JSON, empty: a plain one */
+  /** Starts a response whose body an iterator makes. @param meta ResponseMeta as JSON, empty: a plain one */
   feed(stream: number, pieces: Iterator<string, void, void>, meta: string): void {
     this.#fed.add(stream);
     this.#share.fedStreams++;
     feed(this.open(stream, meta), pieces);
   }
 
-  /** The client took this much of an answer, which may have ended meanwhile. */
+  /** The client took this many bytes of a response, which may have ended meanwhile. */
   credit(stream: number, bytes: number): void {
     if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
     this.#outgoing.get(stream)?.credit(bytes);
   }
 
-  /** The client has gone. */
+  /** The client has disconnected. */
   cancel(stream: number): void {
     const body = this.#outgoing.get(stream);
     this.#over(stream);
     body?.cancel();
   }
 
-  /** The router has gone. */
+  /** The router has disconnected. */
   close(): void {
     for (const stream of [...this.#incoming.keys(), ...this.#outgoing.keys()]) this.cancel(stream);
   }

@@ -1,6 +1,7 @@
 /**
- * Where a worker listens for routers. Whatever tidies temporary folders may take the socket's name away: connections that are
- * there stay, and no router that starts later would find the worker. So it is looked for now and then, and listened on anew.
+ * Listens for routers on a worker's socket. A cleaner of temporary folders can delete the socket file: existing
+ * connections stay, but routers that start later would not find the worker. So the file is polled, and replaced by a
+ * new socket when it is gone.
  *
  *   closed ──listen──▶ listening ──name is gone──▶ listening on a socket of the same name
  */
@@ -11,12 +12,12 @@ import {SOCKET_LOOK_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {ensurePrivateDirectory} from '../../shared/private-directory.ts';
 
-/** Its owner is the worker, and its group the routers', which pass through it to the socket. */
+/** Owned by the worker; the routers' group can traverse it to reach the socket. */
 const SHARED_DIRECTORY_MODE = 0o710;
 
 export class WorkerSocket {
   readonly #path: string;
-  /** The socket has a directory for itself, which says who may connect. */
+  /** The socket has a directory of its own, whose mode restricts who can connect. */
   readonly #hasDirectory: boolean;
   readonly #onConnection: (socket: Socket) => void;
   readonly #log: Logger;
@@ -36,7 +37,7 @@ export class WorkerSocket {
     this.#timer = setInterval(() => void this.#look(), SOCKET_LOOK_MS).unref();
   }
 
-  /** Takes no more connections; those that are there stay. */
+  /** Accepts no more connections; existing ones stay. */
   close(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
@@ -53,11 +54,11 @@ export class WorkerSocket {
   }
 
   async #look(): Promise<void> {
-    // Null: the last look has not ended.
+    // Null: the last poll has not ended.
     if (this.#server === null || existsSync(this.#path)) return;
     const mode = this.#hasDirectory ? SHARED_DIRECTORY_MODE : undefined;
     if (!ensurePrivateDirectory(dirname(this.#path), mode)) return;
-    // Its end removes whatever has the name, so it comes first.
+    // Closing it removes any file with its name, so this comes first.
     this.#server.close();
     this.#server = null;
     try {
@@ -66,7 +67,8 @@ export class WorkerSocket {
       else this.#server = server;
       this.#log.warn('the socket of a worker was removed; it listens on a new one', {path: this.#path});
     } catch (error) {
-      // Its routers are served. One that starts later asks for a worker until the tenant has slept.
+      // Connected routers are still served. A router that starts later waits until the tenant has slept and has a new
+      // worker.
       this.#log.error('the socket of a worker was removed, and it cannot listen on a new one', {
         path: this.#path,
         error,
