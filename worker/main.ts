@@ -1,12 +1,12 @@
 /**
- * A worker process: starts without a tenant (a spare), opens the one it is told, serves routers over its socket until it is
- * told to close. With a directory as its argument it rehearses that in it first.
+ * A worker process: starts without a tenant (a spare), opens the tenant that the supervisor assigns, and serves routers
+ * over its socket until it is closed. With a directory as its argument it first runs a warm-up in that directory.
  *
  *   (rehearsing ──▶) spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
  *                      └ open_failed: exit 1; needs_isolates: exit 1
  *   any ──channel to the supervisor closes──▶ exit when the turn ends (a commit under way is finished or rolled back)
  *
- * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored
+ * SIGINT and SIGTERM reach the whole process group on Ctrl-C. The supervisor decides what happens, so both are ignored
  * while its channel is open.
  */
 import {enableCompileCache, flushCompileCache} from 'node:module';
@@ -28,7 +28,7 @@ import {rehearse} from './rehearsal.ts';
 import {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
 
-/** Standard ones, and the channel. */
+/** The standard ones, and the channel. */
 const DESCRIPTORS = 4;
 
 enableCompileCache();
@@ -42,7 +42,7 @@ let lagSeconds = 0;
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => process.exit(1));
-// A bug, or a file that is not to be trusted: the next process starts from disk.
+// Either a bug or an untrusted file: the next process starts from disk.
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
     log.error('the worker ends after an unexpected error', {error});
@@ -74,16 +74,16 @@ process.on('message', (message: SupervisorToWorker) => {
 
 beat();
 const [rehearsalDirectory] = process.argv.slice(2);
-/** A tenant may be told meanwhile: it is opened then. */
+/** A tenant that is assigned meanwhile is opened after the warm-up. */
 const rehearsed = rehearsalDirectory === undefined ? null : rehearse(rehearsalDirectory, log);
 await rehearsed;
-// What is compiled by now is our own code, and nobody's has run: others may take it as it is. Once there is a tenant, none of its
-// workers writes what others read.
+// Everything compiled so far is svc's own code, and no tenant's code has run, so other processes can trust the cache. A
+// worker with a tenant never writes files that other processes read.
 flushCompileCache();
 send({type: 'spare'});
 
 function send(message: WorkerToSupervisor): void {
-  // The callback takes the error of a channel that closes under way; `disconnect` then ends this process.
+  // The callback receives the error of a channel that is closing; `disconnect` then ends this process.
   if (process.connected) process.send?.(message, () => undefined);
 }
 
@@ -97,7 +97,7 @@ function beat(): void {
   }, HEARTBEAT_INTERVAL_MS);
 }
 
-/** @throws Error with the reason for people */
+/** @throws Error with a reason that people can read */
 async function installNode(version: NodeVersion): Promise<void> {
   const settled = await installs.ask(null, id => send({type: 'node_wanted', id, version}));
   if (settled !== null && settled.error !== null) throw new Error(settled.error);
@@ -130,7 +130,7 @@ function openFailed(caught: unknown): void {
   process.disconnect?.();
 }
 
-/** What the tenant's worker counted is kept while it sleeps. */
+/** The supervisor keeps the worker's counters while the tenant sleeps. */
 function reportLast(): void {
   if (serving === null) return;
   try {

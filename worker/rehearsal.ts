@@ -1,10 +1,10 @@
 /**
- * What a spare does before it is ready: it opens a tenant of its own, is asked something over the socket as a router asks,
- * and closes it. Half of what a first open costs is not the open: code that is compiled when it first runs, the library of SQLite,
- * the first of everything that Node makes. A wake finds it done.
+ * The warm-up of a spare: it opens a tenant of its own, serves requests over the socket like a router's, and closes it.
+ * Half the cost of a first open is not the open itself but code that compiles on first use, the SQLite library, and
+ * Node's lazy initialisation. A wake finds all of that done.
  *
- * The directory is nobody's data: it is kept from one spare to the next, because the open of a closed file is what is rehearsed, and
- * made anew when anything goes wrong. A rehearsal that fails costs nothing but the time it would have saved.
+ * The directory holds no user data. It is kept from one spare to the next, because opening a cleanly closed file is
+ * what is warmed up, and is recreated after any failure. A failed warm-up costs only the time that it would have saved.
  */
 import {randomUUID} from 'node:crypto';
 import {existsSync, mkdirSync, rmSync, writeFileSync} from 'node:fs';
@@ -20,7 +20,7 @@ import {Serving} from './serving.ts';
 
 const TENANT = 'rehearsal';
 
-/** @param directory one that spares of this server have for themselves; it may be missing */
+/** @param directory reserved for the spares of this server; it may be missing */
 export async function rehearse(directory: string, log: Logger): Promise<void> {
   try {
     makeTenant(directory);
@@ -43,7 +43,8 @@ export async function rehearse(directory: string, log: Logger): Promise<void> {
 
 function makeTenant(directory: string): void {
   if (existsSync(join(directory, TENANT_FILE))) return;
-  // What it stands in is the supervisor's to make: one made here would let no tenant's worker through to its socket.
+  // Not recursive: the supervisor must make the parent directory. One made here would not let the workers of tenants
+  // through to their sockets.
   if (!existsSync(directory)) mkdirSync(directory, {mode: 0o700});
   const note: NewTenant = {tenant: TENANT, generation: 1, created_ms: 0};
   writeFileSync(join(directory, NEW_TENANT_FILE), JSON.stringify(note));
@@ -59,7 +60,7 @@ function settingsIn(directory: string): TenantSettings {
     reservePath: join(directory, 'reserve'),
     socketPath: join(directory, `s${process.pid}`),
     secret: randomUUID(),
-    // None of its code runs.
+    // No functions run in the warm-up.
     egress: {socketPath: join(directory, 'egress'), secret: ''},
     routers: 1,
     journalKeepRecords: 1,
@@ -69,7 +70,7 @@ function settingsIn(directory: string): TenantSettings {
   };
 }
 
-/** One request of each kind that usually wakes a tenant; the document does not stay. */
+/** One request of each kind that usually wakes a tenant; the document is deleted again. */
 async function askAll({socketPath, secret}: TenantSettings): Promise<void> {
   const router = await FirstRouter.connect(socketPath, secret);
   try {
@@ -84,11 +85,11 @@ async function askAll({socketPath, secret}: TenantSettings): Promise<void> {
   }
 }
 
-/** As much of a router as it takes to ask one thing after the other. */
+/** A minimal router that sends one request after the other. */
 class FirstRouter {
   readonly #socket: Socket;
   readonly #writer: FrameWriter;
-  /** @param meta of the answer: empty is a plain 200, a text in quotes one with that ETag */
+  /** @param meta of the response: empty is a plain 200, a quoted text one with that ETag */
   #answered: (meta: string, body: string) => void = () => undefined;
 
   static connect(socketPath: string, secret: string): Promise<FirstRouter> {

@@ -1,4 +1,4 @@
-/** A tenant that is open and the socket on which routers reach it: what a worker has once it is no spare any more. */
+/** An open tenant and the socket on which routers reach it: the state of a worker that is no longer a spare. */
 
 import {Reserve} from '../engine/storage/reserve.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
@@ -49,7 +49,7 @@ export class Serving {
     );
   }
 
-  /** Finishes what is under way and closes the file. Returns when the tenant has work again, or null. */
+  /** Finishes work under way and closes the file. Returns when the tenant has work again, or null. */
   async close(): Promise<number | null> {
     this.#socket.close();
     const nextDueMs = await this.tenant.close();

@@ -1,6 +1,6 @@
 /**
- * The composition root: opens one tenant's file and wires the stages, in the order a write passes them. Everything of one
- * tenant hangs here; a worker process has exactly one.
+ * The composition root: opens one tenant's file and wires the stages in the order in which a write passes them. All
+ * state of a tenant is reachable from here; a worker process has exactly one tenant.
  */
 import {existsSync, statSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -70,12 +70,12 @@ import {SocketGate} from './functions/socket-gate.ts';
 import {FILE_LOOK_MS, OWNER_WAIT_MS} from './limits.ts';
 import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
 
-/** What a tenant tells the supervisor. */
+/** Messages from a tenant to the supervisor. */
 export type Upwards = {
   egress: WorkerEgress;
-  /** A version of Node is wanted. @throws Error: it cannot be had, with the reason for people */
+  /** Requests a version of Node. @throws Error when it is not available, with a reason that people can read */
   installNode: (version: NodeVersion) => Promise<void>;
-  /** Until when something goes on that no request waits for, epoch milliseconds; null: nothing does. */
+  /** The time until which work goes on that no request waits for, epoch milliseconds; null: none. */
   onUse: (untilMs: number | null) => void;
 };
 
@@ -118,7 +118,7 @@ export class Tenant {
     try {
       const isReadOnly = isDiskReadOnly(settings.directory);
       checkFileIsThere(settings.directory, isReadOnly);
-      // What nothing can write needs no owner.
+      // A tenant that cannot be written needs no owner.
       const lock = isReadOnly
         ? null
         : await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
@@ -186,7 +186,8 @@ export class Tenant {
       log,
       sequence: () => this.#groups.durableSequence,
     });
-    // A commit into a file that nobody finds again is not acknowledged: its writes end with the process, outcome unknown.
+    // A commit into a file that was replaced or deleted is not acknowledged: the process ends, and the outcome of its
+    // writes is unknown.
     const check = (finding: string | null) => {
       if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
     };
@@ -194,19 +195,20 @@ export class Tenant {
       check(this.#watch.findingOfAll());
       if (isReadOnly && !isDiskReadOnly(settings.directory)) fail(log, 'the disk can be written again', null);
     }, FILE_LOOK_MS).unref();
-    /** What a commit passes, in this order; then its writes are settled, which is where the replies come from. */
+    /** The stages of a commit, in this order; afterwards its writes are settled, which sends the replies. */
     const stages: Stage[] = [
       {committed: () => check(this.#watch.finding())},
       {committed: () => this.#logNote.make()},
-      this.#reader, // the row cache: what follows reads what was committed
-      index, // who watches what was written is told
-      this.live, // before the replies: whoever learns of a write finds it in every result from then on
+      this.#reader, // row cache: the later stages read what was committed
+      index, // notifies watchers of the written keys
+      this.live, // before the replies: a client with the reply to a write finds it in every later result
       journalFollowers,
       {committed: commit => this.#schedule.committed(commit), takenBack: () => this.#schedule.takenBack()},
-      {committed: () => undefined, takenBack: () => this.#tasks.wake()}, // one whose cancelling was taken back may have been passed over
+      {committed: () => undefined, takenBack: () => this.#tasks.wake()}, // wakes a task whose cancelling was taken back
       {committed: commit => this.#functions.committed(commit)},
-      {committed: commit => this.#control.committed(commit)}, // the code that serves is another one by now
-      // Here, last before the replies, a replica would be sent `commit.records`, and waited for if replies are to wait for it.
+      {committed: commit => this.#control.committed(commit)}, // the code in use may have changed
+      // A replica would be sent `commit.records` here, last before the replies, and awaited if replies are to wait for
+      // it.
     ];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
     this.#groups = new CommitGroups({
@@ -331,7 +333,7 @@ export class Tenant {
     }
   }
 
-  /** A thread may see a commit that is not durable yet: what came of it is taken when that is. */
+  /** A thread can read a commit that is not yet durable, so its results are delivered once that commit is. */
   #liveScan(scan: LiveScan, taker: LiveTaker): () => void {
     return this.#scans.live(scan, {
       begins: () => taker.begins(),
@@ -341,7 +343,7 @@ export class Tenant {
     });
   }
 
-  /** Where the tenant's code may connect to, as its file says. */
+  /** The egress policy stored in the tenant's file. */
   get storedEgress(): EgressSettings {
     return storedSettings(this.#writerDb).egress;
   }
@@ -374,7 +376,7 @@ export class Tenant {
     return JSON.stringify(this.metrics.json(gauges));
   }
 
-  /** Finishes what is under way and closes the file. Returns when the tenant has work again, or null. */
+  /** Finishes work under way and closes the file. Returns when the tenant has work again, or null. */
   async close(): Promise<number | null> {
     this.#scrub.stop();
     this.#background.stop();
@@ -382,7 +384,7 @@ export class Tenant {
     this.#tasks.stop();
     this.#counts.stop();
     this.#schedule.stop();
-    // Services finish with the functions that they call.
+    // Services end before the functions that they call.
     await this.#control.close();
     await Promise.all([this.#functions.close(), this.#scans.close()]);
     await this.#groups.close();
@@ -402,15 +404,16 @@ export class Tenant {
     }
     this.#putInOrder();
     this.#writerDb.close();
-    // Closing empties the log too, if what hindered that a moment ago has gone.
+    // Closing also empties the WAL, if the obstacle of a moment ago is gone.
     this.#logNote.makeIfLogged();
     keepLogFiles(this.#path);
     this.#lock.release();
   }
 
   /**
-   * Marks the file as closed in order and empties its WAL. Without space, or while a stream that is being cut still reads, it
-   * stays as it is, complete, for the next open: waiting for the reader would outlast what a close may take.
+   * Marks the file as cleanly closed and empties its WAL. Without disk space, or while a stream that is being cut still
+   * reads, the WAL stays as it is, complete, for the next open. Waiting for the reader would exceed the time that a
+   * close can take.
    */
   #putInOrder(): void {
     try {
@@ -427,7 +430,7 @@ export class Tenant {
   }
 }
 
-/** Times of a tenant never go back: once the clock was far ahead, they stand still until it is there again. */
+/** Times of a tenant never go back: after the clock was far ahead, they stand still until it catches up. */
 function warnOfFuture(newestMs: number, log: Logger): void {
   const aheadMs = newestMs - Date.now();
   if (aheadMs <= CLOCK_STEP_MS) return;
@@ -441,13 +444,16 @@ function sizeOf(path: string): number {
   return statSync(path, {throwIfNoEntry: false})?.size ?? 0;
 }
 
-/** Serving a damaged file would spread the damage: the tenant stops until somebody has repaired it and removed the note. */
+/**
+ * Serving a damaged file would spread the damage, so the tenant stops until an operator has repaired it and removed the
+ * note.
+ */
 function stopDamaged(directory: string, log: Logger, finding: string): never {
   writeFileSync(join(directory, DAMAGED_FILE), `${finding}\n`, {flush: true});
   return fail(log, 'the file is damaged', finding);
 }
 
-/** The tenant cannot go on in this process: end it, so that the next one starts from disk. */
+/** The tenant cannot continue in this process: ends it, so that the next one starts from disk. */
 function fail(log: Logger, message: string, error: unknown): never {
   log.error(message, {error});
   process.exit(1);

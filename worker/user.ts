@@ -1,7 +1,8 @@
 /**
- * Where tenants have users of their own, a worker starts as root, with nothing of root but the right to change its user, and does so
- * once: before it opens anything of the tenant, and before there is any code but ours in it. There is no way back. The system
- * applies it to all threads, and from then on lets nobody of that user look into the process or trace it.
+ * Drops root for an unprivileged user. On servers where tenants have users of their own, a worker starts as root, with
+ * the right to change its user and no other. It changes the user once, before it opens any tenant file and before any
+ * code but svc's is loaded. This cannot be undone. The kernel applies the change to all threads, and afterwards no
+ * process of that user can inspect or trace the worker.
  */
 import {assert} from '../shared/assert.ts';
 import type {WorkerUser} from '../shared/ipc/control.ts';
@@ -25,6 +26,6 @@ function canReturn(setuid: (id: number) => void): boolean {
     setuid(0);
     return true;
   } catch {
-    return false; // As it should be.
+    return false; // as expected
   }
 }
