@@ -1,6 +1,6 @@
 /**
- * What the process that analyses an upload answers (worker/runtime/analysis). It runs code of tenants, so its answer is checked as
- * any input from outside is.
+ * Wire types of the answers of the process that analyses an upload (worker/runtime/analysis). It runs tenants' code, so
+ * its answer is validated like any outside input.
  */
 import {type Static, Type} from 'typebox';
 import {NODE_VERSIONS} from '../node-version.ts';
@@ -43,7 +43,7 @@ const Manifest = Type.Object({
   ),
 });
 
-/** What is stored with the code, and what is to be analysed in Node. */
+/** The facts stored with the code, and the files to be analysed in Node. */
 const UploadFacts = Type.Object({
   modifiedMs: Type.Number(),
   message: TextOrNull,
@@ -67,7 +67,7 @@ const UploadFacts = Type.Object({
   ]),
 });
 
-/** Of one file: its source follows, and its source map if it has one. */
+/** The entry of one file: its source follows, and its source map if it has one. */
 const FileEntry = Type.Object({path: Type.String(), sha256: Digest, hasMap: Type.Boolean()});
 
 export const AnalysisAnswer = Type.Union([
@@ -77,7 +77,7 @@ export const AnalysisAnswer = Type.Union([
     manifest: Manifest,
     files: Type.Array(FileEntry),
   }),
-  /** A ServiceError, as what it is made of. */
+  /** The members of a ServiceError. */
   Type.Object({
     ok: Type.Literal(false),
     code: Type.Literal('op.invalid_input'),

@@ -1,6 +1,6 @@
 /**
- * The key type of a record in a request's body. typebox writes a record of plain strings as the pattern `^.*$`, which a key with a
- * line break does not match: what stands below such a key would not be checked.
+ * The key type of a record in a request's body. typebox turns a record of plain strings into the pattern `^.*$`, which
+ * a key with a line break does not match, so the value of such a key would not be validated.
  */
 import Type from 'typebox';
 

@@ -11,7 +11,7 @@ const common = {
 };
 const digest = {integrity_sha256: Type.String({description: 'chains it to the record before'})};
 
-/** On disk before the action is begun. */
+/** On disk before the action starts. */
 export const AuditIntent = Type.Object({
   ...common,
   kind: Type.Literal('intent'),
@@ -32,7 +32,7 @@ export const AuditOutcome = Type.Object({
   code: orNull(Type.String(), 'of the error that was answered'),
   ...digest,
 });
-/** A log begins, or goes on in a new file. */
+/** A log begins, or continues in a new file. */
 export const AuditBegun = Type.Object({
   ...common,
   kind: Type.Literal('begun'),
@@ -42,7 +42,7 @@ export const AuditBegun = Type.Object({
 export const AuditRecord = Type.Union([AuditIntent, AuditOutcome, AuditBegun]);
 export type AuditRecord = Static<typeof AuditRecord>;
 
-/** Requests that were refused for who asked. */
+/** Requests that were refused because of their credential. */
 export const AuditRefused = Type.Object({
   ...common,
   kind: Type.Literal('refused'),

@@ -1,4 +1,4 @@
-/** Wire type of an upload. Its meaning is with the types in `functions.ts`. */
+/** Wire type of an upload. The types in `functions.ts` document its meaning. */
 import Type, {type Static} from 'typebox';
 import {BUNDLE_FILES_MAX, BUNDLE_PATH_CHARS_MAX, DEPLOYMENT_MESSAGE_CHARS_MAX, PACKAGES_MAX} from '../limits.ts';
 import {AnyKey} from './any-key.ts';

@@ -2,14 +2,14 @@
 import Type, {type Static} from 'typebox';
 import {AnyKey} from './any-key.ts';
 
-/** POST …/documents. Unknown fields are ignored. `fields` is checked as a value of its own (see values/json.ts). */
+/** POST …/documents. Unknown fields are ignored. `fields` is validated separately (see values/json.ts). */
 export const InsertBody = Type.Object({
   table: Type.String({description: 'an identifier; the table is made on first insert'}),
   fields: Type.Object({}, {description: "the document's own fields"}),
 });
 export type InsertBody = Static<typeof InsertBody>;
 
-/** What a patch does to top-level fields: any of these, and none of them twice to one field. */
+/** The changes of a patch to top-level fields: any of these, but at most one per field. */
 const changes = {
   patch: Type.Optional(
     Type.Object({}, {description: 'fields to set, replacing what they hold; null is stored as null'}),
@@ -34,13 +34,13 @@ const changes = {
 export const PatchBody = Type.Object(changes, {additionalProperties: false});
 export type FieldChanges = Static<typeof PatchBody>;
 
-/** PUT …/documents/{table}/{document_id}: what the document is from then on. */
+/** PUT …/documents/{table}/{document_id}: the complete new document. */
 export const PutBody = Type.Object(
   {fields: Type.Object({}, {description: "the document's own fields, all of them"})},
   {additionalProperties: false},
 );
 
-/** POST …/upsert: the document that has the values of `fields` in a unique index, or a new one. */
+/** POST …/upsert: the document with the values of `fields` in a unique index, or a new one. */
 export const UpsertBody = Type.Object(
   {
     table: Type.String(),
@@ -54,7 +54,7 @@ export const UpsertBody = Type.Object(
   {additionalProperties: false},
 );
 
-/** A document as it is shown: the system fields, then its own. Times are epoch milliseconds, fractions possible. */
+/** A document in an answer: the system fields, then its own. Times are epoch milliseconds, possibly with fractions. */
 export const Document = Type.Object(
   {
     _id: Type.String(),
@@ -65,7 +65,7 @@ export const Document = Type.Object(
 );
 export type Document = Static<typeof Document> & Record<string, unknown>;
 
-/** Of an insert, a patch and a put. */
+/** The answer to an insert, a patch and a put. */
 export const WrittenDocument = Type.Object({id: Type.String()});
 export const FoundDocument = Type.Object({document: Document});
 export const DocumentList = Type.Object({data: Type.Array(Document, {description: 'in order of creation'})});

@@ -1,4 +1,4 @@
-/** Wire type of every answer that is an error. Its codes, and the status of each, are in `errors.ts`. */
+/** Wire type of every error answer. Its codes, and the status of each, are in `errors.ts`. */
 import Type from 'typebox';
 import {ERROR_STATUS, type ErrorCode} from '../errors.ts';
 

@@ -40,17 +40,17 @@ const LOG_LINES = {logLines: Type.Optional(Type.Array(Type.String()))};
 const SUCCESS = {status: Type.Literal('success'), value: Type.Unknown()};
 const FAILURE = Type.Object({status: Type.Literal('error'), errorMessage: Type.String(), ...LOG_LINES});
 
-/** What the calls answer. Values are wire values (`$float`). */
+/** The answer to a call. Values are wire values (`$float`). */
 export const FunctionReply = Type.Union([Type.Object({...SUCCESS, ...LOG_LINES}), FAILURE]);
 export type FunctionReply = Static<typeof FunctionReply>;
 
-/** Of what a client has been shown: the newest commit in it, as a sequence of this timeline's journal. */
+/** The newest commit that a client has seen, as a sequence of this timeline's journal. */
 export const DataVersion = Type.Object({
   timeline: Type.String({maxLength: 64}),
   ts: Type.Integer({minimum: 0, maximum: Number.MAX_SAFE_INTEGER}),
 });
 
-/** What queries answer. */
+/** The answer to a query. */
 export const QueryReply = Type.Union([
   Type.Object({...SUCCESS, ...LOG_LINES, version: Type.Optional(DataVersion)}),
   FAILURE,

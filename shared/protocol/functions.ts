@@ -1,13 +1,13 @@
 /**
- * What the function platform's parts say to each other: what a deploy uploads, what the analysis of it finds, and what the
- * deployment's and the admin's HTTP routes take and answer.
+ * The types that the parts of the function platform exchange: a deploy's upload, the result of its analysis, and the
+ * bodies and answers of the deployment's and the admin's HTTP routes.
  */
 import Type, {type Static} from 'typebox';
 import type {NodeVersion} from '../node-version.ts';
 import type {Runtime} from '../runtime-directive.ts';
 import type {ValidatorJson} from '../values/validator.ts';
 
-/** How a function was registered. An HTTP action is reached through the router of `svc/http.ts` only. */
+/** How a function was registered. An HTTP action is reachable only through the router of `svc/http.ts`. */
 export const FunctionKind = Type.Enum(['query', 'paginatedQuery', 'mutation', 'action', 'httpAction']);
 export type FunctionKind = Static<typeof FunctionKind>;
 export const Visibility = Type.Enum(['public', 'internal']);
@@ -20,13 +20,19 @@ export type BundleFile = {
   /** Below the bundle's root: `messages.js`, `a/b.js`, `_deps/chunk-ABC.js`. */
   path: string;
   source: string;
-  /** Source map (version 3) as JSON text; `sources` are relative to the project, `svc/messages.ts` for instance. Null: none. */
+  /**
+   * Source map (version 3) as JSON text; `sources` are relative to the project, for example `svc/messages.ts`. Null:
+   * none.
+   */
   sourceMap: string | null;
 };
 
-/** A package that modules for Node import and that is not bundled. Its tarball was sent before, or is there already. */
+/**
+ * A package that modules for Node import and that is not bundled. Its tarball was sent earlier, or the server has it
+ * already.
+ */
 export type UploadedPackage = NodePackage & {
-  /** What needs it does without, should it hold native code. */
+  /** Its dependents work without it if it contains native code. */
   optional?: boolean;
 };
 
@@ -34,9 +40,12 @@ export type DeploymentUpload = {
   files: BundleFile[];
   /** Module paths (no extension) whose exports are functions: `messages`, `a/b`, `http`. In code unit order. */
   modules: string[];
-  /** Where each module runs, by its path. Missing: in the default runtime, like modules that are not named. */
+  /** Where each module runs, by its path. Missing modules run in the default runtime. */
   runtimes?: Record<string, Runtime>;
-  /** Of those that run in Node: there is one at least. Their files are theirs alone, below `_deps/node/` what they share. */
+  /**
+   * The modules that run in Node, at least one. Their files are not shared with others; files that they share are below
+   * `_deps/node/`.
+   */
   node?: {version: NodeVersion; packages?: UploadedPackage[]};
   /** Module path of the schema (`schema`), or null. It is in `files`, not in `modules`. */
   schema: string | null;
@@ -44,15 +53,15 @@ export type DeploymentUpload = {
   authConfig: string | null;
   /** The newest modification time of the project's sources: the deployment timestamp, epoch milliseconds. */
   modifiedMs: number;
-  /** What the deploy is for; shown in the history. At most DEPLOYMENT_MESSAGE_CHARS_MAX. */
+  /** The purpose of the deploy, shown in the history. At most DEPLOYMENT_MESSAGE_CHARS_MAX. */
   message: string | null;
   /** Check everything, change nothing. */
   dryRun: boolean;
-  /** One of the many that a developer's saves make: the history forgets these first. Missing: it is not. */
+  /** A deploy made by a developer's save: the history drops these first. Missing: false. */
   development?: boolean;
 };
 
-/** One reason why a deployment was refused. `file` and `line` belong to the project's sources, where they are known. */
+/** One reason why a deployment was refused. `file` and `line` refer to the project's sources, if they are known. */
 export type DeploymentError = {message: string; file: string | null; line: number | null};
 
 /* ── analysis ── */
@@ -96,14 +105,14 @@ export const FunctionEntry = Type.Object({
 export type FunctionEntry = Static<typeof FunctionEntry>;
 
 export type NodePackage = {
-  /** Where it is, beside the bundle's files: `node_modules/a`, `node_modules/a/node_modules/@b/c`. */
+  /** Its path, relative to the bundle's files: `node_modules/a`, `node_modules/a/node_modules/@b/c`. */
   path: string;
   version: string;
-  /** Of its tarball, hex: what the lock file says is its integrity. */
+  /** The tarball's digest, hex: the lock file's integrity. */
   sha512: string;
 };
 
-/** What of a deployment runs in Node. */
+/** The part of a deployment that runs in Node. */
 export type NodePart = {
   version: NodeVersion;
   /** All their code, by path in the bundle. */
@@ -114,10 +123,10 @@ export type NodePart = {
 
 export type HttpRoute = {
   method: string;
-  /** Exactly one of the two. */
+  /** Exactly one of the two is set. */
   path: string | null;
   pathPrefix: string | null;
-  /** Position in the router's `getRoutes()`: how the realm finds the handler. */
+  /** Position in the router's `getRoutes()`: the realm finds the handler by it. */
   index: number;
 };
 
@@ -129,7 +138,7 @@ export type SchemaTable = {
 };
 export type SchemaDefinition = {
   tables: SchemaTable[];
-  /** False: types and indexes apply, documents are not checked. */
+  /** False: types and indexes apply, documents are not validated. */
   schemaValidation: boolean;
 };
 
@@ -143,14 +152,14 @@ export type AuthProvider =
       applicationID: string | null;
     };
 
-/** What a deployment holds, found by running its modules once in an isolate. */
+/** The contents of a deployment, found by running its modules once in an isolate. */
 export type Manifest = {
   functions: FunctionEntry[];
   /** Null: there is no `svc/http`. */
   routes: HttpRoute[] | null;
   /** Null: there is no `svc/schema`. */
   schema: SchemaDefinition | null;
-  /** Empty: no verifier; every request with a token is 401. */
+  /** Empty: no verifier; every request with a token gets 401. */
   authProviders: AuthProvider[];
   /** Missing: nothing runs in Node. */
   node?: NodePart;
@@ -174,7 +183,7 @@ export const DeploymentView = Type.Object({
 });
 export type DeploymentView = Static<typeof DeploymentView>;
 
-/** What a deploy changes beside the code; as part of its answer. Documents are never among it. */
+/** A deploy's changes in addition to the code, as part of its answer. They never include documents. */
 export const SchemaChangesView = Type.Object({
   tables: Type.Object(
     {declared: Names, undeclared: Names},
@@ -192,10 +201,10 @@ export const SchemaChangesView = Type.Object({
 });
 export type SchemaChangesView = Static<typeof SchemaChangesView>;
 
-/** What a deploy answers: the deployment, which is active. */
+/** The answer to a deploy: the deployment, which is now active. */
 export const DeployedView = Type.Object({...DeploymentView.properties, changes: SchemaChangesView});
 export type DeployedView = Static<typeof DeployedView>;
-/** What a dry run answers: what would have been. */
+/** The answer to a dry run: what a deploy would have done. */
 export const DryRunView = Type.Object({
   dry_run: Type.Literal(true),
   functions: Type.Array(FunctionEntry),

@@ -53,7 +53,7 @@ const counts = {
   errors: Type.Array(ImportError, {description: 'the first of those that failed'}),
 };
 
-/** What an import without a record of its own came to. */
+/** The counts of an import that has no record of its own. */
 export const ImportResult = Type.Object(counts);
 export type ImportResult = Static<typeof ImportResult>;
 

@@ -1,4 +1,4 @@
-/** The journal's shapes on the wire. GET /api/tenants/{tenant_id}/journal and …/journal/bootstrap */
+/** Wire types of the journal. GET /api/tenants/{tenant_id}/journal and …/journal/bootstrap */
 import Type, {type Static} from 'typebox';
 import {JOURNAL_VERSION} from '../journal-chain.ts';
 import {Document} from './documents.ts';
@@ -11,7 +11,7 @@ const Failure = Type.Union([Type.String(), Type.Null()], {description: '`code: m
 const Outcome = Type.Enum(['completed', 'failed']);
 const Digest = Type.String({description: 'SHA-256, hex'});
 
-/** A table schema as GET shows it, without the state of its indexes: whoever replays it builds its own. */
+/** A table schema as GET shows it, without the state of its indexes: a replaying reader builds its own indexes. */
 export const JournalSchema = Type.Object({
   table: Type.String(),
   fields: Type.Array(FieldEntry),
@@ -19,7 +19,10 @@ export const JournalSchema = Type.Object({
 });
 export type JournalSchema = Static<typeof JournalSchema>;
 
-/** What names a deployment's code without holding it. `hash` covers all files; `sha256` source and source map of one. */
+/**
+ * Identifies a deployment's code without containing it. `hash` covers all files; `sha256` the source and source map of
+ * one.
+ */
 export const JournalDeployment = Type.Object({
   id: Type.Integer(),
   created_at: EpochMs,
@@ -32,8 +35,8 @@ export const JournalDeployment = Type.Object({
 export type JournalDeployment = Static<typeof JournalDeployment>;
 
 /**
- * What a record says happened, with all it takes to do the same elsewhere; documents are in `writes`. New types and members
- * may be added in version 1: a reader passes over those it does not know. Values of variables and code are never in it.
+ * A record's event, with all that is needed to repeat it elsewhere; documents are in `writes`. Version 1 can gain new
+ * types and members: a reader skips those that it does not know. Events never contain values of variables, or code.
  */
 export const JournalEvent = Type.Union([
   Type.Object({
@@ -80,7 +83,7 @@ export const JournalEvent = Type.Union([
 ]);
 export type JournalEvent = Static<typeof JournalEvent>;
 
-/** One document a record wrote: the whole document afterwards, or null when it was deleted. */
+/** One document that a record wrote: the complete new document, or null if it was deleted. */
 export const JournalWrite = Type.Object({
   table: Type.String(),
   id: Type.String(),
@@ -126,7 +129,7 @@ export const JournalQuery = Type.Object({
   timeline: Type.Optional(Type.String({description: 'the one that `after` belongs to'})),
 });
 
-/** GET …/journal/stream; `Last-Event-ID` stands for `after` in a reader that comes back. */
+/** GET …/journal/stream; `Last-Event-ID` replaces `after` when a reader reconnects. */
 export const JournalStreamQuery = Type.Object({
   after: Type.Optional(
     Type.String({
@@ -151,7 +154,7 @@ export const JournalOpened = Type.Object({
 });
 export type JournalOpened = Static<typeof JournalOpened>;
 
-/** What the bootstrap says besides documents and schema. */
+/** The contents of the bootstrap apart from documents and schema. */
 export const JournalSnapshotRest = Type.Object({
   scheduled_execution_ids: Type.Array(Type.String(), {
     description: 'of the jobs whose results are kept, oldest first',

@@ -16,7 +16,7 @@ const EpochMs = Type.Number({description: 'epoch milliseconds'});
 const orNull = <T extends Type.TSchema>(type: T, description: string) => Type.Union([type, Type.Null()], {description});
 
 const Scopes = Type.Array(Type.Enum([...SCOPES]), {minItems: 1, maxItems: SCOPES.length, uniqueItems: true});
-/** Only names that there can be: tables go with every request to its worker, whose frame has no room for any text. */
+/** Only valid names: tables travel with every request to its worker, whose frame has no space for arbitrary text. */
 const namesOf = (name: Type.TString) => Type.Array(name, {minItems: 1, maxItems: KEY_NAMES_MAX, uniqueItems: true});
 const Tenants = namesOf(Type.String({pattern: TENANT_ID.source}));
 const Tables = namesOf(Type.String({maxLength: TABLE_NAME_CHARS_MAX, pattern: '^[A-Za-z][A-Za-z0-9_]*$'}));

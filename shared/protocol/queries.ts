@@ -2,7 +2,7 @@
 import Type, {type Static, type TSchema} from 'typebox';
 import {BATCH_QUERIES_MAX, FILTERS_MAX, ORDER_FIELDS_MAX, SELECT_PATHS_MAX} from '../limits.ts';
 
-/** By the total order of all values. */
+/** Compare by the total order of all values. */
 export const COMPARISON_OPERATORS = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte'] as const;
 export type ComparisonOperator = (typeof COMPARISON_OPERATORS)[number];
 
@@ -10,7 +10,7 @@ export const FILTER_OPERATORS = [...COMPARISON_OPERATORS, 'in', 'not_in', 'prefi
 export type FilterOperator = (typeof FILTER_OPERATORS)[number];
 
 export type FilterTest = {field: string; op: FilterOperator; value: unknown};
-/** Holds when one of them does; of a list, when all in it do. */
+/** Matches if at least one member matches; a list matches if all its filters match. */
 export type FilterChoice = {or: (FilterClause | FilterClause[])[]};
 export type FilterClause = FilterTest | FilterChoice;
 
@@ -26,7 +26,7 @@ const test = {
 };
 const TEST_MEMBERS = ['field', 'op', 'value'];
 
-/** Closed objects instead of a union: what is wrong with a filter is said of its member. Each level of `or` is written out. */
+/** Closed objects instead of a union, so that an error names the filter's member. Each level of `or` is written out. */
 export const InnermostFilter = Type.Object(test, {...closed, required: TEST_MEMBERS});
 const filterWith = (inner: TSchema) =>
   Type.Object(
@@ -108,7 +108,7 @@ export const QueryFollowQuery = Type.Object({
   limit: ResultLimit,
 });
 
-/** Documents of a result, or of each what was selected. */
+/** Documents of a result, or the selected paths of each. */
 const Shown = Type.Object(
   {
     _id: Type.String(),

@@ -6,7 +6,7 @@
  *      ├──ttl_ms after its creation──▶ expired
  *      └──its process ends | code that had to be cut off | out of memory──▶ failed
  *
- * What it held is gone in every state but `running`, and nothing leads back: an execution of another one is refused.
+ * A sandbox has no content in any state but `running`, and no state leads back: executions in other states are refused.
  */
 import Type, {type Static} from 'typebox';
 import {
@@ -21,20 +21,20 @@ import {AnyKey} from './any-key.ts';
 
 const SandboxRuntime = Type.Enum(['isolate', 'node']);
 
-/** POST …/sandboxes. What is left out has the defaults of shared/limits.ts. */
+/** POST …/sandboxes. Missing members have the defaults of shared/limits.ts. */
 export const SandboxBody = Type.Object({
   runtime: Type.Optional(SandboxRuntime),
-  /** Of `runtime: "node"` alone. */
+  /** Only with `runtime: "node"`. */
   node_version: Type.Optional(Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()])),
-  /** How much it may be depends on the runtime. */
+  /** The maximum depends on the runtime. */
   memory_mb: Type.Optional(Type.Integer()),
   /** CPU time of one execution. */
   cpu_ms: Type.Optional(Type.Integer({minimum: 1, maximum: SANDBOX_CPU_MS_MAX})),
-  /** From its creation on. */
+  /** Lifetime from its creation. */
   ttl_ms: Type.Optional(Type.Integer({minimum: SANDBOX_TTL_MS_MIN, maximum: SANDBOX_TTL_MS_MAX})),
-  /** What its code sees as process.env; nothing else does it see of the tenant's. */
+  /** The process.env of its code, which sees nothing else of the tenant's. */
   env: Type.Optional(Type.Record(AnyKey, Type.String())),
-  /** Whether it may fetch, under the tenant's egress policy. */
+  /** Whether its code can fetch, under the tenant's egress policy. */
   network: Type.Optional(Type.Boolean()),
 });
 export type SandboxBody = Static<typeof SandboxBody>;
@@ -44,7 +44,7 @@ export const ExecuteBody = Type.Object({
   /** The body of an async function of `args`. */
   code: Type.String({minLength: 1, maxLength: SANDBOX_CODE_CHARS_MAX}),
   args: Type.Optional(Type.Unknown()),
-  /** Waiting included, from the moment it begins. */
+  /** Includes waiting; counts from the start of the execution. */
   timeout_ms: Type.Optional(Type.Integer({minimum: 1, maximum: SANDBOX_EXECUTE_MS_MAX})),
 });
 export type ExecuteBody = Static<typeof ExecuteBody>;
@@ -52,11 +52,11 @@ export type ExecuteBody = Static<typeof ExecuteBody>;
 export const SandboxState = Type.Enum(['running', 'stopped', 'expired', 'failed']);
 export type SandboxState = Static<typeof SandboxState>;
 
-/** As routes show it and as it is stored. Times are epoch milliseconds. */
+/** A sandbox as routes show it and as it is stored. Times are epoch milliseconds. */
 export const SandboxRecord = Type.Object({
   id: Type.String(),
   runtime: SandboxRuntime,
-  /** Null: it is no Node sandbox. */
+  /** Null: it is not a Node sandbox. */
   node_version: Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()]),
   memory_mb: Type.Integer(),
   cpu_ms: Type.Integer(),
@@ -64,7 +64,7 @@ export const SandboxRecord = Type.Object({
   env: Type.Record(Type.String(), Type.String()),
   network: Type.Boolean(),
   state: SandboxState,
-  /** The session that opened it, and whose end stops it; null: none. */
+  /** The session that created it and whose end stops it; null: none. */
   session_id: Type.Union([Type.String(), Type.Null()]),
   created_at: Type.Integer(),
   expires_at: Type.Integer(),
@@ -79,7 +79,7 @@ export const FoundSandbox = Type.Object({sandbox: SandboxRecord});
 /** GET …/sandboxes, the oldest first */
 export const SandboxList = Type.Object({sandboxes: Type.Array(SandboxRecord)});
 
-/** What an execution answers. */
+/** The answer to an execution. */
 export const Executed = Type.Object({
   value: Type.Unknown(),
   log_lines: Type.Array(Type.String()),
@@ -96,6 +96,6 @@ export type ExecutionFailure = {
   stack: string | null;
   log_lines: string[];
   duration_ms: number;
-  /** Of the sandbox, now: what it holds is gone unless it is `running`. */
+  /** The sandbox's current state: its content is gone unless it is `running`. */
   state: SandboxState;
 };

@@ -52,7 +52,7 @@ export const CronExpression = Type.Object(
 );
 const Schedule = Type.Union([Interval, CronExpression]);
 export type Schedule = Static<typeof Schedule>;
-/** A schedule as it is shown. */
+/** A schedule in an answer. */
 export const ShownSchedule = Type.Union([
   Type.Object({type: Type.Literal('interval'), seconds: Type.Number()}),
   Type.Object({type: Type.Literal('cron'), expression: Type.String(), time_zone: Type.String()}),
@@ -70,11 +70,11 @@ export const CronPatchBody = Type.Object(
   closed,
 );
 
-/** The envelope of a mutation: its members are checked one by one, so that a message can name the field at fault. */
+/** The envelope of a mutation: its members are validated one by one, so that a message can name the invalid field. */
 export const MutationTag = Type.Object({type: Type.Enum(['insert', 'update', 'delete'])});
-/** The same of a schedule. */
+/** The same for a schedule. */
 export const ScheduleTag = Type.Object({type: Type.Enum(['interval', 'cron'])});
-/** What is checked of the bodies before their mutation and schedule are. */
+/** Validated before the mutation and schedule in the bodies. */
 export const ScheduleEnvelope = Type.Object({run_after_ms: RunAfterMs, mutation: MutationTag});
 export const CronEnvelope = Type.Object({name: Type.String(), schedule: ScheduleTag, mutation: MutationTag});
 export const CronPatchEnvelope = Type.Object(
@@ -82,7 +82,7 @@ export const CronPatchEnvelope = Type.Object(
   closed,
 );
 
-/** The work of a function that was scheduled. `args` are a wire value. */
+/** The work of a scheduled function. `args` are a wire value. */
 export const FunctionWork = Type.Object({type: Type.Literal('function'), path: Type.String(), args: Type.Unknown()});
 
 const Work = Type.Union([...Mutation.anyOf, FunctionWork]);
@@ -122,7 +122,7 @@ export type Cron = Static<typeof Cron>;
 
 export type ShownSchedule = Static<typeof ShownSchedule>;
 
-/** One run of a cron, as its history has it. */
+/** One run of a cron in its history. */
 export const CronRun = Type.Object({
   due: Type.Union([EpochMs, Type.Null()], {description: 'the tick that it was for; null: it was asked for'}),
   ran_at: EpochMs,
@@ -145,7 +145,7 @@ const what = {
   table: Type.Union([Type.String(), Type.Null()], {description: 'that it writes; null: a function'}),
   function: Type.Union([Type.String(), Type.Null()], {description: 'its path; null: a mutation of this API'}),
 };
-/** One job or cron of all that is to come. */
+/** One upcoming job or cron. */
 export const UpcomingWork = Type.Object({
   ...what,
   due: Type.Union([EpochMs, Type.Null()], {description: 'null: a cron that is not enabled'}),
@@ -155,7 +155,7 @@ export const UpcomingWork = Type.Object({
   failures: Type.Integer({minimum: 0, description: 'of a cron, since the last run that completed'}),
 });
 export type UpcomingWork = Static<typeof UpcomingWork>;
-/** One run of all that was. Of a cron that changed since, what it does is what it does now. */
+/** One past run. If its cron has changed since, the work shown is the cron's current one. */
 export const PastRun = Type.Object({...what, ...CronRun.properties});
 export type PastRun = Static<typeof PastRun>;
 export const UpcomingList = Type.Object({
@@ -176,7 +176,7 @@ export const JobList = Type.Object({
 });
 export const CronList = Type.Object({crons: Type.Array(Cron, {description: 'by name'}), next_cursor: NextCursor});
 
-/** GET …/schedule, …/crons and …/tasks: without any of these the whole list is asked for, else a page. */
+/** GET …/schedule, …/crons and …/tasks: a page, or, without any of these parameters, the complete list. */
 export const ListQuery = Type.Object({
   limit: Type.Optional(Type.Integer({minimum: 1, description: 'above 1,000 is 1,000'})),
   after: Type.Optional(Type.String({description: "a previous page's next_cursor"})),

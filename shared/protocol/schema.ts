@@ -6,8 +6,8 @@ export const FIELD_TYPES = ['string', 'number', 'boolean', 'array', 'object', 'a
 export type FieldType = (typeof FIELD_TYPES)[number];
 
 /**
- * `building`: writes keep it, queries do not use it yet. `enabled`: complete. `failed`: it was to be unique and there are documents with the
- * same values; nobody keeps it, and the next PUT of the schema builds it anew.
+ * `building`: writes maintain it, queries do not use it yet. `enabled`: complete. `failed`: it was to be unique, but
+ * several documents have the same values; it is not maintained, and the next PUT of the schema builds it again.
  */
 export const INDEX_STATES = ['building', 'enabled', 'failed'] as const;
 export type IndexState = (typeof INDEX_STATES)[number];
@@ -19,7 +19,7 @@ export const FieldEntry = Type.Object({
 });
 export type FieldEntry = Static<typeof FieldEntry>;
 
-/** What a client writes; `id`, `state` and `failure` are the server's, as GET shows them, and ignored here. */
+/** A client's index; `id`, `state` and `failure` are the server's, as GET shows them, and ignored here. */
 const PutIndex = Type.Object(
   {
     name: Type.String(),
@@ -44,12 +44,12 @@ export const TableSchema = Type.Object({
   fields: Type.Array(FieldEntry, {maxItems: SCHEMA_FIELDS_MAX}),
   indexes: Type.Optional(Type.Array(PutIndex, {maxItems: SCHEMA_INDEXES_MAX, description: 'absent: none'})),
 });
-/** A table schema as it was decoded: without `indexes` it has none. */
+/** A decoded table schema: without `indexes` it has none. */
 export type TableSchema = {table: string; fields: FieldEntry[]; indexes: IndexEntry[]};
 
 const unique = {unique: Type.Optional(Type.Literal(true, {description: 'absent: it is not'}))};
 
-/** An index as the journal has it: without its state, for whoever replays it builds its own. */
+/** An index in the journal: without its state, because a replaying reader builds its own. */
 export const IndexDefinition = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -57,7 +57,7 @@ export const IndexDefinition = Type.Object({
   ...unique,
 });
 
-/** Two documents that have the same values in an index that was to be unique. */
+/** Two documents with the same values in an index that was to be unique. */
 export const Duplicate = Type.Object({id: Type.String(), same_as: Type.String()});
 export type Duplicate = Static<typeof Duplicate>;
 

@@ -1,5 +1,5 @@
 /**
- * Wire types of services: code of a tenant that runs for as long as it is wanted. …/api/tenants/{tenant_id}/services…
+ * Wire types of services, which are tenants' long-running code. …/api/tenants/{tenant_id}/services…
  *
  *                 ┌──────────────────────── start ────────────────────────────┐
  *   stopped ──start──▶ starting ──its function is called──▶ running           │
@@ -11,15 +11,16 @@
  *      ├─────────────────────────────────────────────────────┘ returned
  *      └──its process is gone── stopping ◀──stop | update | new code── starting, running
  *
- * Whether it is started again is its `restart`: `always`; `on_failure`, which a return is not; `never`. After an update or new code
- * `stopping` leads to `starting`. `desired_state` is what was asked for last, and holds across processes and restarts of the server.
+ * `restart` decides whether it is started again: `always`; `on_failure`, which excludes a return; `never`. After an
+ * update or new code `stopping` leads to `starting`. `desired_state` is the latest request, and persists across
+ * processes and restarts of the server.
  */
 import Type, {type Static} from 'typebox';
 import {SERVICE_CODE_CHARS_MAX, SERVICE_MEMORY_MB_MAX, SERVICE_MEMORY_MB_MIN} from '../limits.ts';
 import {NODE_VERSIONS} from '../node-version.ts';
 import {AnyKey} from './any-key.ts';
 
-/** What it is called in paths. */
+/** Its name in paths. */
 export const SERVICE_NAME = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
 
 export const ServiceSource = Type.Union([
@@ -35,28 +36,28 @@ export type ServiceSource = Static<typeof ServiceSource>;
 
 const definition = {
   source: ServiceSource,
-  /** What its code sees in process.env beside the tenant's variables, and before them. */
+  /** The process.env of its code, in addition to the tenant's variables, which it overrides. */
   env: Type.Optional(Type.Record(AnyKey, Type.String())),
-  /** Null: that of the deployment for a module, 24 for inline code. */
+  /** Null: the deployment's version for a module, 24 for inline code. */
   node_version: Type.Optional(Type.Union([Type.Enum(NODE_VERSIONS), Type.Null()])),
   memory_mb: Type.Optional(Type.Integer({minimum: SERVICE_MEMORY_MB_MIN, maximum: SERVICE_MEMORY_MB_MAX})),
   restart: Type.Optional(Type.Enum(['always', 'on_failure', 'never'])),
-  /** Whether it is started when it is made. */
+  /** Whether it is started on creation. */
   autostart: Type.Optional(Type.Boolean()),
 };
 
-/** POST …/services. What is left out has the defaults of shared/limits.ts. */
+/** POST …/services. Missing members have the defaults of shared/limits.ts. */
 export const ServiceBody = Type.Object({name: Type.String({pattern: SERVICE_NAME}), ...definition});
 export type ServiceBody = Static<typeof ServiceBody>;
 
-/** PUT …/services/{service_name}: all of it anew; a name must be that of the path. */
+/** PUT …/services/{service_name}: the complete new definition; a name must equal the path's. */
 export const ServiceUpdateBody = Type.Object({name: Type.Optional(Type.String()), ...definition});
 export type ServiceUpdateBody = Static<typeof ServiceUpdateBody>;
 
 export const ServiceState = Type.Enum(['stopped', 'starting', 'running', 'stopping', 'backoff', 'failed']);
 export type ServiceState = Static<typeof ServiceState>;
 
-/** Why a process of it ended. `not_started`: its code could not be had or loaded. */
+/** Why one of its processes ended. `not_started`: its code was unavailable or could not be loaded. */
 export const ExitReason = Type.Enum(['returned', 'threw', 'crashed', 'out_of_memory', 'stopped', 'not_started']);
 export type ExitReason = Static<typeof ExitReason>;
 
@@ -68,7 +69,7 @@ export const ServiceExit = Type.Object({
 });
 export type ServiceExit = Static<typeof ServiceExit>;
 
-/** As routes show it and as it is stored. Times are epoch milliseconds. */
+/** A service as routes show it and as it is stored. Times are epoch milliseconds. */
 export const ServiceRecord = Type.Object({
   name: Type.String(),
   source: ServiceSource,
@@ -79,9 +80,9 @@ export const ServiceRecord = Type.Object({
   autostart: Type.Boolean(),
   state: ServiceState,
   desired_state: Type.Enum(['running', 'stopped']),
-  /** How often it was started again by itself since somebody started or changed it. */
+  /** Number of automatic restarts since its last manual start or change. */
   restarts: Type.Integer(),
-  /** When its function was called last; null: never. */
+  /** When its function was last called; null: never. */
   started_at: Type.Union([Type.Integer(), Type.Null()]),
   last_exit: Type.Union([ServiceExit, Type.Null()]),
   created_at: Type.Integer(),
@@ -102,10 +103,10 @@ export const ServiceLogQuery = Type.Object({
 
 /** A line of GET …/logs. */
 export const ServiceLogEntry = Type.Object({
-  /** Counts up in a process of the tenant. */
+  /** Increases within one process of the tenant. */
   n: Type.Integer(),
   at: Type.Integer(),
-  /** `service`: what svc says of it. */
+  /** `service`: a line from svc about the service. */
   level: Type.Enum(['debug', 'log', 'info', 'warn', 'error', 'service']),
   line: Type.String(),
 });

@@ -4,7 +4,7 @@
  *   open ──close──▶ closed
  *     └──ttl_ms without use──▶ expired
  *
- * Use extends the lease. What the session opened itself, its own sandbox, ends with it; a sandbox that it was given stays.
+ * Use extends the lease. The session's own sandbox, which it created, ends with it; a sandbox that it was given stays.
  */
 import Type, {type Static} from 'typebox';
 import {SESSION_TTL_MS_MAX, SESSION_TTL_MS_MIN} from '../limits.ts';
@@ -12,19 +12,19 @@ import {SESSION_TTL_MS_MAX, SESSION_TTL_MS_MIN} from '../limits.ts';
 /** POST /api/sessions */
 export const SessionBody = Type.Object({
   tenant: Type.String(),
-  /** One that runs; without it the first execution makes one for the session. */
+  /** A running sandbox; without it the first execution creates one for the session. */
   sandbox_id: Type.Optional(Type.String()),
   ttl_ms: Type.Optional(Type.Integer({minimum: SESSION_TTL_MS_MIN, maximum: SESSION_TTL_MS_MAX})),
-  /** The caller's, kept as it is. */
+  /** The caller's data, stored unchanged. */
   metadata: Type.Optional(Type.Object({})),
 });
 export type SessionBody = Static<typeof SessionBody>;
 
-/** As routes show it and as it is stored. Times are epoch milliseconds. */
+/** A session as routes show it and as it is stored. Times are epoch milliseconds. */
 export const SessionRecord = Type.Object({
   id: Type.String(),
   tenant: Type.String(),
-  /** Where it executes; null: it has not yet, and its first execution makes one. */
+  /** Where it executes; null: it has not executed yet, and its first execution creates one. */
   sandbox_id: Type.Union([Type.String(), Type.Null()]),
   ttl_ms: Type.Integer(),
   metadata: Type.Object({}),

@@ -4,7 +4,7 @@ import {EGRESS_PATTERNS_MAX} from '../limits.ts';
 
 const Patterns = Type.Array(Type.String(), {maxItems: EGRESS_PATTERNS_MAX});
 
-/** What GET answers. */
+/** The answer to GET. */
 export const SettingsBody = Type.Object({
   egress: Type.Object({allow: Patterns, deny: Patterns}),
   allowed_origins: Type.Union([
@@ -13,5 +13,5 @@ export const SettingsBody = Type.Object({
   ]),
 });
 
-/** What PUT takes: an absent member keeps its value. */
+/** The body of PUT: an absent member keeps its value. */
 export const SettingsChange = Type.Partial(SettingsBody);

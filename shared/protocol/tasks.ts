@@ -1,4 +1,7 @@
-/** Wire types of tasks: changes of all documents that a query finds, and drops of tables. /api/tenants/{tenant_id}/tasks…, DELETE …/tables/{table} */
+/**
+ * Wire types of tasks: changes of all documents that a query finds, and drops of tables.
+ * /api/tenants/{tenant_id}/tasks…, DELETE …/tables/{table}
+ */
 import Type, {type Static} from 'typebox';
 import {PatchBody} from './documents.ts';
 import {QueryObject} from './queries.ts';

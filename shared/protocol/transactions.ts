@@ -1,9 +1,9 @@
 /**
  * Wire types of transactions. POST /api/tenants/{tenant_id}/transactions
  *
- * Operations are made in their order, in one commit and one record of the journal, all or none. `{"$ref": n}` stands for the id that
- * operation n, an earlier one, wrote (of a `schedule`: its job's): as an `id`, and anywhere inside `fields`, `patch`, `append`,
- * `remove` and `mutation`. No value can have such a key, so it cannot be meant as data.
+ * Operations run in order, in one commit and one journal record, all or none. `{"$ref": n}` stands for the id that the
+ * earlier operation n wrote (for a `schedule`, its job's id): as an `id`, and anywhere inside `fields`, `patch`,
+ * `append`, `remove` and `mutation`. No value can have such a key, so it cannot be data.
  */
 import Type, {type Static} from 'typebox';
 import {RUN_AFTER_MS_MAX, TRANSACTION_OPERATIONS_MAX} from '../limits.ts';
@@ -60,7 +60,7 @@ const scheduled = {
   run_after_ms: Type.Number({minimum: 0, maximum: RUN_AFTER_MS_MAX}),
 };
 export const ScheduleOperation = Type.Object({...scheduled, mutation: Mutation}, closed);
-/** What is checked of it before its mutation is, for a message that names the field at fault. */
+/** Validated before its mutation, so that a message can name the invalid field. */
 export const ScheduleOperationEnvelope = Type.Object({...scheduled, mutation: MutationTag}, closed);
 
 const OPERATION_KINDS = ['insert', 'patch', 'replace', 'upsert', 'delete', 'schedule'] as const;
@@ -70,7 +70,7 @@ const envelope = {
 };
 const size = {minItems: 1, maxItems: TRANSACTION_OPERATIONS_MAX};
 
-/** What is checked before each operation is, so that a message can name the one at fault. */
+/** Validated before the operations, so that a message can name the invalid one. */
 export const TransactionEnvelope = Type.Object(
   {operations: Type.Array(Type.Object({type: Type.Enum([...OPERATION_KINDS])}), size), ...envelope},
   closed,

@@ -1,14 +1,15 @@
 /**
- * What a client sends on the function socket, tagged by `type`. Unknown fields are ignored; a frame that is none of these is answered by
- * `fatal_error` and the end of the socket: a client that is wrong about the protocol cannot be right about the rest.
+ * Wire types of a client's messages on the function socket, tagged by `type`. Unknown fields are ignored. A frame of no
+ * known type is answered by `fatal_error`, and the socket is closed: a client that breaks the protocol cannot be
+ * trusted with the rest.
  *
- * Values are wire values (`shared/values/wire-value.ts`): JSON, and the numbers that JSON cannot hold as `{"$float": …}`.
+ * Values are wire values (`shared/values/wire-value.ts`): JSON, with numbers that JSON cannot hold as `{"$float": …}`.
  */
 import Type, {type Static} from 'typebox';
 import {QUERY_CHANGES_MAX} from '../../limits.ts';
 import {DataVersion} from '../function-calls.ts';
 
-/** Larger ones are not told apart, and no table takes them. */
+/** Larger numbers are not exact doubles, and no table accepts them. */
 const WHOLE = {minimum: 0, maximum: Number.MAX_SAFE_INTEGER};
 const Version = Type.Integer(WHOLE);
 const Id = Type.Integer({
@@ -17,7 +18,7 @@ const Id = Type.Integer({
 });
 const Path = Type.String({description: 'of the function: module:name'});
 
-/** First, once. The client need not wait for `hello`, and may send what follows at once. */
+/** The first message, sent once. The client need not wait for `hello`, and can send the next messages at once. */
 export const ClientHello = Type.Object({
   type: Type.Literal('client_hello'),
   protocol: Type.String(),
@@ -27,12 +28,17 @@ export const ClientHello = Type.Object({
     pattern: '^[A-Za-z0-9_-]+$',
     description: 'random, of one client object: under it mutations are run once, whatever happens to the socket',
   }),
-  /** Sockets that this client has opened before this one. */
+  /** Number of sockets that this client opened before this one. */
   connection_count: Version,
   last_close_reason: Type.Optional(Type.String({maxLength: 200})),
-  /** The newest moment whose results it has shown: it is never shown an older one. Only with the timeline that it belongs to. */
+  /**
+   * The newest version whose results the client has shown: it never gets an older one. Only with the timeline that it
+   * belongs to.
+   */
   seen: Type.Optional(DataVersion),
-  /** Whether transitions shall say what made each query run again, as far as the server tells clients of its errors, too. */
+  /**
+   * Whether transitions should say why each query ran again, provided that the server discloses its errors to clients.
+   */
   explain: Type.Optional(Type.Boolean()),
 });
 
@@ -41,49 +47,61 @@ export const AddQuery = Type.Object({
   query_id: Id,
   path: Path,
   args: Type.Unknown(),
-  /** Whether it is wanted as a paginated query; else as a plain one. A function of the other kind fails as in calls over HTTP. */
+  /**
+   * Whether it is subscribed as a paginated query or as a plain one. A function of the other kind fails as in calls
+   * over HTTP.
+   */
   paginated: Type.Optional(Type.Boolean()),
-  /** As the server gave it with an earlier result: where the pages of that end. */
+  /** The server's value from an earlier result: where the pages of that result end. */
   journal: Type.Optional(Type.String({maxLength: 16_384})),
-  /** The digest of the result that the client still shows: an equal one is not sent. */
+  /** The digest of the result that the client still shows: an equal result is not sent again. */
   known: Type.Optional(Type.String({maxLength: 64})),
 });
 export const RemoveQuery = Type.Object({type: Type.Literal('remove'), query_id: Id});
 
-/** Changes the set of queries that the client watches, all at once. */
+/** Changes the set of the client's subscribed queries, all at once. */
 export const QuerySet = Type.Object({
   type: Type.Literal('query_set'),
-  /** The version of the set before; of a new socket: 0, and the set is empty. */
+  /** The version of the previous set; for a new socket 0, with an empty set. */
   base_version: Version,
   new_version: Version,
-  /** An honest client says of each query once what has become of it. */
+  /** At most one change per query from a correct client. */
   changes: Type.Array(Type.Union([AddQuery, RemoveQuery]), {maxItems: QUERY_CHANGES_MAX}),
-  /** What it has shown meanwhile that came another way, as in a page that a server rendered: from here on, nothing older is sent. */
+  /**
+   * The newest version that the client got another way in the meantime, for example in a server-rendered page: from
+   * here on, nothing older is sent.
+   */
   seen: Type.Optional(DataVersion),
 });
 
-/** Answered by `mutation_result`. Run in the order of their arrival, each after the commit of the one before, and once. */
+/**
+ * Answered by `mutation_result`. Mutations run in the order of arrival, each after the commit of the previous one, and
+ * once.
+ */
 export const Mutation = Type.Object({
   type: Type.Literal('mutation'),
-  /** Greater than that of each mutation before. */
+  /** Greater than that of every earlier mutation. */
   request_id: Id,
   path: Path,
   args: Type.Unknown(),
-  /** The client has the outcome of all its mutations below this number, and will not ask for them again. */
+  /** The client has the outcomes of all its mutations below this number, and will not request them again. */
   settled_below: Version,
 });
 
-/** Answered by `action_result`. They run beside each other, and are never run for a second time. */
+/** Answered by `action_result`. Actions run concurrently, and never run a second time. */
 export const Action = Type.Object({type: Type.Literal('action'), request_id: Id, path: Path, args: Type.Unknown()});
 
-/** From now on the caller is who this token says. Confirmed by the transition to this version, or refused by `auth_error`. */
+/**
+ * From now on the caller is the user of this token. Confirmed by the transition to this version, or refused by
+ * `auth_error`.
+ */
 export const Authenticate = Type.Object({
   type: Type.Literal('authenticate'),
   token: Type.String(),
   base_version: Version,
   new_version: Version,
 });
-/** From now on the caller is nobody. */
+/** From now on the caller is anonymous. */
 export const ClearAuth = Type.Object({type: Type.Literal('clear_auth'), base_version: Version, new_version: Version});
 
 export type ClientHello = Static<typeof ClientHello>;

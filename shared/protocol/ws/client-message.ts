@@ -1,4 +1,4 @@
-/** What a client may send on /ws after the handshake, tagged by `type`. Unknown fields are ignored. */
+/** Wire types of a client's messages on /ws after the handshake, tagged by `type`. Unknown fields are ignored. */
 import Type, {type Static} from 'typebox';
 
 export const Subscribe = Type.Object({
@@ -16,7 +16,7 @@ export const Unsubscribe = Type.Object({
 });
 /** Answered with `authenticated`, is_authenticated false. */
 export const ClearAuth = Type.Object({type: Type.Literal('clear_auth')});
-/** Answered with auth.unauthorized: the native route takes credentials at the upgrade only. */
+/** Answered with auth.unauthorized: the native route accepts credentials only at the upgrade. */
 export const Authenticate = Type.Object({type: Type.Literal('authenticate')});
 
 export const ClientMessage = Type.Union([Subscribe, Unsubscribe, ClearAuth, Authenticate]);

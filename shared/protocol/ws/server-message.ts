@@ -1,4 +1,7 @@
-/** What the server sends on /ws, tagged by `type`. `subscription_result` is built from text, see router/live/live-topic.ts. */
+/**
+ * The types of the server's messages on /ws, tagged by `type`. `subscription_result` is built from text, see
+ * router/live/live-topic.ts.
+ */
 import type {ErrorObject} from '../../errors.ts';
 
 export type ServerMessage =
@@ -17,9 +20,9 @@ export type ServerMessage =
       request_id?: string;
     }
   | {type: 'authenticated'; is_authenticated: boolean}
-  /** Session-level; the connection stays open. */
+  /** About the session; the connection stays open. */
   | {type: 'error'; error: ErrorObject}
-  /** Tied to the request of this id; the connection stays open. */
+  /** About the request with this id; the connection stays open. */
   | {type: 'op.error'; id: string; error: ErrorObject}
-  /** Terminal; close 1008 with the code as reason follows. */
+  /** Terminal; close frame 1008 with the code as reason follows. */
   | {type: 'fatal_error'; error: ErrorObject};
