@@ -1,10 +1,10 @@
-/** What routers tell the supervisor of operators' actions. */
+/** The messages in which routers report operators' actions to the supervisor. */
 
 export type AuditedAction = {
   operation: string;
   /** Null: the server itself. */
   tenant: string | null;
-  /** What it is done to, by the names of the path's parameters. Never a value. */
+  /** The object of the action, by the names of the path's parameters. Never a value. */
   subject: Record<string, string>;
   /** Null: an admin credential. */
   key: string | null;
@@ -13,26 +13,26 @@ export type AuditedAction = {
   request_id: string;
 };
 
-/** How it was answered. `status`: null when nobody was there any more. */
+/** The outcome of an action. `status`: null if the client had disconnected. */
 export type AuditedOutcome = {of: number; status: number | null; code: string | null};
 
-/** Requests that were refused for who asked, as many as are alike. No secret. */
+/** Identical requests that were refused because of their credential, with their count. Contains no secret. */
 export type RefusedRequest = {
-  /** Null: it came to no route. */
+  /** Null: no route matched. */
   operation: string | null;
-  /** That was asked for, whether or not there is one; null: none was named. */
+  /** The tenant that the request named, whether or not it exists; null: none was named. */
   tenant: string | null;
   code: string;
-  /** The valid key that may not do this; null: somebody without a valid credential. */
+  /** The valid key that lacks the right; null: the request had no valid credential. */
   key: string | null;
   key_name: string | null;
-  /** What was shown in place of a valid credential, as far as it may be told; null: nothing. */
+  /** The invalid credential that was presented, as far as it can be disclosed; null: none. */
   shown: string | null;
   address: string;
   request_id: string;
-  /** 1: the first of its kind; more: of those that came after it, of which this is the last. */
+  /** 1: the first of its kind; more: how many followed it, of which this is the last. */
   count: number;
 };
 
-/** A page as the route answers it, records as texts. */
+/** A page as the route returns it, with records as texts. */
 export type AuditRequest = {action: 'audit_page'; of: 'actions' | 'refusals'; after: number | null; limit: number};

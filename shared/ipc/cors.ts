@@ -1,8 +1,9 @@
 /**
- * CORS of the function endpoints (`/svc/{tenant}/query` and the like; never of HTTP actions, whose apps answer for
- * themselves). No credentials of the browser are involved, only bearer tokens that a page must send itself, so any origin is
- * allowed unless the tenant lists its own. The worker, which has that list, makes the headers of its answers; the router makes
- * those of the errors it answers itself, as if there were no list, so that a page can read why it was refused.
+ * CORS of the function endpoints (`/svc/{tenant}/query` and the like, but not HTTP actions, whose apps set their own
+ * headers). Browser credentials are not involved, only bearer tokens that a page must send itself. Any origin is
+ * therefore allowed unless the tenant lists its own. The worker has that list and makes the headers of its answers. The
+ * router makes the headers of errors that it answers itself as if there were no list, so that a page can read why it
+ * was refused.
  */
 import type {HeaderList} from './operations.ts';
 
@@ -10,7 +11,7 @@ const EXPOSED = ['Access-Control-Expose-Headers', 'X-Request-Id'] as const;
 const PREFLIGHT: HeaderList = [
   ['Access-Control-Allow-Methods', 'POST, DELETE, OPTIONS'],
   ['Access-Control-Allow-Headers', 'Authorization, Content-Type, X-Request-Id, Svc-Client'],
-  // Two hours is the longest that browsers take.
+  // Two hours is the maximum that browsers accept.
   ['Access-Control-Max-Age', '7200'],
 ];
 const ANY_ORIGIN: HeaderList = [['Access-Control-Allow-Origin', '*'], EXPOSED];

@@ -1,11 +1,12 @@
 /**
- * The binary frames between router and workers: `u32 body length, u32 stream id, u8 kind, u8 flags, u16 meta length`
- * (little-endian), then a small meta (UTF-8) and the raw body.
+ * Reads and writes the binary frames between router and workers: `u32 body length, u32 stream id, u8 kind, u8 flags,
+ * u16 meta length` (little-endian), then a small meta (UTF-8) and the raw body.
  *
- * FrameWriter collects every frame of one event-loop turn and hands them to the socket in one write; FrameReader finds the
- * frames in whatever chunks arrive. A frame that breaks a rule throws MalformedFrame: the owner closes that connection,
- * never the process. Body and meta passed to a handler are views that are valid only during the call, unless they were
- * larger than one chunk; whoever keeps one copies it. A chunk is never longer than FRAME_CHUNK_BYTES.
+ * FrameWriter collects every frame of one event-loop turn and passes them to the socket in one write. FrameReader finds
+ * frames in chunks of any size. A frame that breaks a rule throws MalformedFrame; the owner then closes that
+ * connection, never the process. Body and meta passed to a handler are views that are valid only during the call,
+ * unless they were larger than one chunk; a handler that keeps one copies it. A chunk is never longer than
+ * FRAME_CHUNK_BYTES.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../assert.ts';
@@ -14,52 +15,74 @@ import {FRAME_BODY_BYTES_MAX, FRAME_CHUNK_BYTES, FRAME_META_BYTES_MAX, FRAME_OWN
 export const FRAME_HEADER_BYTES = 12;
 
 /**
- * Raised whenever what the frames mean changes. Both ends come from one build unless the files of a running server are
- * replaced: then its router speaks the old version and each worker started from now on the new one.
+ * Incremented whenever the meaning of frames changes. Both ends come from one build unless the files of a running
+ * server are replaced: its router then speaks the old version and each worker started from then on the new one.
  */
 export const IPC_VERSION = 5;
 
-/** What a frame is for; which meta and body belong to a kind is said in `operations.ts`. */
+/** The kinds of frames; `operations.ts` defines the meta and body of each kind. */
 export const FrameKind = {
-  /** router → worker, first frame of a connection. Meta: the per-start secret. Body: the sender's IPC_VERSION, decimal. */
+  /**
+   * router → worker, first frame of a connection. Meta: the per-start secret. Body: the sender's IPC_VERSION, decimal.
+   */
   hello: 1,
-  /** router → worker. Meta: RequestMeta. Body: the client's bytes, untouched. Flag `streams`: they follow in chunks instead. */
+  /**
+   * router → worker. Meta: RequestMeta. Body: the client's bytes, unchanged. Flag `streams`: they follow in chunks
+   * instead.
+   */
   request: 2,
   /** worker → router. Meta: ResponseMeta, empty for a plain 200. Flag `streams`: chunks follow. */
   response: 3,
-  /** A piece of a streamed body, either way. Flag `end`: the last one. Flag `failed`: cut short; meta may be the error, for when nothing has left yet. */
+  /**
+   * A chunk of a streamed body, either way. Flag `end`: the last one. Flag `failed`: cut short; meta can contain the
+   * error, for use if nothing has been sent yet.
+   */
   chunk: 4,
-  /** The rest of a streamed body is not wanted; from the router: the client is gone. A read that is not answered yet may be given up, and is answered all the same. */
+  /**
+   * The rest of a streamed body is not wanted; from the router: the client has disconnected. A read that is not
+   * answered yet can be abandoned, but must still be answered.
+   */
   cancel: 5,
-  /** The other end took this many streamed bytes (meta: decimal). */
+  /** The other end consumed this many streamed bytes (meta: decimal). */
   credit: 6,
   /**
-   * router → worker, and back under the same stream id: what the worker sent before this one holds every write that was
-   * answered, by any router, before it was asked.
+   * router → worker, and back under the same stream id: the frames that the worker sent before its reply include every
+   * write that any router had answered before the fence was sent.
    */
   fence: 7,
-  /** router → worker: hold this live query (body: query object, as JSON) under the stream id until `unsubscribe`. */
+  /** router → worker: keep this live query (body: query object, as JSON) under the stream id until `unsubscribe`. */
   subscribe: 8,
   unsubscribe: 9,
-  /** worker → router: the whole result (body: JSON array) of a live query. Flag `failed`: it ended, body is the error object. */
+  /**
+   * worker → router: the whole result (body: JSON array) of a live query. Flag `failed`: it ended, body is the error
+   * object.
+   */
   live: 10,
   /**
-   * worker → router: the `live` frames since the last one belong to one moment (meta: its sequence, and when it was
-   * committed in epoch milliseconds).
+   * worker → router: the `live` frames since the last one belong to one version (meta: its sequence, and its commit
+   * time in epoch milliseconds).
    */
   liveEnd: 11,
-  /** worker → router: this live query's result is behind from now on, until its next `live` frame. */
+  /** worker → router: this live query's result is out of date until its next `live` frame. */
   liveBehind: 12,
-  /** router → worker: a client has connected to the function socket (meta: its `Origin`). From now on it is this stream. */
+  /**
+   * router → worker: a client has connected to the function socket (meta: its `Origin`). This stream now stands for it.
+   */
   socketOpen: 13,
   /**
-   * A message on a function socket, either way, unread by the router. Flag `binary`: it was not text. From the worker, `meta` may name the
-   * sockets that all get it (stream ids, decimal, with spaces between); else it is for the stream.
+   * A message on a function socket, either way, unread by the router. Flag `binary`: it was not text. From the worker,
+   * `meta` can name all sockets that get it (stream ids, decimal, separated by spaces); otherwise it is for the stream.
    */
   socketMessage: 14,
-  /** A function socket: its peer is gone; from the worker: it is to be closed. Meta: the code of the close frame. Body: its reason. */
+  /**
+   * A function socket: its peer has disconnected; from the worker: close it. Meta: the code of the close frame. Body:
+   * its reason.
+   */
   socketClose: 15,
-  /** Of a function socket: the network took this many bytes (meta: decimal); from the worker: so many of its peer's are handled. */
+  /**
+   * On a function socket: the network accepted this many bytes (meta: decimal); from the worker: this many of its
+   * peer's bytes are handled.
+   */
   socketCredit: 16,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
@@ -77,8 +100,9 @@ export type FrameHandler = (kind: FrameKind, stream: number, flags: number, meta
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Collects frames and passes them to `write` in as few pieces as possible, in order. With `later` it flushes by itself, once
- * for all frames until then: nobody who writes one has to think of it. Without, when `flush` is called.
+ * Collects frames and passes them to `write` in as few chunks as possible, in order. With `later` it flushes
+ * automatically, once for all frames until then, so callers need not flush. Without it, it flushes when `flush` is
+ * called.
  */
 export class FrameWriter {
   readonly #write: (bytes: Buffer) => void;
@@ -88,7 +112,7 @@ export class FrameWriter {
   #start = 0;
   #end = 0;
 
-  /** @param later runs what it is given once, when enough has gathered: `process.nextTick`, for one */
+  /** @param later runs its argument once, after frames have accumulated: `process.nextTick`, for example */
   constructor(write: (bytes: Buffer) => void, later: ((flush: () => void) => void) | null = null) {
     this.#write = write;
     this.#later = later;
@@ -109,7 +133,7 @@ export class FrameWriter {
     bodyIsOwned = false,
   ): void {
     if (typeof body === 'string') {
-      // A UTF-16 unit is at most 3 bytes of UTF-8: this bound saves measuring the text first.
+      // A UTF-16 unit is at most 3 bytes of UTF-8: this bound avoids measuring the text first.
       if (FRAME_HEADER_BYTES + (meta.length + body.length) * 3 <= FRAME_CHUNK_BYTES) {
         this.#reserve(FRAME_HEADER_BYTES + (meta.length + body.length) * 3);
         const at = this.#end;
@@ -172,7 +196,7 @@ export class FrameWriter {
     this.#write(bodyIsOwned ? body : Buffer.from(body));
   }
 
-  /** A written chunk belongs to the socket until it is sent, so its used part is never written again. */
+  /** A written chunk belongs to the socket until it is sent, so its used part is never overwritten. */
   #reserve(bytes: number): void {
     if (this.#end + bytes <= FRAME_CHUNK_BYTES) return;
     this.flush();
@@ -213,12 +237,12 @@ function writeText(to: Buffer, text: string, at: number): number {
   return length;
 }
 
-/** Finds frames in a byte stream and hands each to `handler`. The chunks that it is given may be used again by whoever gives them. */
+/** Finds frames in a byte stream and passes each to `handler`. The caller can reuse the chunks that it passes in. */
 export class FrameReader {
   readonly #handler: FrameHandler;
-  /** The beginning of a frame, in a buffer of its own: as long as the frame, or as its head while that is not whole. */
+  /** The beginning of a frame, in its own buffer: as long as the frame, or as the header until that is complete. */
   #partial = EMPTY;
-  /** Bytes of it that have come; 0: none is waited for. */
+  /** Bytes of it received so far; 0: no partial frame. */
   #have = 0;
   #need = FRAME_HEADER_BYTES;
 
@@ -226,7 +250,7 @@ export class FrameReader {
     this.#handler = handler;
   }
 
-  /** @throws MalformedFrame when the bytes cannot be a frame; the reader is of no use afterwards. */
+  /** @throws MalformedFrame if the bytes cannot be a frame; the reader is unusable afterwards. */
   push(chunk: Buffer): void {
     let at = 0;
     while (this.#have > 0) {
@@ -243,13 +267,16 @@ export class FrameReader {
     if (at < chunk.length) this.#wait(chunk.subarray(at));
   }
 
-  /** For the rest of a frame, of which this is there. */
+  /** Waits for the rest of a frame that begins like this. */
   #wait(beginning: Buffer): void {
     this.#partial = Buffer.allocUnsafe(this.#need);
     this.#have = beginning.copy(this.#partial);
   }
 
-  /** Hands over the whole frames from `from` on. @returns where the next one begins, of which #need says how much has to come */
+  /**
+   * Passes on the complete frames from `from` on. @returns where the next one begins; #need is the number of bytes it
+   * needs
+   */
   #readFrames(bytes: Buffer, from: number): number {
     let at = from;
     while (bytes.length - at >= FRAME_HEADER_BYTES) {

@@ -1,8 +1,11 @@
-/** Keys between the supervisor, who has them on disk, and the routers, who judge by a copy. No secret: digests of them. */
+/**
+ * Messages about keys between the supervisor, which stores them on disk, and the routers, which check requests against
+ * a copy. They contain digests of secrets, never a secret.
+ */
 import type {RateLimit} from '../rate-limit.ts';
 import type {Scope} from '../rights.ts';
 
-/** What a key may do. Null: no limit. */
+/** What a key can do. Null: no limit. */
 export type Grant = {
   readonly scopes: readonly Scope[];
   readonly tenants: readonly string[] | null;
@@ -16,23 +19,23 @@ export type KeyRecord = Grant & {
   readonly id: string;
   readonly name: string;
   readonly created_at: number;
-  /** The id of the key that made it; null: an admin credential. */
+  /** The id of the key that created it; null: an admin credential. */
   readonly created_by: string | null;
   /**
-   * Of one that a key made: the id of the first key of its line, which an admin credential made. Absent: an admin credential made this
-   * one, or, on disk, a version that did not write it.
+   * Of a key that another key created: the id of the first key of its line, which an admin credential created. Absent:
+   * an admin credential created this one, or, on disk, a version that did not write the member.
    */
   readonly family?: string;
-  /** One, or two while one takes the other's place. The newest first. */
+  /** One secret, or two during a rotation. The newest first. */
   readonly secrets: readonly {
     readonly sha256: string;
     readonly created_at: number;
-    /** When it ends before its key does; null: it does not. */
+    /** When it expires before its key does; null: it does not. */
     readonly expires_at: number | null;
   }[];
 };
 
-/** Who asks: a key, or (null) an admin credential. */
+/** The caller: a key, or (null) an admin credential. */
 export type Actor = string | null;
 
 export type KeyRequest =
@@ -42,7 +45,7 @@ export type KeyRequest =
   | {action: 'key_rotate'; actor: Actor; key: string; overlapMs: number}
   | {action: 'key_revoke'; actor: Actor; key: string};
 
-/** Whether who holds the one may give away the other. */
+/** Whether the holder of the first grant can pass on the second. */
 export function covers(held: Grant, given: Grant): boolean {
   return (
     isWithin(given.scopes, held.scopes) &&

@@ -1,12 +1,12 @@
 /**
- * What the router asks of a worker: the meta of a `request` frame and of its `response`. The router fills it from method,
- * path, query string and headers alone; the body is the client's own bytes, decoded by the worker.
+ * The requests from the router to a worker: the meta of a `request` frame and of its `response`. The router builds it
+ * from method, path, query string and headers alone; the body is the client's own bytes, decoded by the worker.
  */
 
 import type {Operation} from '../operations.ts';
 import type {Scope} from '../rights.ts';
 
-/** Headers in the order in which they were sent; a name may come more than once. */
+/** Headers in the order in which they were sent; a name can occur more than once. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
@@ -16,34 +16,34 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
 export type RequestMeta = {
   op: Operation;
   /**
-   * Path parameters after the tenant, percent-decoded, in path order; not validated yet. `functions.schedule`: `run_after` or
-   * `run_at`. `functions.http`: the path behind `/http` as it stands in the URL, with its leading `/`.
+   * Path parameters after the tenant, percent-decoded, in path order; not validated yet. `functions.schedule`:
+   * `run_after` or `run_at`. `functions.http`: the raw path after `/http` in the URL, with its leading `/`.
    */
   p?: string[];
-  /** The raw query string without `?`, only where the operation takes parameters. */
+  /** The raw query string without `?`, only if the operation takes parameters. */
   q?: string;
   /** The `Idempotency-Key` header, only on writes of the native API. */
   k?: string;
-  /** The family of the key that sent it; absent: an admin credential did. */
+  /** The family of the key that sent it; absent: an admin credential sent it. */
   f?: string;
-  /** The `If-Match` and `If-None-Match` headers, only where the operation takes conditions. */
+  /** The `If-Match` and `If-None-Match` headers, only if the operation takes conditions. */
   im?: string;
   nm?: string;
-  /** The `Last-Event-ID` header, only where the operation goes on from one. */
+  /** The `Last-Event-ID` header, only if the operation can resume from one. */
   le?: string;
-  /** Tables that the key is limited to, where only the body says which are meant. */
+  /** Tables that the key is limited to, if only the body says which tables the request uses. */
   t?: readonly string[];
-  /** The scope that the key lacks of those that some bodies of this operation need. */
+  /** The scope, needed by some bodies of this operation, that the key lacks. */
   n?: Scope;
-  /** The `Content-Type` header, only where the operation takes bodies of several. */
+  /** The `Content-Type` header, only if the operation accepts several types of body. */
   ct?: string;
   /** X-Request-Id, for logs. */
   r?: string;
-  /** `settings.put` only: the operator's word for the body (shared/egress/voucher.ts). */
+  /** `settings.put` only: the voucher for the body (shared/egress/voucher.ts). */
   v?: string;
 
   /* deployment routes (`/svc/…`) only */
-  /** The `Authorization` header as it was sent: a tenant's token, never an admin credential. */
+  /** The raw `Authorization` header: a tenant's token, never an admin credential. */
   a?: string;
   /** The request carries the valid admin token in `X-Svc-Admin-Token`. */
   w?: 1;
@@ -53,15 +53,15 @@ export type RequestMeta = {
   /* `functions.http` only */
   /** The method. */
   m?: string;
-  /** The whole external URL. */
+  /** The complete external URL. */
   u?: string;
-  /** The headers, names in lower case, without hop-by-hop ones and without the admin token. */
+  /** The headers, names in lower case, without hop-by-hop headers and without the admin token. */
   h?: HeaderList;
 };
 
 /**
- * Meta of a `response` frame, as JSON. An empty meta stands for `{"s":200}`, and one that is an entity tag as it stands in a
- * header (`"…"`) for a 200 with that `ETag`.
+ * Meta of a `response` frame, as JSON. An empty meta means `{"s":200}`. A meta that is an entity tag as written in a
+ * header (`"…"`) means a 200 with that `ETag`.
  */
 export type ResponseMeta = {
   /** HTTP status. */

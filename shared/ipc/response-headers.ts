@@ -1,15 +1,15 @@
 /**
- * Response headers that a worker chooses, for HTTP actions for instance. They come from an app's code, so the worker looks at
- * them before it sends them (a fault is the app's, a 500) and the router before it writes them (a fault is the worker's, which
- * costs the connection): a line break in one could forge a response.
+ * Checks the response headers that a worker chooses, for example for HTTP actions. They come from an app's code. The
+ * worker therefore checks them before it sends them (a fault is the app's, a 500) and the router before it writes them
+ * (a fault is the worker's, and closes its connection), because a line break in a header could forge a response.
  */
 import {HOP_BY_HOP, isHeaderName, isHeaderValue} from '../http-headers.ts';
 import {RESPONSE_HEADERS_BYTES_MAX, RESPONSE_HEADERS_MAX} from '../limits.ts';
 import type {HeaderList} from './operations.ts';
 
 /**
- * What an app's values are left out of: what frames the message or is the router's own, and what speaks for the whole web
- * origin, which all tenants of a server share (decision 0015).
+ * Headers that apps cannot set: those that frame the message or belong to the router, and those that apply to the whole
+ * web origin, which all tenants of a server share (decision 0015).
  */
 const NOT_THE_APPS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -25,12 +25,12 @@ const NOT_THE_APPS: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** The headers that are an app's to choose. */
+/** The headers that an app can set. */
 export function appHeaders(headers: HeaderList): HeaderList {
   return headers.filter(([name]) => !NOT_THE_APPS.has(name.toLowerCase()));
 }
 
-/** Why these headers cannot be sent, as half a sentence; null: they can. */
+/** Why these headers cannot be sent, as half a sentence; null: they can be sent. */
 export function headersFault(headers: HeaderList): string | null {
   if (headers.length > RESPONSE_HEADERS_MAX) return `there are more than ${RESPONSE_HEADERS_MAX} headers`;
   let bytes = 0;

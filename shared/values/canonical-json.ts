@@ -1,30 +1,31 @@
 /**
- * The one JSON text of a value: keys sorted by code unit at every depth. Two equal values have equal texts, whoever writes them,
- * and stored documents keep their bytes. What is written has been walked before (checked, or `traitsOf`), and that walk says
- * how: most values are in order already, and the engine serialises them as they are.
+ * Writes a value's canonical JSON text: keys sorted by code unit at every depth. Equal values have equal texts,
+ * regardless of the writer, so stored documents keep their bytes. The value has been walked before (validated, or by
+ * `traitsOf`), and that walk says how to write it: most values are sorted already, and the engine serialises them
+ * directly.
  *
- * Nothing of Node is used, and nothing that user code of a realm may have replaced since this was loaded.
+ * It uses nothing of Node, and nothing that user code of a realm could have replaced since this module was loaded.
  */
 import {encodeFloat} from './float-text.ts';
 
-/** Taken now: in an isolate, user code may replace the global's. */
+/** Captured at load time: in an isolate, user code can replace the global's. */
 const {stringify} = JSON;
 
-/** Keys of some object are not in order. */
+/** The keys of some object are not in order. */
 export const UNSORTED = 1;
-/** Keys that a copy would not keep in its place: JavaScript puts integers first, and `__proto__` does not become a key. */
+/** Keys that a copy would not keep in place: JavaScript puts integers first, and `__proto__` does not become a key. */
 export const ODD_KEYS = 2;
 /** Numbers that JSON cannot hold: NaN, ±Infinity, -0. */
 export const FLOATS = 4;
 
-/** What a key says of how its object is written. @param previous the key before it */
+/** The traits that a key gives its object. @param previous the key before it */
 export function keyTraits(key: string, previous: string): number {
   const first = key.charCodeAt(0);
   const isOdd = (first >= 0x30 && first <= 0x39) || key === '__proto__';
   return (key < previous ? UNSORTED : 0) | (isOdd ? ODD_KEYS : 0);
 }
 
-/** For a value that was not checked: its keys' traits, without those of numbers. */
+/** For a value that was not validated: the traits of its keys, without those of numbers. */
 export function traitsOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   let traits = 0;
@@ -43,7 +44,10 @@ export function traitsOf(value: unknown): number {
   return traits;
 }
 
-/** @param traits those of all of it: with FLOATS, numbers that JSON cannot hold become `{"$float": …}`; without, as JSON does it */
+/**
+ * @param traits of the complete value: with FLOATS, numbers that JSON cannot hold become `{"$float": …}`; without,
+ * JSON's default applies
+ */
 export function canonicalText(value: unknown, traits: number): string {
   if ((traits & (UNSORTED | FLOATS)) === 0) return stringify(value);
   const wraps = (traits & FLOATS) !== 0;
@@ -72,7 +76,7 @@ function sortedText(value: unknown, wraps: boolean): string {
     return `[${items}]`;
   }
   const object = value as Record<string, unknown>;
-  // By hand: in a realm, user code may have changed `join`, and this text is sent on as JSON.
+  // Written by hand: in a realm, user code can have changed `join`, and this text is sent on as JSON.
   let fields = '';
   for (const key of Object.keys(object).sort()) {
     if (object[key] === undefined) continue;

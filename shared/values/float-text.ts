@@ -1,9 +1,12 @@
-/** A double as the base64 text of its 8 little-endian bytes, and back: by hand, because isolates and browsers use it. */
+/**
+ * Converts a double to the base64 text of its 8 little-endian bytes, and back; without Buffer, because isolates and
+ * browsers use it.
+ */
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
 const view = new DataView(new ArrayBuffer(9));
 
-/** 11 digits and one `=`. Every NaN is written as one. */
+/** 11 digits and one `=`. Every NaN has the same text. */
 export function encodeFloat(number: number): string {
   view.setFloat64(0, number, true);
   view.setUint8(8, 0);
@@ -15,7 +18,7 @@ export function encodeFloat(number: number): string {
   return `${text.slice(0, 11)}=`;
 }
 
-/** Null: not such a text. */
+/** Null if it is not such a text. */
 export function decodeFloat(text: string): number | null {
   if (!/^[A-Za-z0-9+/]{11}=$/.test(text)) return null;
   for (let i = 0; i < 9; i += 3) {
@@ -25,6 +28,6 @@ export function decodeFloat(text: string): number | null {
     view.setUint8(i + 1, (bits >> 8) & 255);
     view.setUint8(i + 2, bits & 255);
   }
-  // The last digit's two bits beyond the eighth byte must be zero, so that a number has one text.
+  // The last digit's two bits beyond the eighth byte must be zero, so that a number has only one text.
   return view.getUint8(8) === 0 ? view.getFloat64(0, true) : null;
 }

@@ -1,7 +1,7 @@
 /**
- * JSON at the edge: bytes into values, the checks that native input passes, and our own serialisation. Size and nesting are
- * checked before anything is parsed; -0 becomes 0 before anything is derived from a value. `__proto__` is data like any other key: JSON.parse makes it an own property, and
- * nothing here assigns it to an ordinary object.
+ * Parses and validates JSON from outside, and writes the stored text. Size and nesting are checked before parsing; -0
+ * becomes 0 before anything is derived from a value. `__proto__` is data like any other key: JSON.parse makes it an own
+ * property, and nothing here assigns it to an ordinary object.
  */
 import {Buffer, isAscii, isUtf8} from 'node:buffer';
 import {ServiceError} from '../errors.ts';
@@ -27,7 +27,7 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Counts brackets outside strings, which for anything that is JSON is its nesting. */
+/** Counts brackets outside strings, which for any valid JSON is its nesting. */
 function checkNesting(bytes: Buffer): void {
   let level = 0;
   let inString = false;
@@ -45,19 +45,20 @@ function checkNesting(bytes: Buffer): void {
 }
 
 /**
- * Refuses what a native value must not hold: numbers beyond the range of a double, text that is not valid Unicode, keys that
- * begin with `$`, more than NESTING_LEVELS_MAX levels. `path` names the value in the message. @throws op.invalid_input 400
+ * Refuses values that native input must not contain: numbers beyond the range of a double, text that is not valid
+ * Unicode, keys that begin with `$`, more than NESTING_LEVELS_MAX levels. `path` names the value in the message.
+ * @throws op.invalid_input 400
  *
- * Makes every -0 inside `value` 0, in place. The stored text shows 0 for either, but index keys tell them apart: an entry
- * written for -0 would not be found by the key that the stored text gives.
+ * Changes every -0 inside `value` to 0, in place. The stored text shows 0 for both, but index keys distinguish them: an
+ * entry written for -0 would not be found by the key that the stored text gives.
  *
- * @returns how it is written, for `storedText`
+ * @returns its traits, for `storedText`
  */
 export function checkValue(value: unknown, path: string): number {
   return checkParsed(value, nativePolicy(path)).traits;
 }
 
-/** As `checkValue`, -0 included, and no top-level key may begin with `_`. @throws op.invalid_input 400 */
+/** As `checkValue`, including -0; and no top-level key can begin with `_`. @throws op.invalid_input 400 */
 export function checkFields(fields: object, what: string): number {
   for (const key of Object.keys(fields)) {
     if (key.startsWith('_')) {
@@ -67,7 +68,7 @@ export function checkFields(fields: object, what: string): number {
   return checkValue(fields, what);
 }
 
-/** A native value has no numbers but JSON's. */
+/** A native value contains only JSON's numbers. */
 function nativePolicy(what: string): Policy {
   return {
     limited: false,
@@ -92,7 +93,7 @@ function step(key: string | number): string {
 
 /**
  * The JSON text that is stored: keys sorted by code unit at every depth, -0 as 0, never the client's own bytes.
- * @param traits what `checkFields` or `checkValue` said of it
+ * @param traits the result of `checkFields` or `checkValue`
  */
 export function storedText(fields: object, traits = traitsOf(fields)): string {
   return canonicalText(fields, traits);

@@ -1,6 +1,7 @@
 /**
- * Values as bytes whose memcmp order is the order of the values (`order.ts`), each value self-delimiting, so that a list of
- * values is just their encodings in a row. What an index, and a cursor of an ordered query, stores.
+ * Encodes values as bytes whose memcmp order is the order of the values (`order.ts`). Each value is self-delimiting, so
+ * the encoding of a list is the concatenation of its values' encodings. Indexes, and cursors of ordered queries, store
+ * it.
  *
  *   missing 01 · null 02 · false 04 · true 05
  *   number  03, then the 8 bytes of the double, big-endian: sign bit set for positives, all bits inverted for negatives
@@ -8,8 +9,8 @@
  *   array   07, its elements, then 00
  *   object  08, its entries sorted by key, each the key as a string and the value, then 00
  *
- * After a whole value comes a tag (01 to 08), 00, or the end; never ff. So `prefix ++ ff` is above every key that goes on
- * from `prefix` with another value, and below every longer string that merely shares its bytes.
+ * A complete value is followed by a tag (01 to 08), 00, or the end; never by ff. So `prefix ++ ff` is above every key
+ * that continues `prefix` with another value, and below every longer string that merely shares its bytes.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../assert.ts';
@@ -28,7 +29,7 @@ export function encodeKey(values: readonly (Value | undefined)[]): Buffer {
   return Buffer.from(scratch.subarray(0, end));
 }
 
-/** A key above all keys that continue `prefix` with further values, and below all others that are above `prefix`. */
+/** A key above all keys that continue `prefix` with further values, and below all other keys above `prefix`. */
 export function keySuccessor(prefix: Buffer): Buffer {
   return Buffer.concat([prefix, AFTER]);
 }
@@ -61,7 +62,7 @@ function write(value: Value | undefined): void {
 }
 
 function writeNumber(value: number): void {
-  // Every NaN is written as one: V8 may keep other payloads.
+  // Every NaN is written the same way: V8 can keep other payloads.
   scratch.writeDoubleBE(Number.isNaN(value) ? Number.NaN : value, end);
   if ((scratch[end]! & 0x80) === 0 || Number.isNaN(value)) {
     scratch[end] = scratch[end]! | 0x80;
@@ -101,7 +102,7 @@ function reserve(bytes: number): void {
   scratch = larger;
 }
 
-/** The values of a whole key that `encodeKey` made. Objects have a null prototype. */
+/** The values of a complete key from `encodeKey`. Objects have a null prototype. */
 export function decodeKey(key: Buffer): (Value | undefined)[] {
   const values: (Value | undefined)[] = [];
   const cursor: KeyCursor = {key, at: 0};
@@ -169,7 +170,7 @@ function readObject(cursor: KeyCursor): Value {
   return object;
 }
 
-/** Steps over the 00 behind an array's or object's last element, if it is there. */
+/** Skips the 00 after the last element of an array or object, if it is there. */
 function atEnd(cursor: KeyCursor): boolean {
   assert(cursor.at < cursor.key.length, 'a key ends inside an array or object');
   if (cursor.key[cursor.at] !== 0) return false;

@@ -1,10 +1,10 @@
 /**
- * The one total order of all values: missing < null < numbers < false < true < strings < arrays < objects. Filters, `order`,
- * indexes and cursors all go by it; `key-encoding.ts` is the same order as bytes.
+ * Compares any two values by one total order: missing < null < numbers < false < true < strings < arrays < objects.
+ * Filters, `order`, indexes and cursors all use it; `key-encoding.ts` is the same order as bytes.
  *
- * Numbers: -Infinity < … < -0 < 0 < … < Infinity < NaN. Strings: by UTF-8 bytes, which is by code point (JavaScript's `<`
- * goes by UTF-16 units and puts U+1F600 before U+FF5E). Arrays: element by element, shorter first. Objects: as their list of
- * [key, value] pairs sorted by key.
+ * Numbers: -Infinity < … < -0 < 0 < … < Infinity < NaN. Strings: by UTF-8 bytes, which is by code point (JavaScript's
+ * `<` compares UTF-16 units and puts U+1F600 before U+FF5E). Arrays: element by element, shorter first. Objects: as
+ * their list of [key, value] pairs sorted by key.
  */
 import type {Value} from './value.ts';
 
@@ -26,7 +26,9 @@ export function compareValues(a: Value | undefined, b: Value | undefined): numbe
   }
 }
 
-/** Ranks are the tags of the key encoding, too. 0 ends arrays, objects and strings there; 0xff is above all of them. */
+/**
+ * Ranks are also the tags of the key encoding. There, 0 ends arrays, objects and strings, and 0xff is above all ranks.
+ */
 export const Rank = {missing: 1, null: 2, number: 3, false: 4, true: 5, string: 6, array: 7, object: 8} as const;
 
 export function rankOf(value: Value | undefined): number {
@@ -52,7 +54,7 @@ function compareNumbers(a: number, b: number): number {
   return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
 }
 
-/** By UTF-8 bytes, without encoding: only units from 0xd800 on compare differently in UTF-16. */
+/** Compares by UTF-8 bytes, without encoding: only units from 0xd800 on sort differently in UTF-16. */
 export function compareUtf8(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
@@ -64,7 +66,7 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for code points above all others: they go behind U+E000 to U+FFFF. */
+/** Surrogates stand for code points above all others, so they sort after U+E000 to U+FFFF. */
 function codePointRank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;

@@ -1,9 +1,9 @@
 /**
- * The one walk over outside input that was parsed from JSON: it checks, makes numbers what they are to be, in place, and says how
- * the value is to be written (`canonical-json.ts`). What is allowed and how a fault is put is the policy of who asks: native
- * bodies, arguments and results of functions, documents of functions.
+ * The single walk over outside input parsed from JSON. It validates the value, converts its numbers in place, and
+ * determines how the value is written (`canonical-json.ts`). The caller's policy decides what is allowed and how an
+ * error is phrased: for native bodies, arguments and results of functions, or documents of functions.
  *
- * Nothing of Node is used: isolates and browsers load it.
+ * It uses nothing of Node, because isolates and browsers load it.
  */
 import {FLOATS, keyTraits} from './canonical-json.ts';
 import {decodeFloat} from './float-text.ts';
@@ -26,24 +26,24 @@ export type ParsedFault =
 export type KeyFault = 'reserved key' | 'key text' | 'key length' | 'key characters';
 
 export type Policy = {
-  /** Arrays, objects and keys have limits of their own: arguments. */
+  /** Arrays, objects and keys have limits of their own, as in arguments. */
   readonly limited: boolean;
-  /** `{"$float": …}` is a number that JSON cannot hold, and -0 is one, too. Otherwise -0 is taken for 0. */
+  /** `{"$float": …}` is a number that JSON cannot hold, and -0 is one, too. Otherwise -0 becomes 0. */
   readonly floats: boolean;
-  /** @param path where it is */
+  /** @param path of the invalid value */
   fault(fault: ParsedFault, path: Path): Error;
 };
 
 type Walk = {readonly policy: Policy; traits: number; readonly path: (string | number)[]};
 
-/** @throws what the policy makes of a fault */
+/** @throws the policy's error for a fault */
 export function checkParsed(parsed: unknown, policy: Policy): {value: Value; traits: number} {
   const walk: Walk = {policy, traits: 0, path: []};
   const value = checked(parsed, walk, 1);
   return {value, traits: walk.traits};
 }
 
-/** What a key breaks; null: nothing. @param limited as in a policy */
+/** The rule that a key breaks; null: none. @param limited as in a policy */
 export function keyFault(key: string, limited: boolean): KeyFault | null {
   if (key.charCodeAt(0) === 0x24) return 'reserved key';
   if (!limited) return key.isWellFormed() ? null : 'key text';
@@ -110,7 +110,7 @@ function checkedObject(object: Record<string, unknown>, walk: Walk, level: numbe
     walk.traits |= keyTraits(key, previous);
     previous = key;
     const field = object[key];
-    // Assigning to an own property cannot reach a setter, not even for `__proto__`; what stays as it is is left alone.
+    // Assigning to an own property cannot reach a setter, not even for `__proto__`; unchanged values are not assigned.
     const value = checked(field, walk, level + 1);
     if (!Object.is(value, field)) object[key] = value;
   }

@@ -1,4 +1,7 @@
-/** Field paths: steps separated by dots. Only own properties are looked at, so `constructor` and `__proto__` are data. */
+/**
+ * Compiles field paths: steps separated by dots. Only own properties are read, so `constructor` and `__proto__` are
+ * data.
+ */
 import {ServiceError} from '../errors.ts';
 import {FIELD_PATH_CHARS_MAX} from '../limits.ts';
 import type {Value} from './value.ts';
@@ -16,7 +19,7 @@ export function compilePath(field: string): FieldPath {
   );
 }
 
-/** The value at a path, or undefined when it is missing. Arrays are not looked into. */
+/** The value at a path, or undefined if it is missing. Arrays are not searched. */
 export function valueAt(document: Readonly<Record<string, Value>>, path: FieldPath): Value | undefined {
   let value: Value | undefined = document;
   for (const step of path) {

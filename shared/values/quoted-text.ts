@@ -1,6 +1,6 @@
 /**
- * A text as JSON. Most short ones (ids, names, what a path holds) need no escape, and a look at each of their characters costs less
- * than a call into the engine.
+ * Writes a text as JSON. Most short texts (ids, names, parts of paths) need no escape, and checking each of their
+ * characters costs less than a call into the engine.
  */
 const SPACE = 0x20;
 const QUOTE = 0x22;

@@ -1,5 +1,5 @@
 /**
- * A value as text for people: what an error quotes. Anything may be shown, legal value or not, cyclic or endless; the text
+ * Formats a value for people, as errors quote it. It accepts anything, valid value or not, cyclic or infinite; the text
  * ends at VALUE_SHOWN_CHARS_MAX. Never JSON for a machine.
  */
 import {NESTING_LEVELS_MAX, VALUE_SHOWN_CHARS_MAX} from './value-limits.ts';
@@ -18,7 +18,7 @@ export function showValue(value: unknown): string {
 function show(value: unknown, shown: Shown, level: number): void {
   switch (typeof value) {
     case 'string':
-      // Cut first: escaping a text of megabytes to show its beginning would be waste.
+      // Cut first: escaping megabytes of text to show only the beginning would be wasteful.
       shown.text += JSON.stringify(
         value.length > VALUE_SHOWN_CHARS_MAX ? value.slice(0, VALUE_SHOWN_CHARS_MAX) : value,
       );

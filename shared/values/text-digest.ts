@@ -1,6 +1,6 @@
 /**
- * A short digest of a text, the same in servers, browsers and isolates: two 32-bit lanes over its UTF-16 units. It finds a text that was put
- * together wrongly and tells results apart; it is no defence against somebody who looks for two texts with one digest.
+ * A short digest of a text, identical in servers, browsers and isolates: two 32-bit lanes over its UTF-16 units. It
+ * detects texts that were assembled wrongly and tells results apart. It is not a defence against deliberate collisions.
  */
 
 /** @returns 16 hexadecimal digits */
@@ -22,7 +22,7 @@ function mixed(lane: number, other: number): number {
   return high ^ (high >>> 16);
 }
 
-/** Of 32 bits, in 8 digits. */
+/** A 32-bit lane as 8 digits. */
 export function hex(lane: number): string {
   return (lane >>> 0).toString(16).padStart(8, '0');
 }

@@ -1,6 +1,6 @@
 /**
- * Validators at work: `compileValidator` turns the serialised form into closures once, which then check arguments, results
- * and documents. The error is text made for people, built only when a check fails.
+ * Compiles validators to checks of arguments, results and documents, and renders them as text. `compileValidator` turns
+ * the serialised form into closures once. The error is text for people, built only when a check fails.
  */
 
 import {compareValues} from './order.ts';
@@ -9,10 +9,10 @@ import type {ValidatorJson} from './validator.ts';
 import type {Value} from './value.ts';
 import {VALUE_SHOWN_CHARS_MAX} from './value-limits.ts';
 
-/** Which table an id belongs to, without looking the document up. `{table}` is another table than the one asked for. */
+/** Which table an id belongs to, without reading the document. `{table}`: a table other than the requested one. */
 export type IdCheck = (id: string, table: string) => 'ok' | 'undecodable' | {table: string};
 
-/** Null: the value is as declared. Otherwise the error's text. */
+/** Null: the value matches the declaration. Otherwise the error's text. */
 export type Check = (value: Value | undefined) => string | null;
 
 export function compileValidator(json: ValidatorJson, ids: IdCheck): Check {
@@ -23,7 +23,7 @@ export function compileValidator(json: ValidatorJson, ids: IdCheck): Check {
   };
 }
 
-/** Where and why. `path` grows from the inside out. */
+/** The path of the mismatch and its reason. `path` grows from the inside out. */
 type Mismatch = {reason: string; path: (string | number)[]; value: Value | undefined; validator: ValidatorJson};
 type Match = (value: Value | undefined) => Mismatch | null;
 
@@ -84,7 +84,7 @@ function compileId(json: ValidatorJson & {type: 'id'}, ids: IdCheck): Match {
   };
 }
 
-/** By the total order's equality: 0 is not -0. */
+/** Uses the total order's equality: 0 is not -0. */
 function compileLiteral(json: ValidatorJson & {type: 'literal'}): Match {
   return value => {
     if (compareValues(value, json.value) === 0) return null;
@@ -109,7 +109,7 @@ function compileArray(json: ValidatorJson & {type: 'array'}, element: Match): Ma
 
 type Field = {name: string; optional: boolean; match: Match};
 
-/** Declared fields come first, in key order; only then are extra ones looked for. */
+/** Declared fields are checked first, in key order; only then extra fields. */
 function compileObject(json: ValidatorJson & {type: 'object'}, ids: IdCheck): Match {
   const fields: Field[] = Object.keys(json.value)
     .sort()
@@ -148,7 +148,7 @@ function compileUnion(json: ValidatorJson, members: Match[]): Match {
   return value => (members.some(member => member(value) === null) ? null : mismatchOf(json, value, NO_MATCH));
 }
 
-/** As it is written in code: `v.object({a: v.optional(v.string())})`. */
+/** The validator as code: `v.object({a: v.optional(v.string())})`. */
 export function renderValidator(json: ValidatorJson): string {
   switch (json.type) {
     case 'id':

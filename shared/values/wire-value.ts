@@ -1,9 +1,10 @@
 /**
- * Values as they cross between clients, processes and isolates: JSON text with keys sorted by code unit at every depth, and
- * the four numbers JSON cannot hold (NaN, ±Infinity, -0) as `{"$float": base64 of the double's 8 bytes, little-endian}`.
+ * Encodes and checks values in transit between clients, processes and isolates. The form is JSON text with keys sorted
+ * by code unit at every depth, and the four numbers that JSON cannot hold (NaN, ±Infinity, -0) as `{"$float": base64 of
+ * the double's 8 bytes, little-endian}`.
  *
- * Encoding is also the check that something is a value at all: it runs for every argument, result and document written,
- * inside isolates and in browsers, so it uses nothing of Node and walks a value once before the engine serialises it.
+ * Encoding also checks that a value is valid. It runs for every argument, result and document written, inside isolates
+ * and in browsers, so it uses nothing of Node and walks a value once before the engine serialises it.
  */
 
 import {canonicalText, FLOATS, keyTraits} from './canonical-json.ts';
@@ -18,28 +19,28 @@ import {
   VALUE_OBJECT_FIELDS_MAX,
 } from './value-limits.ts';
 
-/** Something is no value, or too large a one. The message names the place. */
+/** A value is invalid or too large. The message names its path. */
 export class ValueError extends Error {
   override name = 'ValueError';
 }
 
-/** Taken now: in an isolate, user code may replace the global's. */
+/** Captured at load time: in an isolate, user code can replace the global's. */
 const {parse} = JSON;
 
-/** @param what names the whole in an error. @throws ValueError */
+/** @param what names the complete value in an error. @throws ValueError */
 export function encodeValue(value: unknown, what = 'original object'): string {
   return encode(value, {what, limited: true, traits: 0, path: []});
 }
 
 /**
- * As `encodeValue` for what a document holds, and for results, which are made of documents: keys are any Unicode, arrays and
- * objects of any size (the document's own size, or the result's, limits them).
+ * As `encodeValue`, for the contents of documents, and for results, which consist of documents: keys are any Unicode,
+ * arrays and objects of any size (the document's or the result's own size limits them).
  */
 export function encodeDocument(value: unknown, what = 'original object'): string {
   return encode(value, {what, limited: false, traits: 0, path: []});
 }
 
-/** A patch: `undefined` at its top removes a field. @throws ValueError */
+/** A patch: `undefined` at its top level removes a field. @throws ValueError */
 export function encodePatch(value: unknown, what = 'original object'): {set: string; removed: string[]} {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || !isPlainObject(value)) {
     throw new ValueError('Value must be an Object');
@@ -48,15 +49,15 @@ export function encodePatch(value: unknown, what = 'original object'): {set: str
   return {set: encodeDocument(value, what), removed};
 }
 
-/** @param text made by `encodeValue` or `encodeDocument`; it is not checked */
+/** @param text made by `encodeValue` or `encodeDocument`; it is not validated */
 export function decodeValue(text: string): Value {
   const value = parse(text) as Value;
   return holdsFloats(text) ? decodeParsed(value) : value;
 }
 
 /**
- * What a parsed wire text means: its numbers that JSON cannot hold, in place. Needed only where the text `holdsFloats`. Assigning to own
- * properties cannot reach a setter, not even for `__proto__`.
+ * Decodes the numbers that JSON cannot hold in a parsed wire text, in place. Needed only if the text `holdsFloats`.
+ * Assigning to own properties cannot reach a setter, not even for `__proto__`.
  */
 export function decodeParsed(parsed: unknown): Value {
   const value = parsed as Value;
@@ -71,30 +72,32 @@ export function decodeParsed(parsed: unknown): Value {
   return value;
 }
 
-/** Whether wire text has numbers that JSON cannot hold. Inside a string there is a backslash between the two signs. */
+/** Whether wire text has numbers that JSON cannot hold. Inside a string a backslash separates the two characters. */
 export function holdsFloats(text: string): boolean {
   return text.includes('{"$float":');
 }
 
 /**
- * Outside input, parsed from JSON: checked like `encodeValue` does, `$float` replaced by its number, in place.
+ * Outside input, parsed from JSON: validated as `encodeValue` does, with `$float` replaced by its number, in place.
  * @throws ValueError
  */
 export function checkWireValue(parsed: unknown, what = 'original object'): Value {
   return checkParsed(parsed, policyOf(parsed, what, true)).value;
 }
 
-/** As `checkWireValue` for what `encodeDocument` takes: a document's fields, or a result. @throws ValueError */
+/**
+ * As `checkWireValue`, for input that `encodeDocument` accepts: a document's fields, or a result. @throws ValueError
+ */
 export function checkWireDocument(parsed: unknown, what = 'original object'): Value {
   return checkParsed(parsed, policyOf(parsed, what, false)).value;
 }
 
 type Walk = {
   readonly what: string;
-  /** Arguments are; documents and results are not. */
+  /** True for arguments; false for documents and results. */
   readonly limited: boolean;
   traits: number;
-  /** Where the walk is. */
+  /** The current position of the walk. */
   readonly path: (string | number)[];
 };
 
@@ -170,7 +173,7 @@ function keyMessage(reason: KeyFault, key: string): string {
   }
 }
 
-/** How faults of parsed input are put. */
+/** How errors of parsed input are phrased. */
 function policyOf(whole: unknown, what: string, limited: boolean): Policy {
   return {
     limited,
