@@ -1,10 +1,13 @@
-/** A range of network addresses, `10.0.0.0/8` or a single one, IPv4 or IPv6. Mapped IPv4 addresses are IPv4 ones. */
+/**
+ * A range of network addresses, such as `10.0.0.0/8`, or a single address; IPv4 or IPv6. Mapped IPv4 addresses count as
+ * IPv4.
+ */
 import ipaddr from 'ipaddr.js';
 import {type Address, parseAddress} from './egress/address.ts';
 
 export type AddressRange = {base: Address; bits: number};
 
-/** Null: it is none. */
+/** Null if the text is not an address range. */
 export function parseRange(text: string): AddressRange | null {
   const parts = /^([^/]+)\/([0-9]{1,3})$/.exec(text);
   if (parts === null) return null;
@@ -17,7 +20,7 @@ export function parseRange(text: string): AddressRange | null {
   return bits < 0 || bits > bitsOf(base) ? null : {base, bits};
 }
 
-/** The range of this address alone. */
+/** The range that contains only this address. */
 export function rangeOf(address: Address): AddressRange {
   return {base: address, bits: bitsOf(address)};
 }

@@ -1,13 +1,13 @@
 /**
- * Questions put to a child process over its channel, matched with their answers. What is not answered in time, or by a process
- * that has ended, is null: a child may be stuck or gone at any moment, and whoever asks goes on without it.
+ * Matches requests to a child process with its replies. A request that gets no reply in time, or whose process has
+ * ended, resolves to null: a child can hang or exit at any moment, and the caller continues without it.
  */
 
 export class Answers<Value> {
   readonly #waiting = new Map<number, (value: Value | null) => void>();
   #id = 0;
 
-  /** @param timeoutMs null: as long as the child lives */
+  /** @param timeoutMs null: wait as long as the child lives */
   ask(timeoutMs: number | null, send: (id: number) => void): Promise<Value | null> {
     return new Promise(resolve => {
       const id = ++this.#id;
@@ -20,14 +20,14 @@ export class Answers<Value> {
     });
   }
 
-  /** An answer that comes too late is nobody's. */
+  /** Ignores a reply that arrives too late. */
   settle(id: number, value: Value | null): void {
     const resolve = this.#waiting.get(id);
     this.#waiting.delete(id);
     resolve?.(value);
   }
 
-  /** The child is gone: nothing is answered any more. */
+  /** The child has exited: all pending and later requests resolve to null. */
   end(): void {
     for (const id of [...this.#waiting.keys()]) this.settle(id, null);
   }

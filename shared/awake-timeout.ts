@@ -1,7 +1,8 @@
 /**
- * A time-out for what reaches this process over its own event loop. A timer that is due when the loop comes back from a stall runs before
- * what arrived meanwhile is read, and would blame the sender for it. So time is counted in ticks, each of which counts once however late it
- * is, and one that is late counts for nothing: it says only that nobody could be heard.
+ * A timeout for messages that this process receives through its own event loop. After a stall, a timer that is due runs
+ * before the messages that arrived in the meantime are read, and would blame the sender for the stall. Time is
+ * therefore counted in ticks, and a tick that fires late does not count, because it only shows that this process could
+ * not read.
  */
 import {performance} from 'node:perf_hooks';
 
@@ -13,7 +14,7 @@ export class AwakeTimeout {
   #left = TICKS;
   #timer: NodeJS.Timeout;
 
-  /** @param callback called once, after so much time in which the loop was turning, unless it is cleared before */
+  /** @param callback called once, after this much time with a running loop, unless the timeout is cleared first */
   constructor(ms: number, callback: () => void) {
     this.#tickMs = ms / TICKS;
     this.#callback = callback;

@@ -1,9 +1,12 @@
-/** How long to wait before something is tried again. */
+/** How long to wait before a retry. */
 
-/** More doublings than any pause has; the power stays a number. */
+/** More doublings than any pause needs; keeps the power a finite number. */
 const DOUBLINGS_MAX = 30;
 
-/** `baseMs` after the first failure, twice as long after each one that follows, `maxMs` at most. @param failures before the last one */
+/**
+ * `baseMs` after the first failure, doubled after each further one, capped at `maxMs`. @param failures before the last
+ * one
+ */
 export function backOffMs(baseMs: number, maxMs: number, failures: number): number {
   return Math.min(maxMs, baseMs * 2 ** Math.min(failures, DOUBLINGS_MAX));
 }

@@ -1,11 +1,11 @@
-/** What an error of the file system or of SQLite says about the disk. */
+/** Classifies errors of the file system and of SQLite by what they say about the disk. */
 import {ServiceError} from './errors.ts';
 
 export function isNoSpace(caught: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(caught));
 }
 
-/** It takes no writes: it is read-only, or they fail. */
+/** The disk accepts no writes: it is read-only, or writes fail. */
 export function isUnwritable(caught: unknown): boolean {
   return /^(EROFS|EIO|SQLITE_(IOERR|READONLY|CANTOPEN).*)$/.test(codeOf(caught));
 }

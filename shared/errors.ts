@@ -1,10 +1,12 @@
 /**
- * One class, one table of codes, one envelope. Code is thrown where a rule is broken and caught only at an edge (router
- * exchange, worker dispatch, command line), where it becomes `{"error": {code, message, detail?}}`. Between processes an
- * error travels as that envelope, never as an `Error` object.
+ * The service's error class, its table of codes and its envelope. Code throws where a rule is broken; only edges catch
+ * (router exchange, worker dispatch, command line), and turn the error into `{"error": {code, message, detail?}}`.
+ * Between processes an error travels as that envelope, never as an `Error` object.
  */
 
-/** Every code that can reach a client, once. Value: the HTTP status; null where only a WebSocket frame carries it. */
+/**
+ * Every code that can reach a client, once. Value: the HTTP status; null if only a WebSocket frame carries the code.
+ */
 export const ERROR_STATUS = {
   'auth.unauthorized': 401,
   'auth.origin_forbidden': 403,
@@ -50,12 +52,12 @@ export type ErrorObject = {
   code: ErrorCode;
   /** What was wrong with this input and what would be right; for people. */
   message: string;
-  /** Machine-readable particulars; its shape belongs to the code. */
+  /** Machine-readable details; the code determines their shape. */
   detail?: Record<string, unknown>;
 };
 export type ErrorEnvelope = {error: ErrorObject};
 
-/** Of outside input: what another process says is an error, before it is passed on to a client. */
+/** Checks outside input: what another process sends as an error, before it is passed on to a client. */
 export function isErrorObject(value: unknown): value is ErrorObject {
   if (typeof value !== 'object' || value === null) return false;
   const {code, message, detail} = value as Record<string, unknown>;
@@ -67,7 +69,7 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(ERROR_STATUS, value);
 }
 
-/** Seconds for `Retry-After`, at most. */
+/** Maximum `Retry-After`, in seconds. */
 export const RETRY_AFTER_S_MAX = 86_400;
 
 /** A rule of the contract was broken, or the service cannot serve right now. Match `code`, not the message. */
@@ -86,7 +88,7 @@ export class ServiceError extends Error {
     return ERROR_STATUS[this.code] ?? 400;
   }
 
-  /** Seconds for `Retry-After`; 0: none. Its detail may be outside input. */
+  /** Seconds for `Retry-After`; 0: none. The detail can be outside input. */
   get retryAfterS(): number {
     if (this.status !== 503 && this.status !== 429) return 0;
     const seconds = this.detail?.retry_after_seconds;
@@ -94,7 +96,7 @@ export class ServiceError extends Error {
     return this.status === 503 ? 1 : 0;
   }
 
-  /** Nothing is wrong with what was asked: the service could not do it. */
+  /** The request was valid; the service could not carry it out. */
   get isOurs(): boolean {
     return this.status >= 500;
   }
@@ -110,7 +112,9 @@ export function errorEnvelope(error: ServiceError): ErrorEnvelope {
   };
 }
 
-/** The envelope of anything caught at an edge. What is not a ServiceError is a bug: the client learns only that. */
+/**
+ * The envelope of anything caught at an edge. Anything but a ServiceError is a bug, and the client learns only that.
+ */
 export function asServiceError(caught: unknown): ServiceError {
   if (caught instanceof ServiceError) return caught;
   return new ServiceError('op.failed', 'the service could not complete the request; see its log', undefined, {

@@ -1,4 +1,4 @@
-/** How the name of a function that a request gave is shown: it may be as long as its sender liked. */
+/** Shortens the function name of a request for display, because the sender can make it arbitrarily long. */
 export function shownFunction(name: string): string {
   return name.length > 200 ? `${name.slice(0, 200)}…` : name;
 }

@@ -1,7 +1,10 @@
-/** What is said of HTTP headers in more than one place: which belong to a connection, and what may be one at all. */
+/**
+ * Rules for HTTP headers that several modules share: which ones belong to one connection, and which names and values
+ * are valid.
+ */
 import type {HeaderList} from './ipc/operations.ts';
 
-/** Headers of one connection, not of the message: they travel no further, either way. Lower case. */
+/** Headers of one connection, not of the message: they are forwarded in neither direction. Lower case. */
 export const HOP_BY_HOP: readonly string[] = [
   'connection',
   'keep-alive',

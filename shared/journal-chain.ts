@@ -1,4 +1,4 @@
-/** Where the chain of a journal begins, and the version of what it chains. */
+/** The first digest and the version of a journal's hash chain. */
 
 /** The "previous digest" of the first record. */
 export const FIRST_PREVIOUS_DIGEST = '0'.repeat(64);

@@ -1,12 +1,12 @@
 /**
- * How the secret of a key is written: `svc_key_<id>_<secret><checksum>`. The id says which record to look at; the checksum tells
- * a misspelled secret from one that nobody knows, and lets scanners of source code find secrets without false alarms.
+ * The format of a key's secret: `svc_key_<id>_<secret><checksum>`. The id names the record. The checksum tells a
+ * misspelled secret from an unknown one, and lets scanners of source code find secrets without false alarms.
  */
 import {randomBytes, randomInt} from 'node:crypto';
 import {crc32} from 'node:zlib';
 import {KEY_PREFIX} from './key-prefix.ts';
 
-/** No l and no 1, no o and no 0: ids are read aloud. */
+/** No l, 1, o or 0, because people read ids aloud. */
 const ID_LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
 const LETTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_CHARS = 12;
@@ -26,12 +26,12 @@ export function newKeySecret(id: string): string {
   return body + checksumOf(body);
 }
 
-/** The id of the secret that begins `at`; whatever stands there. */
+/** The id of the secret that begins at `at`; the text there is not checked. */
 export function keyIdIn(text: string, at: number): string {
   return text.slice(at + KEY_PREFIX.length, at + KEY_PREFIX.length + ID_CHARS);
 }
 
-/** It is written as secrets are, to its last letter. */
+/** Whether the text has the form of a secret, to its last letter. */
 export function isWellFormed(text: string): boolean {
   return FORM.test(text) && text.slice(-CHECKSUM_CHARS) === checksumOf(text.slice(0, -CHECKSUM_CHARS));
 }

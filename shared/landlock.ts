@@ -1,15 +1,19 @@
 /**
- * What stands before the executable of a process so that the kernel itself holds what it may do with files: it reads these paths, and writes,
- * makes and removes nothing; it makes no TCP connections and signals no process outside (as far as the kernel's Landlock goes). It is
- * for processes whose code we confine in JavaScript too: a fault of V8 or of Node's permission model then reaches as little as before.
+ * The command prefix that confines a process with the kernel's Landlock: it can read only these paths, and cannot
+ * write, create or remove anything, make TCP connections or signal processes outside (as far as the kernel's Landlock
+ * version goes). It is also used for processes whose code we confine in JavaScript: a fault of V8 or of Node's
+ * permission model then gains no further access.
  *
- * Landlock is three system calls, with the same numbers on every architecture; Node has none of them, Perl can make any. The process is
- * Perl until it has put the rules on itself, and then becomes the executable.
+ * Landlock is three system calls, with the same numbers on every architecture. Node has none of them; Perl can make
+ * any. The process is Perl until it has applied the rules to itself, and then executes the target.
  */
 import {existsSync, realpathSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 
-/** Bits of the kernel's header landlock.h: all rights to write by version of the interface, TCP from 4 on, signals and abstract sockets from 6 on. */
+/**
+ * Bits of the kernel's header landlock.h: all write rights by version of the interface, TCP from version 4 on, signals
+ * and abstract sockets from version 6 on.
+ */
 const RULES = `
   my @reads; push @reads, shift while $ARGV[0] ne '--'; shift;
   my $version = syscall(444, 0, 0, 1);
@@ -27,17 +31,20 @@ const RULES = `
   exec {$ARGV[0]} @ARGV or die "$ARGV[0]: $!\\n";
 `.replaceAll(/\s*\n\s*/g, ' ');
 
-/** Libraries, certificates, time zones, and what the kernel shows of itself. Of /proc the memory of other processes stays closed. */
+/**
+ * Libraries, certificates, time zones, and what the kernel publishes. Within /proc the memory of other processes stays
+ * closed.
+ */
 const SYSTEM = [
   ...['/usr', '/lib', '/lib64', '/etc', '/nix/store', '/gnu/store'],
   ...['/proc', '/sys', '/dev/null', '/dev/zero', '/dev/random', '/dev/urandom'],
 ];
 
-/** @param binary the executable of Node. @param paths what the process reads in addition to it */
+/** @param binary the executable of Node. @param paths further paths that the process reads */
 export function readingOnly(binary: string, paths: readonly string[]): readonly string[] {
-  // One that is not there is the executable's own failure.
+  // A missing executable makes the start itself fail.
   const real = existsSync(binary) ? realpathSync(binary) : binary;
-  // Of some builds, its libraries.
+  // Some builds have their libraries here.
   const libraries = join(dirname(dirname(real)), 'lib');
   return ['perl', '-e', RULES, ...[...SYSTEM, real, libraries, ...paths].filter(path => existsSync(path)), '--'];
 }

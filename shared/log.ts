@@ -1,10 +1,10 @@
 /**
- * Log lines on stderr: JSON, one object a line, or a readable form on a terminal. stdout stays free for what a command is
- * asked to print.
+ * Writes log lines to stderr: JSON, one object per line, or a readable form on a terminal. stdout stays free for a
+ * command's own output.
  *
- * What is logged can come from a client, so control characters are escaped and long values cut: a line never holds a second
- * line and never grows without bound. Callers log no bodies and no credentials. Writes to stderr are synchronous on Linux
- * and macOS, so a line written before `process.exit` is not lost.
+ * Logged text can come from a client, so control characters are escaped and long values cut: an entry never spans a
+ * second line and never grows without bound. Callers log no bodies and no credentials. Writes to stderr are synchronous
+ * on Linux and macOS, so a line written before `process.exit` is not lost.
  */
 
 import {unreachable} from './assert.ts';
@@ -27,7 +27,7 @@ export type LogSettings = {
   now: () => Date;
 };
 
-/** A stack is worth more room than a client's text. */
+/** A stack gets more space than a client's text. */
 const STACK_CHARS_MAX = 4 * LOG_VALUE_CHARS_MAX;
 
 export class Logger {
@@ -46,7 +46,7 @@ export class Logger {
     return new Logger({...this.#fields, ...fields}, this.#settings);
   }
 
-  /** True when lines of this level are written: for callers whose fields cost something to collect. */
+  /** True if lines of this level are written: for callers whose fields are expensive to collect. */
   writes(level: LogLevel): boolean {
     return LOG_LEVELS.indexOf(level) >= this.#least;
   }
@@ -103,7 +103,7 @@ export function createLogger(fields: LogFields, settings: Partial<LogSettings> =
 
 let listensForErrors = false;
 
-/** A reader of the log that went away must not end a server: such an error has no place left to be told. */
+/** A log reader that went away must not end a server; there is nowhere left to report such an error. */
 function writeToStderr(line: string): void {
   if (!listensForErrors) {
     process.stderr.on('error', () => undefined);
@@ -119,7 +119,7 @@ function jsonLine(time: Date, level: LogLevel, message: string, fields: LogField
   return `${oneLine(JSON.stringify(line))}\n`;
 }
 
-/** The writer is named before its message, which can say anything; so is a stack indented. */
+/** The writer comes before its message, which can contain anything; a stack is indented for the same reason. */
 function prettyLine(time: Date, level: LogLevel, message: string, writer: LogFields, fields: LogFields): string {
   const who = Object.values(writer).filter(value => value !== undefined);
   const parts = [
@@ -187,7 +187,7 @@ function cut(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax)}… (${text.length} characters)`;
 }
 
-/** Controls of terminals, ends of lines, and marks that turn the direction of what follows. */
+/** Terminal controls, line ends, and marks that reverse the direction of the text after them. */
 function oneLine(text: string): string {
   return text.replace(/[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped);
 }

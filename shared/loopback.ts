@@ -1,4 +1,4 @@
-/** Which hosts only this machine reaches: one rule for what may be listened on and for whose names are served. */
+/** Decides which hosts only this machine can reach: one rule for listen addresses and for accepted `Host` names. */
 import {isIPv4} from 'node:net';
 
 /** @param host a name or address, IPv6 with or without brackets, without a port */

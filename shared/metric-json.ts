@@ -3,14 +3,14 @@ export type MetricJson = {
   name: string;
   help: string;
   type: 'counter' | 'gauge' | 'histogram';
-  /** How the values of several processes become one. */
+  /** How the values of several processes are combined. */
   aggregator: 'sum' | 'max';
   values: {value: number; labels: Record<string, string | number>; metricName?: string}[];
 };
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 
-/** A report that outside input is said to be; null: it is none that could be added to others. */
+/** Parses a report from outside; null if it is not one that could be added to others. */
 export function metricsIn(text: string): MetricJson[] | null {
   try {
     const report: unknown = JSON.parse(text);
@@ -52,10 +52,10 @@ export function gauge(name: string, help: string, value: number, aggregator: 'su
   return {name, help, type: 'gauge', aggregator, values: [{labels: {}, value}]};
 }
 
-/** How many values were up to each bound, their sum and their count; prom-client's form only when it is asked for. */
+/** Counts of values up to each bound, with their sum and count; converted to prom-client's form only on request. */
 export class Histogram {
   readonly #bounds: readonly number[];
-  /** Of values above the bound before; the last is for what is above all. */
+  /** Values above the previous bound; the last entry counts those above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
 

@@ -1,4 +1,7 @@
-/** Where versions of Node lie that came from the npm registry: the package that `node@<version>` brings for this machine. */
+/**
+ * Locates the versions of Node that were installed from the npm registry: the package that `node@<version>` brings for
+ * this machine.
+ */
 import {join} from 'node:path';
 import type {NodeVersion} from './node-version.ts';
 

@@ -1,7 +1,8 @@
 /**
- * The wire types of every operation, beside the table (`operations.ts`) because no running service loads them: what is written
- * in advance of an answer would cost each worker memory, and answers are texts that are not looked at again. A test drives a
- * service through all of them; a description of the API and a typed client are made of them. Handlers take the static types.
+ * The wire types of every operation, in a separate file from the table (`operations.ts`) because no running service
+ * loads them: precomputed schemas of answers would cost each worker memory, and answers are texts that are not
+ * validated again. A test drives a service through all of them; the description of the API and a typed client are
+ * generated from them. Handlers use the static types.
  */
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
@@ -87,21 +88,21 @@ import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts
 import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
 
 export type OperationTypes = {
-  /** The JSON of the request's body. Absent: it is not looked at. */
+  /** The JSON of the request's body. Absent: the body is ignored. */
   readonly body?: TSchema;
-  /** The same of an operation whose routes take different ones, by the parameter that its path stands for. */
+  /** The same for an operation whose routes take different bodies, by the parameter that its path stands for. */
   readonly bodies?: Readonly<Record<string, TSchema>>;
-  /** Content types of a body that is no JSON. */
+  /** Content types of a body that is not JSON. */
   readonly bodyMedia?: readonly string[];
-  /** What the query string may say; numbers are written in digits. Absent: it is not looked at. */
+  /** The parameters of the query string; numbers are written in digits. Absent: the query string is ignored. */
   readonly query?: TSchema;
   /** The JSON of a success. Absent: it has no body, or one of another type. */
   readonly answer?: TSchema;
-  /** The same of other successes, by the names that the table gives them. */
+  /** The same for other successes, by the names that the table gives them. */
   readonly variants?: Readonly<Record<string, TSchema>>;
   /**
-   * The content type, where it is not JSON. Of `application/x-ndjson` the answer is a line, of `text/event-stream` the data of a
-   * message. Any: an app's own.
+   * The content type, if it is not JSON. For `application/x-ndjson`, `answer` describes a line, for `text/event-stream`
+   * the data of a message. Any: an app's own.
    */
   readonly media?: string;
   /** Other content types of a success, which is text, with an example of each. */
@@ -235,9 +236,9 @@ type StaticOf<T> = T extends TSchema ? Static<T> : never;
 
 /** The wire type of a request's body. */
 export type BodyType<O extends keyof Types> = Types[O] extends {readonly body: infer B} ? B & TSchema : never;
-/** What a success answers. */
+/** The body of a success. */
 export type AnswerOf<O extends keyof Types> = Types[O] extends {readonly answer: infer A} ? StaticOf<A> : never;
-/** What another kind of success answers. */
+/** The body of another kind of success. */
 export type VariantOf<O extends keyof Types, V extends string> = Types[O] extends {
   readonly variants: {readonly [name in V]: infer A};
 }

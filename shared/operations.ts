@@ -1,61 +1,73 @@
 /**
- * THE table of what a tenant's worker can be asked: one row an operation, with all that follows from the operation alone. The
- * router makes its routes of it, the link decides by it what is sent again, the worker what waits for its turn and what a
- * request's parameters are called. Nothing of it is said twice. What routers answer themselves is in a table of its own; the
- * wire types of both, which a running service does not load, are in `operation-types.ts`.
+ * THE table of the operations of a tenant's worker: one row per operation, with everything that follows from the
+ * operation alone. The router makes its routes from it, the router's connection decides by it which requests are
+ * retried, and the worker which requests are queued and how a request's parameters are named. Each fact is stated once.
+ * Operations that routers answer themselves are in their own table. The wire types of both, which a running service
+ * does not load, are in `operation-types.ts`.
  */
 import {assert} from './assert.ts';
 import {DEPLOYMENT_BYTES_MAX, HTTP_ACTION_BODY_BYTES_MAX, IMPORT_BYTES_MAX, PACKAGE_BYTES_MAX} from './limits.ts';
 
 export type OperationTraits = {
-  /** HTTP status of a success. What succeeds does not know it, only what is answered. */
+  /** HTTP status of a success. Only the HTTP edge uses it; handlers do not. */
   readonly success: number;
-  /** Of a success of another kind, by the name that its answer says. */
+  /** Statuses of other kinds of success, by the name that the answer gives. */
   readonly variants?: Readonly<Record<string, number>>;
-  /** `read`: changes nothing. `write`: never sent twice; when its worker dies unanswered, its outcome is unknown. */
+  /**
+   * `read`: changes nothing. `write`: never sent twice; if its worker dies before the answer, its outcome is unknown.
+   */
   readonly kind: 'read' | 'write';
   /**
-   * `tenant`: an operator's, below /api/tenants/{tenant_id}. `session`: an operator's, below /api/sessions.
-   * `deployment`: that tenant's users', below /svc/{tenant_id}.
+   * `tenant`: an operator's operation, below /api/tenants/{tenant_id}. `session`: an operator's, below /api/sessions.
+   * `deployment`: an operation of that tenant's users, below /svc/{tenant_id}.
    */
   readonly of: 'tenant' | 'session' | 'deployment';
-  /** Of a session's: what says which tenant it is, since the path does not. In query and body it is the member `tenant`. */
+  /**
+   * For sessions: which parameter identifies the tenant, since the path does not. In query and body it is the member
+   * `tenant`.
+   */
   readonly tenantIn?: 'session_id' | 'query' | 'body';
   readonly routes: readonly OperationRoute[];
   /** Names of the path's parameters after the tenant, in path order. */
   readonly params: readonly string[];
-  /** It takes parameters of the query string. */
+  /** The query string has parameters. */
   readonly takesQuery?: true;
-  /** `If-None-Match` is passed on, and of writes `If-Match` as well. */
+  /** `If-None-Match` is passed on, and for writes `If-Match` as well. */
   readonly takesConditions?: true;
-  /** A request with one of these headers is refused: it looks like one that would be judged by them. */
+  /** A request with one of these headers is refused, because its sender expects them to be evaluated. */
   readonly refusesConditions?: true;
-  /** `Last-Event-ID` is passed on: the answer goes on from there. */
+  /** `Last-Event-ID` is passed on: the answer resumes from there. */
   readonly takesLastEventId?: true;
   /** `Content-Type` is passed on. */
   readonly takesContentType?: true;
-  /** A read that is over in a moment whatever the tenant holds: it cannot have ended a worker, so it may be sent once more. */
+  /**
+   * A read that takes constant, short time whatever the tenant holds. It cannot have crashed a worker, so it can be
+   * retried once.
+   */
   readonly isShort?: true;
-  /** Runs when it arrives, before reads that may be long: by a document's id, or handed on to others at once. So do all writes. */
+  /**
+   * Runs on arrival, before reads that can take long: it reads by document id, or hands over at once. All writes run
+   * like this, too.
+   */
   readonly isAtOnce?: true;
-  /** Runs a tenant's own code: it is never sent twice, because it may be what ended the worker. */
+  /** Runs a tenant's own code. It is never sent twice, because it could be the cause of a worker's crash. */
   readonly runsUserCode?: true;
-  /** A deployment may be active after it: only a worker that can hold isolates gets it. */
+  /** A deployment can be active afterwards: only a worker that can hold isolates gets it. */
   readonly bringsCode?: true;
-  /** The body goes to the worker while it arrives, up to this length. */
+  /** The body is streamed to the worker as it arrives, up to this length. */
   readonly streamedBytesMax?: number;
-  /** The answer has no end of its own: a drain cuts it. */
+  /** The answer never ends by itself: a drain cuts it off. */
   readonly isEndless?: true;
-  /** Pages of other origins may call it: its answers carry CORS headers, and its paths answer preflights. */
+  /** Pages of other origins can call it: its answers carry CORS headers, and its paths answer preflights. */
   readonly hasCors?: true;
 };
 
 export type OperationRoute = {
   /** `*`: any. */
   readonly method: string;
-  /** `{name}` takes one non-empty segment, `{*name}` the rest of the path as it stands. */
+  /** `{name}` takes one non-empty segment, `{*name}` the rest of the path unchanged. */
   readonly path: string;
-  /** Of the operation's one parameter, where it is not in the path. */
+  /** The value of the operation's one parameter, if it is not in the path. */
   readonly parameter?: string;
 };
 
@@ -72,14 +84,14 @@ const NO_CONTENT = 204;
 const NOT_MODIFIED = 304;
 
 const read = {kind: 'read', of: 'tenant', success: OK} as const;
-/** Answers what came of it. */
+/** A write that answers with its result. */
 const write = {kind: 'write', of: 'tenant', success: OK} as const;
 const create = {kind: 'write', of: 'tenant', success: CREATED} as const;
-/** Answers nothing but that it is done. */
+/** A write that answers without a body. */
 const change = {kind: 'write', of: 'tenant', success: NO_CONTENT} as const;
-/** Of the session that the path names. */
+/** The session that the path names. */
 const session = {of: 'session', tenantIn: 'session_id', success: OK} as const;
-/** A function endpoint: its callers are users, and their pages. */
+/** A function endpoint: its callers are the tenant's users, and their pages. */
 const endpoint = {of: 'deployment', success: OK, hasCors: true} as const;
 const none = [] as const;
 
@@ -122,7 +134,7 @@ export const OPERATIONS = {
     takesConditions: true,
   },
   'transactions.run': {...write, ...at('POST', '/transactions'), params: none},
-  /** The body is taken while it arrives. */
+  /** The body is processed as it arrives. */
   'imports.run': {
     ...write,
     ...at('POST', '/import'),
@@ -131,7 +143,7 @@ export const OPERATIONS = {
     takesContentType: true,
     streamedBytesMax: IMPORT_BYTES_MAX,
   },
-  /** Documents at one sequence, an object a line. */
+  /** Documents at one sequence, one object per line. */
   'exports.run': {...read, ...at('GET', '/export'), params: none, takesQuery: true},
   'tasks.create': {...write, ...at('POST', '/tasks'), success: ACCEPTED, params: none},
   'tables.drop': {...write, ...at('DELETE', '/tables/{table}'), success: ACCEPTED, params: ['table']},
@@ -145,12 +157,12 @@ export const OPERATIONS = {
   'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},
   'query.count': {...read, ...at('POST', '/query/count'), params: none},
   'query.batch': {...read, ...at('POST', '/query/batch'), params: none},
-  /** The result as events, now and whenever it changes. */
+  /** The result as events, now and after each change. */
   'query.stream': {...read, ...at('POST', '/query/stream'), params: none, takesQuery: true, isEndless: true},
   /** The same with the query object in the URL, for readers that can only GET. */
   'query.follow': {...read, ...at('GET', '/query/stream'), params: none, takesQuery: true, isEndless: true},
   'journal.page': {...read, ...at('GET', '/journal'), params: none, takesQuery: true, isShort: true},
-  /** Its records as events, those that are there and those to come. */
+  /** Its records as events, existing and future ones. */
   'journal.stream': {
     ...read,
     ...at('GET', '/journal/stream'),
@@ -169,7 +181,7 @@ export const OPERATIONS = {
   'schedule.get': {...read, ...at('GET', '/schedule/{job_id}'), params: ['job_id']},
   'schedule.cancel': {...change, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
   'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), params: ['job_id'], isShort: true},
-  /** Jobs and crons, of this API and of functions, in one list; and what became of them. */
+  /** Jobs and crons, of this API and of functions, in one list, with their outcomes. */
   'schedule.all': {...read, ...at('GET', '/scheduled'), params: none, takesQuery: true},
   'schedule.history': {...read, ...at('GET', '/scheduled/history'), params: none, takesQuery: true},
   'crons.create': {...create, ...at('POST', '/crons'), params: none},
@@ -194,7 +206,10 @@ export const OPERATIONS = {
     streamedBytesMax: DEPLOYMENT_BYTES_MAX,
     bringsCode: true,
   },
-  /** Packages that modules for Node import and that are not bundled, by the SHA-512 of their tarballs. */
+  /**
+   * Which of these packages, which modules for Node import and which are not bundled, the server lacks; by the SHA-512
+   * of their tarballs.
+   */
   'packages.missing': {...read, ...at('POST', '/packages/missing'), params: none},
   'packages.put': {
     ...change,
@@ -202,7 +217,7 @@ export const OPERATIONS = {
     params: ['sha512'],
     streamedBytesMax: PACKAGE_BYTES_MAX,
   },
-  /** What those do that are not answered yet. */
+  /** The steps of deploys that are not answered yet. */
   'deployments.progress': {...read, ...at('GET', '/deployments/progress'), params: none, isShort: true, isAtOnce: true},
   'deployments.list': {...read, ...at('GET', '/deployments'), params: none, isShort: true},
   'deployments.activate': {
@@ -283,7 +298,7 @@ export const OPERATIONS = {
     ...at('DELETE', '/schedule/{job_id}'),
     params: ['job_id'],
   },
-  /** Its answers are the app's, with statuses of their own. */
+  /** The app makes the answers, with its own statuses. */
   'functions.http': {
     kind: 'write',
     of: 'deployment',
@@ -296,7 +311,7 @@ export const OPERATIONS = {
     runsUserCode: true,
     streamedBytesMax: HTTP_ACTION_BODY_BYTES_MAX,
   },
-  /** What browsers ask of the paths of every operation with CORS before they call it. */
+  /** Preflights of browsers, on the paths of every operation with CORS. */
   'functions.preflight': {
     kind: 'read',
     of: 'deployment',
@@ -314,20 +329,20 @@ export type RouterOperationTraits = {
   readonly method: string;
   /** As in OperationRoute, from the root. */
   readonly path: string;
-  /** `open`: to anybody. `deployment`: a tenant's own users, whose tokens are the worker's to judge. */
+  /** `open`: to everyone. `deployment`: to the tenant's own users, whose tokens the worker verifies. */
   readonly access: 'open' | 'admin' | 'deployment';
   readonly success: number;
-  /** As of an operation. */
+  /** As in an operation's row. */
   readonly variants?: Readonly<Record<string, number>>;
 };
 
 const shipped = {method: 'GET', access: 'open', success: OK, variants: {not_modified: NOT_MODIFIED}} as const;
 
-/** What a router answers itself. */
+/** The operations that a router answers itself. */
 export const ROUTER_OPERATIONS = {
   health: {method: 'GET', path: '/health', access: 'open', success: OK},
   metrics: {method: 'GET', path: '/metrics', access: 'admin', success: OK},
-  /** Files that were made when svc was built: they say nothing of what a server holds. */
+  /** Files from svc's build: they reveal nothing about what a server holds. */
   openapi: {...shipped, path: '/api/openapi.json'},
   'docs.page': {...shipped, path: '/api/docs'},
   'docs.file': {...shipped, path: '/api/docs/{file}'},

@@ -1,9 +1,9 @@
 /**
- * What is kept of sockets, all together: for those whose networks do not take it, or of those whose messages are not handled. Each has a bound of
- * its own; many at theirs would still take the memory that all share.
+ * The total size of the buffers of all sockets: bytes that their networks have not accepted, or messages that are not
+ * handled yet. Each socket has its own limit, but many sockets at theirs would still exhaust the memory that all share.
  *
- * Beyond the limit whoever is owed more than before, and more than an equal share of it, has to go. Those who are owed less stay, whatever others
- * do; they add one limit at most.
+ * Beyond the limit, a socket whose backlog grows and is larger than an equal share is closed. Sockets with smaller
+ * backlogs stay, whatever the others do; together they add at most one limit.
  */
 import {assert} from './assert.ts';
 
@@ -24,19 +24,19 @@ export class OwedBytes {
     this.#sockets++;
   }
 
-  /** @param bytes that it was still owed */
+  /** @param bytes that were still buffered for it */
   closed(bytes: number): void {
     this.#sockets--;
     this.changed(-bytes);
   }
 
-  /** A socket is owed so much more than before. */
+  /** A socket's backlog grew by this much; negative: it shrank. */
   changed(bytes: number): void {
     this.#owed += bytes;
     assert(this.#owed >= 0 && this.#sockets >= 0, 'what sockets owe is counted once');
   }
 
-  /** Whether a socket that is owed so much takes more than there is for it. */
+  /** Whether a socket with this backlog exceeds its share. */
   isTooMuch(bytes: number): boolean {
     return this.#owed > this.#max && bytes > this.#max / this.#sockets;
   }

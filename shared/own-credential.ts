@@ -1,6 +1,6 @@
 /**
- * How the server's own credentials begin. A token that should be a user's is told from one of them by it, without a secret to
- * compare it with: nothing can be guessed by trying.
+ * Recognises the server's own credentials by their prefix, so that one sent instead of a user's token is detected. No
+ * secret is compared, so trying values reveals nothing.
  */
 import {KEY_PREFIX} from './key-prefix.ts';
 
@@ -13,7 +13,10 @@ const KINDS = [
   [KEY_PREFIX, 'a key of a server, which belongs in X-Svc-Admin-Token'],
 ] as const;
 
-/** Why this token is no user's, for people; null: it is none of the server's own. Never has any of it. */
+/**
+ * Why this token is not a user's, for people; null: it is not one of the server's own credentials. Never contains a
+ * part of it.
+ */
 export function misplacedCredential(token: string): string | null {
   const kind = KINDS.find(([prefix]) => token.startsWith(prefix))?.[1];
   return kind === undefined

@@ -1,12 +1,14 @@
-/** How much memory a process has of its own, and which goes when the machine has none left. */
+/** Reads how much private memory a process uses, and sets its OOM-kill preference. */
 import {readFileSync, writeFileSync} from 'node:fs';
 
-/** On every Linux that Node runs on with 4 KiB pages; elsewhere the figure is too small, never too large. */
+/**
+ * The page size on every Linux that Node runs on with 4 KiB pages; elsewhere the result is too small, never too large.
+ */
 export const PAGE_BYTES = 4096;
 
 /**
- * Bytes that are the process's own: resident, without mapped files, which the kernel takes back when it wants. Null: it has
- * ended, or the system has no /proc.
+ * The process's own bytes: resident, without mapped files, which the kernel can reclaim. Null: it has exited, or the
+ * system has no /proc.
  * @param pid or `self`
  */
 export function ownBytes(pid: number | 'self'): number | null {
@@ -20,11 +22,11 @@ export function ownBytes(pid: number | 'self'): number | null {
   return (resident - shared) * PAGE_BYTES;
 }
 
-/** This process is the first to go when the machine runs out of memory. */
+/** Makes this process the first that the kernel kills when the machine runs out of memory. */
 export function firstToGo(pid: number | undefined): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
   } catch {
-    // Not Linux, not allowed, or it has ended: its memory is looked at besides.
+    // Not Linux, not permitted, or it has exited: its memory is checked separately anyway.
   }
 }

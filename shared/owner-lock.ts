@@ -1,9 +1,9 @@
 /**
- * One owner of a directory or file at a time, over all processes of the machine.
+ * Guarantees one owner of a directory or file at a time, across all processes of the machine.
  *
- * The lock is an SQLite database held in an exclusive transaction: the operating system drops it when the process ends,
- * whatever way, so there is no stale lock to recognise. (A file with a process id in it cannot tell a dead owner from
- * another process that got its number.) Beside it lies a note that says who the owner is, for messages only.
+ * The lock is an SQLite database held in an exclusive transaction. The operating system drops it when the process ends
+ * for any reason, so there is no stale lock to detect. (A file with a process id cannot tell a dead owner from another
+ * process that got its number.) A note next to it names the owner, for messages only.
  *
  *   <path>.lock    the locked, empty database
  *   <path>.owner   {"pid", "boot_id", "started_at"} of the owner; left behind after a crash, never trusted
@@ -18,12 +18,12 @@ import {OWNER_POLL_MS} from './limits.ts';
 
 export type Owner = {
   pid: number;
-  /** Linux: tells the note of an owner before a reboot from one after it. Elsewhere null. */
+  /** Linux: tells an owner's note from before a reboot from one after it. Elsewhere null. */
   boot_id: string | null;
   started_at: string;
 };
 
-/** Somebody else holds the lock. `owner`: who, as far as the note says. */
+/** Another process holds the lock. `owner`: which one, according to the note. */
 export class OwnerLockHeld extends Error {
   override name = 'OwnerLockHeld';
   readonly path: string;
@@ -45,7 +45,7 @@ export class OwnerLock {
     this.#db = db;
   }
 
-  /** Gives the lock back; a second call is a bug. */
+  /** Releases the lock; a second call is a bug. */
   release(): void {
     assert(this.#db.open, `the lock of ${this.#path} was released before`);
     removeNote(`${this.#path}.owner`);
@@ -54,10 +54,10 @@ export class OwnerLock {
 }
 
 /**
- * Takes the lock of `path`.
- * @param options.waitMs how long to wait for an earlier owner to end; 0: not at all
- * @throws OwnerLockHeld when it is still held after that; an error that names the lock when its file is damaged; errors of the
- * file system as they are
+ * Acquires the lock of `path`.
+ * @param options.waitMs how long to wait for an earlier owner to exit; 0: not at all
+ * @throws OwnerLockHeld if it is still held after that; an error that names the lock if the lock file is damaged;
+ * errors of the file system unchanged
  */
 export async function acquireOwnerLock(path: string, options: {waitMs: number} = {waitMs: 0}): Promise<OwnerLock> {
   for (let waitedMs = 0; ; waitedMs += OWNER_POLL_MS) {
@@ -71,7 +71,7 @@ export async function acquireOwnerLock(path: string, options: {waitMs: number} =
 function tryAcquire(path: string): OwnerLock | null {
   const db = new Database(`${path}.lock`, {timeout: 0});
   try {
-    // Nothing is ever written to it, so there is nothing to keep a journal of on disk.
+    // Nothing is ever written to the database, so it needs no journal on disk.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
     const owner: Owner = {pid: process.pid, boot_id: bootId(), started_at: new Date().toISOString()};
@@ -81,7 +81,8 @@ function tryAcquire(path: string): OwnerLock | null {
     db.close();
     if (caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_BUSY')) return null;
     if (caught instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) {
-      // As it is, it would be taken for damage of the file that it guards. Not removed: somebody may hold it.
+      // Unchanged, this error would look like damage of the guarded file. The lock is not removed: another process
+      // could hold it.
       const hint = `nothing is kept in it; remove it while no process uses ${path}`;
       throw new Error(`the lock ${path}.lock is damaged: ${hint}`, {cause: caught});
     }
@@ -89,7 +90,7 @@ function tryAcquire(path: string): OwnerLock | null {
   }
 }
 
-/** On a full disk there is a lock without a note: who holds it is only said in messages. */
+/** On a full disk the lock has no note: the owner only appears in messages. */
 function writeNote(path: string, owner: Owner): void {
   try {
     writeFileSync(path, `${JSON.stringify(owner)}\n`, {mode: 0o600});
@@ -98,7 +99,7 @@ function writeNote(path: string, owner: Owner): void {
   }
 }
 
-/** A disk that became read-only keeps it: nothing rests on it. */
+/** A disk that became read-only keeps the note: nothing depends on it. */
 function removeNote(path: string): void {
   try {
     rmSync(path, {force: true});
@@ -113,7 +114,7 @@ function readOwner(path: string): Owner | null {
     if (typeof owner.pid !== 'number') return null;
     return {pid: owner.pid, boot_id: owner.boot_id ?? null, started_at: owner.started_at ?? ''};
   } catch {
-    return null; // The owner may be about to write it, or gone by now: the note serves a message, nothing else.
+    return null; // The owner has not written it yet, or has exited. The note only serves a message.
   }
 }
 

@@ -1,9 +1,9 @@
-/** Errors of one of several things that a request asks for: each says which one it is about. */
+/** Labels an error with the member of a request's list that caused it. */
 import {ServiceError} from './errors.ts';
 
 /**
- * Runs what concerns `list[position]`. Its error names it, in the message and as `member` of the detail. What is the service's own
- * fault is left as it is.
+ * Runs the work for `list[position]`. Its errors name that member, in the message and as `member` of the detail. The
+ * service's own failures stay unchanged.
  */
 export function positioned<T>(list: string, position: number, member: string, run: () => T): T {
   try {

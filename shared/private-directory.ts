@@ -1,7 +1,10 @@
-/** A directory that this user alone may enter, or pass through those whom its mode lets. Names in a shared temporary folder can be taken by anybody, so a name is not enough. */
+/**
+ * Makes a directory that only this user can enter, or that others can pass through if its mode allows it. Any user can
+ * take a name in a shared temporary folder, so a name alone is not enough.
+ */
 import {lstatSync, mkdirSync} from 'node:fs';
 
-/** Makes it when it is missing. False: it cannot be made, or something else has its name. */
+/** Creates it if it is missing. False: it cannot be created, or something else has its name. */
 export function ensurePrivateDirectory(path: string, mode = 0o700): boolean {
   try {
     mkdirSync(path, {mode});

@@ -1,20 +1,23 @@
 /**
- * Calls that ended a process of their tenant: the supervisor's is of its workers, the worker's of the processes of its
- * isolates. No limit of V8 catches everything user code can do to a process, so a death is held against the calls that were under way: the same call is refused after a few deaths, and in the end its whole function, and
- * meanwhile the tenant's other requests go on.
+ * Attributes crashes to calls and refuses calls that keep crashing: the supervisor has one for its workers, the worker
+ * one for the processes of its isolates. No limit of V8 catches everything that user code can do to a process, so a
+ * crash is attributed to the calls in flight. The same call is refused after a few crashes, and in the end its whole
+ * function; meanwhile the tenant's other requests continue.
  *
  *   unknown ──under way at a death──▶ suspected ──enough points──▶ refused ──time is up──▶ suspected, one death short of it
  *      ▲                                 │  ▲                                                  │
  *      └──answered | SUSPICION_MS ───────┘  └──────────────────────────────────────────────────┘
  *
- * - A call (a function with its arguments) that was alone in a death gets more points than one that shared it. One that is
- *   answered is innocent: whatever ends a worker is never answered, so only calls that were under way in each of several
- *   deaths, and never answered between them, are refused.
- * - A function gets a point for each death in which all calls under way were its own. Answers do not clear it, because it
- *   may be deadly with some arguments and harmless with most; it takes many deaths instead.
- * - Each refusal of the same lasts twice as long as the one before.
+ * - A call (a function with its arguments) that was alone at a crash gets more points than one of several. A call that
+ *   is answered is innocent, because a call that crashes its worker is never answered. So only calls that were in
+ *   flight at each of several crashes, and never answered in between, are refused.
+ * - A function gets a point for each crash at which all calls in flight were its own. Answers do not clear it, because
+ *   it can be deadly with some arguments and harmless with most; it takes many crashes instead.
+ * - Each further refusal lasts twice as long as the previous one.
  *
- * Of workers routers know what is suspected, and refuse (router/tenants/suspects.ts); answers are told from there. Deaths that are held against calls do not count towards the tenant's rest, up to HELD_DEATHS_MAX within SUSPICION_MS.
+ * For workers, routers know the suspected calls, refuse them (router/tenants/suspects.ts) and report their answers.
+ * Crashes that are attributed to calls do not count towards the tenant's cool-down, up to HELD_DEATHS_MAX within
+ * SUSPICION_MS.
  */
 import {backOffMs} from './back-off.ts';
 import {shownFunction} from './function-name.ts';
@@ -28,10 +31,10 @@ import {
   SUSPICION_MS,
 } from './limits.ts';
 
-/** Points of a call for a death in which it was the only one under way, and for one that it shared. */
+/** Points for a crash at which the call was the only one in flight, and for one that it shared. */
 const POINTS_ALONE = 3;
 const POINTS_SHARED = 2;
-/** Two deaths alone, or three shared ones. */
+/** Two crashes alone, or three shared ones. */
 const CALL_POINTS_MAX = 6;
 
 type Suspect = {name: string; points: number; refusals: number; lastMs: number; untilMs: number};
@@ -41,24 +44,24 @@ export type Refusal = {what: 'call' | 'function'; name: string; seconds: number}
 export class Quarantine {
   readonly #calls = new Map<string, Suspect>();
   readonly #functions = new Map<string, Suspect>();
-  /** When deaths were held against calls. */
+  /** Times of the crashes that were attributed to calls. */
   #deathsMs: number[] = [];
 
-  /** Nothing is suspected any more. */
+  /** True if nothing is suspected any more. */
   isEmpty(nowMs: number): boolean {
     forgetOld(this.#calls, nowMs);
     forgetOld(this.#functions, nowMs);
     return this.#calls.size === 0 && this.#functions.size === 0;
   }
 
-  /** What routers have to know: calls that are suspected, because their answers matter, and functions that are refused. */
+  /** The part that routers need: suspected calls, because their answers matter, and refused functions. */
   suspects(nowMs: number): Omit<TenantSuspects, 'tenant'> {
     const calls = [...this.#calls].map(([key, {untilMs}]) => ({key, refusedMs: Math.max(0, untilMs - nowMs)}));
     const functions = [...this.#functions].map(([name, {untilMs}]) => ({name, refusedMs: untilMs - nowMs}));
     return {calls, functions: functions.filter(({refusedMs}) => refusedMs > 0)};
   }
 
-  /** How much longer it is refused, itself or its function; 0: it is not. */
+  /** How much longer the call or its function is refused; 0: it is not. */
   refusedMs({name, key}: UserCall, nowMs: number): number {
     const untilMs = Math.max(this.#calls.get(key)?.untilMs ?? 0, this.#functions.get(name)?.untilMs ?? 0);
     return Math.max(0, untilMs - nowMs);
@@ -70,8 +73,8 @@ export class Quarantine {
   }
 
   /**
-   * The worker ended with these calls under way.
-   * @returns whether the death is held against them and not against the tenant, and what is refused from now on
+   * The worker crashed with these calls in flight.
+   * @returns whether the crash is attributed to them and not to the tenant, and what is refused from now on
    */
   died(underWay: readonly UserCall[], nowMs: number): {isHeld: boolean; refused: Refusal[]} {
     const calls = new Map(underWay.map(call => [call.key, call]));
@@ -96,7 +99,7 @@ export class Quarantine {
   }
 }
 
-/** The newest are at the end of the map; beyond its bound the oldest leaves. */
+/** The newest are at the end of the map; beyond its limit the oldest is dropped. */
 function suspectIn(suspects: Map<string, Suspect>, key: string, name: string): Suspect {
   const suspect = suspects.get(key) ?? {name, points: 0, refusals: 0, lastMs: 0, untilMs: 0};
   suspects.delete(key);

@@ -1,6 +1,6 @@
-/** How many requests may come: on average, and at once. */
+/** A limit on the rate of requests: the average, and the burst. */
 export type RateLimit = {
   readonly requests_per_second: number;
-  /** Whole. */
+  /** An integer. */
   readonly burst: number;
 };

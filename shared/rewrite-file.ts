@@ -1,10 +1,10 @@
 /**
- * Makes sure that a file another process left is on disk. Syncing it is not enough: after a write-back that failed Linux reports the
- * error once and takes the pages for clean, so that a later sync succeeds without writing them.
+ * Makes sure that a file left by another process is on disk. Syncing it is not enough: after a failed write-back Linux
+ * reports the error once and marks the pages as clean, so a later sync succeeds without writing them.
  *
- * The bytes are written to a new file, which is synced and takes the name of the old one: blocks of its own, so that none of the old
- * ones has to work. A crash at any point leaves the old file or the new one, which are equal. Without space for a copy the bytes
- * are written over themselves, which makes their pages dirty again.
+ * The bytes are written to a new file, which is synced and renamed over the old one. It has its own blocks, so none of
+ * the old ones has to work. A crash at any point leaves the old file or the new one, which are equal. Without space for
+ * a copy the bytes are written over themselves, which makes their pages dirty again.
  */
 import type {FileHandle} from 'node:fs/promises';
 import {open, rename, rm} from 'node:fs/promises';
@@ -13,7 +13,10 @@ import {isNoSpace} from './disk-errors.ts';
 import {REWRITE_CHUNK_BYTES} from './limits.ts';
 import {syncDirectory} from './sync-directory.ts';
 
-/** Not while the file is open elsewhere. @throws errors of the file system; then the file is as it was. No file: nothing is done. */
+/**
+ * The file must not be open elsewhere. A missing file is ignored. @throws errors of the file system; then the file is
+ * unchanged
+ */
 export async function rewriteFile(path: string): Promise<void> {
   const file = await openIfThere(path);
   if (file === null) return;
@@ -46,7 +49,7 @@ async function openIfThere(path: string): Promise<FileHandle | null> {
 }
 
 async function writeCopy(from: FileHandle, path: string, mode: number): Promise<void> {
-  // An attempt that was interrupted may have left one.
+  // An interrupted attempt could have left one.
   await rm(path, {force: true});
   const copy = await open(path, 'wx', mode);
   try {

@@ -1,15 +1,15 @@
 /**
- * What it takes to ask for an operation: THE table of rights, beside that of the operations and as complete, because an operation
- * without a row here is not compiled. Keys are judged by it and by nothing else: scopes, tenants and tables in the router
- * (`router/auth/rights.ts`), what only a body tells in the worker (`worker/api/body-rights.ts`). What the audit log has a record of
- * is said here, too.
+ * THE table of the rights that operations require, parallel to the table of operations and as complete: an operation
+ * without a row here does not compile. Keys are checked by it and by nothing else: scopes, tenants and tables in the
+ * router (`router/auth/rights.ts`), rights that depend on the body in the worker (`worker/api/body-rights.ts`). It also
+ * says which operations the audit log records.
  *
- * An operation needs the scopes of all that it does: what contains another operation needs that one's as well. `schedule` is about when
- * something is done; what is done then needs the scope that doing it now would.
+ * An operation requires the scopes of all its effects: one that contains another operation requires that one's as well.
+ * `schedule` only covers when something is done; the work itself requires the scope that doing it now would.
  */
 import type {OPERATIONS, Operation, ROUTER_OPERATIONS, RouterOperation} from './operations.ts';
 
-/** Each opens the operations that name it; the two admin credentials hold them all. */
+/** Each allows the operations that name it; the two admin credentials hold them all. */
 export const SCOPES = [
   'data:read',
   'data:write',
@@ -29,34 +29,37 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What says which tables an operation reads or writes: a key that is limited to tables is judged by it. */
+/** How to find the tables that an operation reads or writes, for keys that are limited to tables. */
 export type TableRule =
-  /** It touches no documents, and tells of none. */
+  /** It touches no documents, and reveals none. */
   | 'none'
-  /** Nothing in the request: the operation is refused to such a key. */
+  /** The request does not say: such a key is refused the operation. */
   | 'unknown'
   /** The path's parameter `table`. */
   | 'path'
-  /** This parameter of the query string, names between commas; without it the operation is refused to such a key. */
+  /** This parameter of the query string, names separated by commas; without it such a key is refused the operation. */
   | {readonly query: string}
   | BodyTables;
 
-/** Members of the JSON body, judged by the worker. */
+/** Members of the JSON body, checked by the worker. */
 export type BodyTables = {
-  /** The member with an array of objects that name tables. Absent: the body itself is the only one. */
+  /** The member with an array of objects that name tables. Absent: the body itself is the only object. */
   readonly each?: string;
-  /** Where an object may name one, steps between dots. At least one of them must be there, and all that are count. */
+  /**
+   * Paths of the members that can name a table, steps separated by dots. At least one must be present, and all present
+   * ones count.
+   */
   readonly at: readonly string[];
-  /** The path's parameter `table` counts, too. */
+  /** The path's parameter `table` counts as well. */
   readonly path?: true;
 };
 
-/** A scope that some bodies need beside those of their operation, judged by the worker. */
+/** A scope that some bodies require in addition to those of their operation, checked by the worker. */
 export type BodyScope = {
   readonly scope: Scope;
-  /** The member with an array of objects of which each is looked at. Absent: the body itself is the only one. */
+  /** The member with an array of objects, each of which is checked. Absent: the body itself is the only object. */
   readonly each?: string;
-  /** It is needed where this member is there, and has this value if one is named. */
+  /** It is required if this member is present, with this value if one is given. */
   readonly at: string;
   readonly is?: string;
 };
@@ -65,27 +68,31 @@ export type BodyScope = {
 export type QueryScope = {readonly scope: Scope; readonly parameter: string; readonly is: string};
 
 export type Rights = {
-  /** All of them are needed. None: any key. */
+  /** All of them are required. Empty: any key will do. */
   readonly scopes: readonly Scope[];
   readonly bodyScope?: BodyScope;
   readonly queryScope?: QueryScope;
   readonly tables: TableRule;
   /**
-   * `tenant`: the one that its path, its body or a header names. `service`: all of them, so it is refused to a key that is limited to
-   * tenants. `caller`: what the key itself may see.
+   * `tenant`: the one that its path, its body or a header names. `service`: all tenants, so a key that is limited to
+   * tenants is refused it. `caller`: only what the key itself can see.
    */
   readonly concerns: 'tenant' | 'service' | 'caller';
-  /** Where a record is of what it did; null: it changes nothing. */
+  /** Where its effects are recorded; null: it changes nothing. */
   readonly trace: Trace | null;
-  /** Where the path does not name what an audited action is done to: members of the JSON body that do, steps between dots. */
+  /**
+   * If the path does not name the object of an audited action: the members of the JSON body that do, steps separated by
+   * dots.
+   */
   readonly subject?: readonly string[];
-  /** The same, parameters of the query string. */
+  /** The same for parameters of the query string. */
   readonly querySubject?: readonly string[];
 };
 
 /**
- * Everything that changes something has a record somewhere, and one place is enough. An operator's action is what is not told document
- * by document: what stays and works on (settings, code, crons, services, keys), and what changes more than it names (imports, tasks).
+ * Every change is recorded in at least one place. An operator's action is a change that is not recorded document by
+ * document: lasting changes (settings, code, crons, services, keys), and changes of more than the request names
+ * (imports, tasks).
  *
  *   audit        an operator's action: who, from where, what, how it was answered
  *   journal      documents that it names, now or in a job: the tenant's journal has each
@@ -97,7 +104,7 @@ type Traced = Rights & {readonly trace: Trace};
 
 type Scopes = Scope | readonly Scope[] | null;
 
-/** It reads of one tenant. */
+/** Reads from one tenant. */
 function needs(scopes: Scopes, tables: TableRule): Rights {
   return {scopes: scopes === null ? [] : [scopes].flat(), tables, concerns: 'tenant', trace: null};
 }
@@ -107,17 +114,17 @@ function action(scopes: Scopes, tables: TableRule): Traced {
   return {...needs(scopes, tables), trace: 'audit'};
 }
 
-/** It writes documents of one tenant that it names. */
+/** Writes named documents of one tenant. */
 function writes(scopes: Scopes, tables: TableRule): Traced {
   return {...needs(scopes, tables), trace: 'journal'};
 }
 
-/** It runs code of one tenant. */
+/** Runs code of one tenant. */
 function runs(scopes: Scopes): Traced {
   return {...needs(scopes, 'unknown'), trace: 'logs'};
 }
 
-/** What changes something is not compiled without saying where that is recorded. */
+/** An operation that changes something does not compile without saying where that is recorded. */
 type Complete = {
   readonly [O in Operation]: (typeof OPERATIONS)[O]['kind'] extends 'write' ? Traced : Rights;
 } & {
@@ -130,7 +137,7 @@ export const RIGHTS: Complete = {
   openapi: {...needs(null, 'none'), concerns: 'caller'},
   'docs.page': {...needs(null, 'none'), concerns: 'caller'},
   'docs.file': {...needs(null, 'none'), concerns: 'caller'},
-  /** Tables are judged with each subscription. */
+  /** Tables are checked at each subscription. */
   socket: needs('data:read', 'none'),
   'functions.socket': needs(null, 'none'),
   'tenants.create': {...action('tenants', 'none'), subject: ['id']},
@@ -139,7 +146,7 @@ export const RIGHTS: Complete = {
   'audit.page': {...needs('audit', 'none'), concerns: 'service'},
   'audit.refusals': {...needs('audit', 'none'), concerns: 'service'},
   whoami: {...needs(null, 'none'), concerns: 'caller'},
-  /** A key sees, makes and ends those that may do no more than itself. */
+  /** A key sees, creates and revokes keys with no more rights than its own. */
   'keys.create': {...action('keys', 'none'), concerns: 'caller', subject: ['name']},
   'keys.list': {...needs('keys', 'none'), concerns: 'caller'},
   'keys.get': {...needs('keys', 'none'), concerns: 'caller'},
@@ -157,7 +164,7 @@ export const RIGHTS: Complete = {
     ...writes('data:write', {each: 'operations', at: ['table', 'mutation.table']}),
     bodyScope: {scope: 'schedule', each: 'operations', at: 'type', is: 'schedule'},
   },
-  /** What is restored may bring schemas. */
+  /** A restore can bring schemas. */
   'imports.run': {
     ...action('data:write', {query: 'table'}),
     querySubject: ['table', 'import_id'],
@@ -167,9 +174,9 @@ export const RIGHTS: Complete = {
     ...needs('data:read', {query: 'table'}),
     queryScope: {scope: 'schema', parameter: 'for', is: 'restore'},
   },
-  /** Documents and their schema go. */
+  /** Deletes documents and their schema. */
   'tables.drop': action(['schema', 'data:write'], 'path'),
-  /** Under its new name others may read it. */
+  /** Other keys can be allowed to read the table under its new name. */
   'tables.rename': {...action(['schema', 'data:write'], {at: ['to'], path: true}), subject: ['to']},
   'tasks.create': {...action('data:write', {at: ['query.table']}), subject: ['type', 'query.table']},
   'tasks.list': needs('data:read', 'unknown'),
@@ -184,7 +191,7 @@ export const RIGHTS: Complete = {
   'query.stream': needs('data:read', {at: ['table']}),
   'query.follow': needs('data:read', 'unknown'),
   'journal.page': needs('data:read', 'unknown'),
-  /** Records come whole, with what they wrote to other tables than those asked for. */
+  /** Records are complete, including writes to tables other than those requested. */
   'journal.stream': needs('data:read', 'unknown'),
   'journal.bootstrap': needs('data:read', 'unknown'),
   'schema.all': needs('schema', 'unknown'),
@@ -243,7 +250,7 @@ export const RIGHTS: Complete = {
   'sessions.close': action('sandboxes', 'unknown'),
   'sessions.execute': runs('sandboxes'),
 
-  /** Of a key that is shown beside a user's token, or in the place of one. */
+  /** For a key that is sent in addition to a user's token, or instead of one. */
   'functions.query': runs('functions:run'),
   'functions.paginated': runs('functions:run'),
   'functions.mutation': runs('functions:run'),

@@ -1,6 +1,6 @@
 /**
- * Ids of sessions name their tenant: `acme.0123…`, because the routes of sessions do not, and whoever holds an id must find
- * its tenant after any restart without a list of all sessions. A tenant's id holds no dot.
+ * Creates and parses session ids, which name their tenant: `acme.0123…`. The routes of sessions do not name it, and a
+ * server must find the tenant of an id after any restart without a list of all sessions. A tenant's id contains no dot.
  */
 import {randomBytes} from 'node:crypto';
 import {TENANT_ID} from './protocol/tenants.ts';
@@ -11,7 +11,7 @@ export function newSessionId(tenant: string): string {
   return `${tenant}.${randomBytes(16).toString('hex')}`;
 }
 
-/** Null: no id of a session has this form. */
+/** Null if no session id has this form. */
 export function tenantOfSession(id: string): string | null {
   const dot = id.lastIndexOf('.');
   const tenant = id.slice(0, Math.max(0, dot));

@@ -1,6 +1,6 @@
 import {open} from 'node:fs/promises';
 
-/** Makes what was created, renamed or removed in it durable. */
+/** Makes files that were created, renamed or removed in the directory durable. */
 export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {

@@ -1,4 +1,4 @@
-/** What this build is. The two names are replaced when the bundles are made; sources run directly say `dev`. */
+/** The version of this build. Bundling replaces the two names; sources that run directly have `dev`. */
 declare const __VERSION__: string | undefined;
 declare const __BUILD__: string | undefined;
 

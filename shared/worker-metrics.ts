@@ -1,17 +1,18 @@
 /**
- * What workers count, with the labels that each may have. The supervisor shows nothing else of what a worker says it counts: code that
- * has left its isolate can say anything, and the page is everybody's. It also shows each from the start, before any tenant is awake.
+ * The metrics of workers, with the labels that each can have. The supervisor shows no other metrics from a worker: code
+ * that has escaped its isolate can report anything, and all users share the page. It also shows each metric from the
+ * start, before any tenant is awake.
  */
 import type {MetricJson} from './metric-json.ts';
 
 export type WorkerMetricShape = {
   type: MetricJson['type'];
   help: string;
-  /** `sum` unless said. */
+  /** Default: `sum`. */
   aggregator?: MetricJson['aggregator'];
-  /** None unless said. */
+  /** Default: none. */
   labels?: readonly string[];
-  /** The values of the first label that alarms and rates are made of: these series are there with 0 from the start. */
+  /** Values of the first label that alarms and rates depend on: these series exist with 0 from the start. */
   from?: readonly string[];
 };
 

@@ -1,13 +1,13 @@
 /**
- * What kind of place a network address is. The rule is the other way round than in most lists: an address is public only if
- * it is known to be, so that a range nobody thought of is closed. IPv6 addresses that carry an IPv4 address inside reach
- * that one (through the kernel or a gateway), so the inner address decides.
+ * Classifies network addresses as public or reserved. Unlike most lists, this one treats an address as public only if
+ * it is known to be, so that an overlooked range is closed. An IPv6 address with an IPv4 address inside reaches that
+ * IPv4 address (through the kernel or a gateway), so the inner address decides.
  */
 import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Services that hand out the machine's credentials to every caller; a name in an allow list never reaches them. */
+/** Services that give the machine's credentials to every caller; a name in an allow list never reaches them. */
 const METADATA = [
   '169.254.169.254',
   '169.254.170.2',
@@ -19,7 +19,7 @@ const METADATA = [
   'fd20:ce::254',
 ].map(text => ipaddr.parse(text).toByteArray().join('.'));
 
-/** ipaddr.js's names of ranges, for people. What is not here is shown by its own name. */
+/** Readable names for ipaddr.js's ranges. A range that is not listed is shown by its own name. */
 const RANGE_WORDS: Record<string, string> = {
   unspecified: 'an unspecified',
   loopback: 'a loopback',
@@ -33,15 +33,17 @@ const RANGE_WORDS: Record<string, string> = {
 };
 
 /**
- * The address this text stands for, mapped IPv4 addresses as IPv4; null when it is none. Only the canonical forms count: the
- * `0x7f.1` and `010.0.0.1` of old C libraries are names here, and no name server answers to them.
+ * The address that this text stands for, with mapped IPv4 addresses as IPv4; null if it is not an address. Only the
+ * canonical forms count: `0x7f.1` and `010.0.0.1`, as old C libraries accept them, are names here, and no name server
+ * resolves them.
  */
 export function parseAddress(text: string): Address | null {
-  // The library tells what is no address by an exception, which takes ten times as long as all the rest: not for each name.
+  // The library reports a non-address by an exception, which takes ten times as long as all the rest, so names avoid
+  // it.
   if (!text.includes(':')) return parseFourParts(text);
   if (!ipaddr.IPv6.isValid(text)) return null;
   const address = ipaddr.IPv6.parse(text);
-  // The kernel uses the zone of link-local addresses alone. Elsewhere one address must not have several names.
+  // The kernel uses the zone only for link-local addresses. Elsewhere one address must not have several names.
   if (address.range() !== 'linkLocal') delete address.zoneId;
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
@@ -54,13 +56,13 @@ function parseFourParts(text: string): ipaddr.IPv4 | null {
   return octets.every(octet => octet <= 255) ? new ipaddr.IPv4(octets) : null;
 }
 
-/** Every address that reaches the same place, the given one first: deny entries are held against all of them. */
+/** Every address that reaches the same host, the given one first: deny entries are compared with all of them. */
 export function aliasesOf(address: Address): Address[] {
   const inner = address instanceof ipaddr.IPv6 ? innerIPv4(address) : null;
   return inner === null ? [address] : [address, inner];
 }
 
-/** Why nobody may connect to this address unless a policy opens it; null: it is public. */
+/** Why connections to this address are refused unless a policy allows it; null: it is public. */
 export function reservedReason(address: Address): string | null {
   if (isMetadata(address)) return 'a cloud metadata';
   return address instanceof ipaddr.IPv4 ? reservedIPv4(address) : reservedIPv6(address);
@@ -80,7 +82,10 @@ function reservedIPv4(address: ipaddr.IPv4): string | null {
   return range === 'unicast' ? null : (RANGE_WORDS[range] ?? 'a reserved');
 }
 
-/** Global unicast is 2000::/3 without the ranges ipaddr.js knows; the well-known NAT64 prefix is as public as what is inside. */
+/**
+ * Global unicast is 2000::/3 without the ranges that ipaddr.js knows. The well-known NAT64 prefix is as public as the
+ * address inside.
+ */
 function reservedIPv6(address: ipaddr.IPv6): string | null {
   const range = address.range();
   const inner = innerIPv4(address);

@@ -1,11 +1,11 @@
-/** What the egress process counts. */
+/** The metrics of the egress process. */
 import {gauge, type MetricJson} from '../metric-json.ts';
 
 const OUTCOMES = ['opened', 'refused', 'failed', 'busy'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export class EgressMetrics {
-  /** Of all tenants, those that are being made included. */
+  /** Of all tenants, including connections that are being established. */
   connections = 0;
   receivedBytes = 0;
   sentBytes = 0;

@@ -1,5 +1,5 @@
 /**
- * One entry of an egress policy: a host, an address or a range, with a port where it matters.
+ * Parses and matches one entry of an egress policy: a host, an address or a range, optionally with a port.
  *
  *     api.example.com   api.example.com:8443   *.example.com   10.0.0.0/8   127.0.0.1:9000   [::1]:80   2001:db8::/32
  */
@@ -17,13 +17,13 @@ export type EgressPattern =
 const FORMS =
   'write a host name, `*.example.com`, an address or a range like `10.0.0.0/8`, and `:port` after all but ranges';
 
-/** What is wrong with an entry, for the person who wrote it; null: nothing. */
+/** What is wrong with an entry, as text for its author; null: nothing. */
 export function checkEgressPattern(text: string): string | null {
   const pattern = parseEgressPattern(text);
   return typeof pattern === 'string' ? pattern : null;
 }
 
-/** The entry, or the text of what is wrong with it. */
+/** The entry, or a text that says what is wrong with it. */
 export function parseEgressPattern(text: string): EgressPattern | string {
   if (text.length > EGRESS_PATTERN_CHARS_MAX) {
     return `an egress entry is ${text.length} characters long; at most ${EGRESS_PATTERN_CHARS_MAX} are allowed`;
@@ -42,7 +42,7 @@ export function parseEgressPattern(text: string): EgressPattern | string {
   return parseHost(parts[1]!, port) ?? wrong;
 }
 
-/** Does the pattern name this host (as in a URL, see `plainHost`)? Null for a pattern that names addresses. */
+/** Whether the pattern names this host (as in a URL, see `plainHost`). False for a pattern that names addresses. */
 export function matchesName(pattern: EgressPattern, host: string, port: number): boolean {
   if (pattern.kind === 'range' || !matchesPort(pattern, port)) return false;
   return pattern.kind === 'host' ? host === pattern.host : host.endsWith(pattern.suffix);
@@ -76,7 +76,7 @@ function parseHost(text: string, port: number | null): EgressPattern | null {
   return isSuffix ? {kind: 'suffix', suffix: `.${name}`, port} : {kind: 'host', host: name, port};
 }
 
-/** The name as a URL would hold it; null when a URL would not, or would read an address in it. */
+/** The name as a URL would contain it; null if a URL could not, or would read it as an address. */
 function canonicalName(text: string): string | null {
   if (!URL.canParse(`http://${text}/`)) return null;
   const url = new URL(`http://${text}/`);

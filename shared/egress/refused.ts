@@ -1,4 +1,4 @@
-/** A connection was not made, because of the tenant's egress policy. The message is for the author of the code. */
+/** The error for a connection that the tenant's egress policy refused. The message is for the author of the code. */
 export class EgressRefused extends Error {
   override name = 'EgressRefused';
 }

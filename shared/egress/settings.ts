@@ -1,12 +1,12 @@
-/** The egress policy of a tenant, as it is stored and told: what is wrong with one, and the one of a new tenant. */
+/** A tenant's egress policy as it is stored and shown: its validation, and the policy of a new tenant. */
 import type {EgressSettings} from '../ipc/egress.ts';
 import {EGRESS_PATTERNS_MAX} from '../limits.ts';
 import {parseEgressPattern} from './pattern.ts';
 
-/** Nothing is opened that is closed, and nothing closed that is open. */
+/** The defaults stay: nothing extra is allowed, and nothing extra is denied. */
 export const NO_EGRESS_SETTINGS: EgressSettings = {allow: [], deny: []};
 
-/** The policy in this value from outside; null: it is none. */
+/** The policy in this outside value; null if it is not one. */
 export function egressSettingsIn(value: unknown): EgressSettings | null {
   if (typeof value !== 'object' || value === null) return null;
   const {allow, deny} = value as Record<string, unknown>;

@@ -1,11 +1,11 @@
 /**
- * An operator's word that this is a tenant's new egress policy. A router gives it to the body of a request with an admin
- * credential; the worker, which nobody believes in this, hands both on to the supervisor, who holds the policy. The key is made
- * anew with each start of the server and known to routers and supervisor alone.
+ * Signs and checks vouchers, which prove that an operator has set a tenant's new egress policy. A router issues one for
+ * the body of a request with an admin credential. The worker, which is not trusted here, passes both to the supervisor,
+ * which holds the policy. The key is generated at each start of the server; only routers and the supervisor know it.
  */
 import {createHmac, timingSafeEqual} from 'node:crypto';
 
-/** @param body of the request, as it came */
+/** @param body of the request, byte for byte */
 export function voucherOf(key: string, tenant: string, body: Uint8Array | string): string {
   return createHmac('sha256', key).update(`${tenant}\n`).update(body).digest('hex');
 }
