@@ -1,4 +1,4 @@
-/** `svc audit` shows operators' actions, `svc audit verify` proves that the log is whole. */
+/** `svc audit` shows operators' actions, `svc audit verify` proves that the log is complete. */
 import {hash} from 'node:crypto';
 import type {Command} from 'commander';
 import {AUDIT_PAGE_RECORDS_MAX} from '../shared/limits.ts';
@@ -57,7 +57,10 @@ async function show(read: Reader, {history, json}: ShowOptions): Promise<void> {
   }
 }
 
-/** The newest `count` actions, with every record from the oldest of them on: an action has a record, and its outcome another one, later. */
+/**
+ * The newest `count` actions, with every record since the oldest of them: an action has a record, and its outcome a
+ * later one.
+ */
 async function newestActions(read: Reader, count: number): Promise<Shown[]> {
   if (count === 0) return [];
   const {latest_sequence: latest} = await read(0, 1);

@@ -1,10 +1,11 @@
 /**
- * The HTTP client of the commands that talk to a running server: where it is, with which credential, and what its failures
- * mean in one sentence. The credential comes from SVC_ACCESS_TOKEN or the data directory's admin.json, which a server of the
- * same user on this machine is asked for (server-note.ts); there is no flag for it, because every user of a machine can read the command lines of its processes.
+ * The HTTP client of the commands that talk to a running server: its address, its credential, and one sentence for each
+ * failure. The credential comes from SVC_ACCESS_TOKEN or the data directory's admin.json, which is found through the
+ * note of the same user's server on this machine (server-note.ts). There is no flag for it, because every user of a
+ * machine can read the command lines of its processes.
  *
- * A request that certainly or possibly did not happen (503, a broken connection, no answer in time) is sent again, with
- * growing pauses. So every write sent through here carries an `Idempotency-Key`, or is one that may be repeated.
+ * A request that certainly or possibly did not happen (503, a broken connection, no answer in time) is retried with
+ * growing pauses. So every write sent through here carries an `Idempotency-Key`, or can be repeated safely.
  */
 
 import {readFile} from 'node:fs/promises';
@@ -43,7 +44,7 @@ export function dataOption(): Option {
   ).env('SVC_DATA');
 }
 
-/** A 4xx or 5xx answer that was not repeated, or not any more. */
+/** A 4xx or 5xx answer that was not retried, or no longer. */
 export class RefusedRequest extends CommandFailure {
   readonly status: number;
   readonly code: string;
@@ -75,8 +76,8 @@ export class ServiceClient {
   }
 
   /**
-   * @param connections requests that can be under way at once
-   * @param hint what else could be done where no server answers
+   * @param connections requests that can be in flight at once
+   * @param hint what else to try if no server answers
    */
   static async open(options: ServerOptions, connections: number, hint = ''): Promise<ServiceClient> {
     const url = originOf(options.url);
@@ -90,7 +91,7 @@ export class ServiceClient {
     return client;
   }
 
-  /** One JSON request. @throws RefusedRequest for an answer that is not a success */
+  /** One JSON request. @throws RefusedRequest if the answer is not a success */
   async request(
     method: Method,
     path: string,
@@ -106,8 +107,8 @@ export class ServiceClient {
   }
 
   /**
-   * A body that is read while it is sent, for as long as that takes; one that may be repeated.
-   * @param open from its beginning. @param once it cannot be read again. @throws RefusedRequest
+   * Sends a body that is read while it is sent, without a timeout; the request must be safe to repeat.
+   * @param open opens the body from its beginning. @param once it cannot be read again. @throws RefusedRequest
    */
   async upload(
     path: string,
@@ -130,8 +131,8 @@ export class ServiceClient {
   }
 
   /**
-   * A request that must not happen twice and may take as long as it takes. It is sent again only when the server says that
-   * nothing was done; a broken connection leaves open whether it happened. @throws RefusedRequest
+   * A request that must not happen twice, without a timeout. It is retried only if the server says that nothing was
+   * done; a broken connection leaves open whether it happened. @throws RefusedRequest
    */
   async jsonOnce<T>(method: Method, path: string, body: unknown, headers: Record<string, string> = {}): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -139,14 +140,17 @@ export class ServiceClient {
       if (!('again' in outcome)) return JSON.parse(outcome.body.toString()) as T;
       const {again, retryAfterMs} = outcome;
       const isUndone = again instanceof RefusedRequest && NOTHING_WAS_DONE.has(again.code);
-      // A function that ran without getting its time was taken back; in a loop it holds up the tenant's writes each time.
+      // A function that ran out of its turn was rolled back; retrying it would hold up the tenant's writes each time.
       const isStarted = again instanceof RefusedRequest && again.detail.started === true;
       if (!isUndone || isStarted || attempt === COMMAND_ATTEMPTS_MAX) throw again;
       await delay(Math.max(retryAfterMs, pauseMs(attempt)));
     }
   }
 
-  /** A long answer as it arrives; it is not repeated. @param isSilent it may pause for as long as it likes. @throws RefusedRequest */
+  /**
+   * Streams a long answer; it is not retried. @param isSilent it can pause for any length of time. @throws
+   * RefusedRequest
+   */
   async stream(path: string, isSilent = false): Promise<Readable> {
     let response: Dispatcher.ResponseData;
     try {
@@ -160,7 +164,7 @@ export class ServiceClient {
     throw refusal(response.statusCode, await readAll(response));
   }
 
-  /** Makes the tenant. @returns false when it was there already */
+  /** Creates the tenant. @returns false if it already existed */
   async createTenant(tenant: string): Promise<boolean> {
     try {
       await this.json('POST', '/api/tenants', {id: tenant});
@@ -175,7 +179,7 @@ export class ServiceClient {
     await this.#pool.destroy();
   }
 
-  /** Fails at once and clearly where repeating would not help: no server there, or not with this credential. */
+  /** Fails at once and clearly if a retry would not help: no server there, or a wrong credential. */
   async #checkServer(hint: string): Promise<void> {
     let response: Dispatcher.ResponseData;
     try {
@@ -251,7 +255,7 @@ export function originOf(text: string): string {
   return url.origin;
 }
 
-/** @param data the directory that was asked for; undefined: that of the user's server at `url`, or ./data */
+/** @param data the requested directory; undefined: that of the user's server at `url`, or ./data */
 export async function accessToken(url: string, data: string | undefined, hint = ''): Promise<string> {
   const given = process.env.SVC_ACCESS_TOKEN;
   if (given !== undefined && given !== '') return given;
@@ -283,6 +287,6 @@ function refusal(status: number, body: Buffer): RefusedRequest {
     const {error} = JSON.parse(body.toString()) as {error: ErrorObject};
     return new RefusedRequest(status, error);
   } catch {
-    return new RefusedRequest(status, {code: '', message: `HTTP status ${status}`}); // not from svc: a proxy, say
+    return new RefusedRequest(status, {code: '', message: `HTTP status ${status}`}); // from a proxy, for example
   }
 }

@@ -1,4 +1,4 @@
-/** `svc codegen`: writes svc/_generated from the project's files alone; no server is asked. */
+/** `svc codegen` writes svc/_generated from the project's files alone, without a server. */
 import type {Command} from 'commander';
 import {reportFailure} from './failure.ts';
 import {generateCode} from './project/codegen.ts';

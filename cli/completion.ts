@@ -1,13 +1,13 @@
-/** `svc completion`: a script for a shell, made from the commands and options themselves. */
+/** `svc completion` prints a script for a shell, generated from the commands and options themselves. */
 import {Argument, type Command} from 'commander';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** What can follow some words: `key create` → its options. */
+/** The words that can follow: `key create` → its options. */
 type Level = {path: string[]; words: {text: string; description: string}[]};
 
-/** @param withAllVerbs the whole program: of this one, only the verb that was given is loaded */
+/** @param withAllVerbs loads the complete program: this one contains only the given verb */
 export function register(program: Command, withAllVerbs: () => Promise<Command>): void {
   program
     .command('completion')

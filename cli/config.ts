@@ -1,6 +1,7 @@
 /**
- * The settings of `svc start`: each is a flag and an SVC_ variable, the flag wins. Values are checked here, once; a wrong
- * one is a sentence that names the flag. `--help` shows the table below, and `docs/configuration.md` repeats it.
+ * The settings of `svc start`: each is a flag and an SVC_ variable, and the flag wins. Values are checked here, once;
+ * the error for a wrong one is a sentence that names the flag. `--help` shows the table below, and
+ * `docs/configuration.md` repeats it.
  */
 import {resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
@@ -47,11 +48,11 @@ export type StartOptions = {
 
 const MINUTE_MS = 60_000;
 const DURATION_UNITS_MS = {ms: 1, s: 1_000, m: MINUTE_MS, h: 60 * MINUTE_MS} as const;
-/** Smaller ones are the system's own; the largest one is nobody's, and means "as it is" to it. */
+/** Smaller ids belong to the system; the largest one belongs to no user, and means "unchanged" to the system. */
 const USER_ID_MIN = 1_000;
 const USER_ID_MAX = 4_294_967_293;
 const SIZE_POWERS = {m: 2, g: 3, t: 4} as const;
-/** A year: beyond it a number was mistyped. */
+/** A year: a longer duration is a typing mistake. */
 const DURATION_MS_MAX = 365 * 24 * 60 * MINUTE_MS;
 
 export function addStartOptions(command: Command): Command {
@@ -144,12 +145,12 @@ export function addStartOptions(command: Command): Command {
   return command;
 }
 
-/** Absolute, so that what is printed about it is true in any directory. */
+/** Absolute, so that messages about it are true in any directory. */
 export function dataDirectory(options: StartOptions): string {
   return resolve(options.data);
 }
 
-/** `--idle-stop` is SVC_IDLE_STOP. */
+/** `--idle-stop` becomes SVC_IDLE_STOP. */
 function variableOf(flag: string): string {
   return `SVC_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`;
 }
@@ -162,7 +163,7 @@ function checkTogether(command: Command): void {
   );
 }
 
-/** Where routers cannot share a port, `auto` is one. */
+/** Where routers cannot share a port, `auto` means one. */
 function routers(text: string): number {
   if (text === 'auto') {
     const wanted = process.platform === 'linux' ? Math.floor(coresToUse() / CORES_PER_ROUTER) : 1;
@@ -182,7 +183,7 @@ function integer(least: number, most: number): (text: string) => number {
   };
 }
 
-/** The first is a group for all of them. */
+/** The first id is the group of all of them. */
 function users(text: string): UsersSetting {
   if (text === 'auto' || text === 'none') return text;
   const [first = 0, last = 0] = (/^(\d+)-(\d+)$/.exec(text)?.slice(1) ?? []).map(Number);
@@ -219,7 +220,7 @@ function hosts(text: string, previous: string[]): string[] {
   return [...previous, ...names];
 }
 
-/** The flag alone means yes; the variable has to say so, since `=0` would surprise as a yes. */
+/** The flag alone means yes; the variable needs an explicit value, because `=0` as a yes would surprise. */
 function yesOrNo(text: string): boolean {
   if (['1', 'true', 'yes'].includes(text)) return true;
   if (['0', 'false', 'no', ''].includes(text)) return false;

@@ -1,4 +1,4 @@
-/** Asks before something is done that cannot be undone. */
+/** Asks for confirmation before an action that cannot be undone. */
 import {createInterface} from 'node:readline/promises';
 import type {Command} from 'commander';
 import {CommandFailure} from './failure.ts';
@@ -10,8 +10,9 @@ export function addYesOption(command: Command): Command {
 }
 
 /**
- * On a terminal, the name has to be typed.
- * @param whenAsked `terminal`: without a terminal it counts as confirmed, so that scripts go on working; `always`: it needs --yes
+ * On a terminal, the user has to type the name.
+ * @param whenAsked `terminal`: without a terminal it counts as confirmed, so that scripts keep working; `always`: it
+ * needs --yes
  * @throws CommandFailure
  */
 export async function confirm(

@@ -1,4 +1,4 @@
-/** What the verbs for services, sandboxes and sessions share: how records are shown, and code is executed. */
+/** Shared parts of the verbs for services, sandboxes and sessions: showing records and executing code. */
 import {randomUUID} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import type {Command} from 'commander';
@@ -10,7 +10,7 @@ import {addTargetOptions, type Target, type TargetOptions, withTarget} from './p
 
 type Executed = {value: unknown; log_lines: string[]};
 
-/** A verb below another: its options are those of a target, and what `describe` adds. */
+/** A verb below another: its options are those of a target, and those that `describe` adds. */
 export function subcommand<Options extends TargetOptions>(
   parent: Command,
   usage: string,
@@ -20,7 +20,7 @@ export function subcommand<Options extends TargetOptions>(
 ): void {
   const command = describe(parent.command(usage).description(description));
   addTargetOptions(command).action((...given: unknown[]) => {
-    // Its arguments, its options, itself.
+    // Commander passes the arguments, then the options, then the command.
     const args = given.slice(0, -2) as string[];
     const options = given.at(-2) as Options;
     return reportFailure(`svc ${parent.name()} ${command.name()}`, () =>
@@ -33,14 +33,14 @@ export function showRecord(record: unknown): void {
   process.stdout.write(`${printableJson(JSON.stringify(record, null, 2))}\n`);
 }
 
-/** A line each. @param isJson as JSON */
+/** One line per record. @param isJson as JSON */
 export function showList<R extends object>(records: readonly R[], isJson: boolean, text: (record: R) => string): void {
   if (records.length === 0 && !isJson) process.stderr.write('none\n');
   for (const record of records)
     process.stdout.write(`${isJson ? printableJson(JSON.stringify(record)) : printable(text(record))}\n`);
 }
 
-/** JSON of a file, of standard input for `-`. @throws CommandFailure */
+/** The JSON of a file, or of standard input for `-`. @throws CommandFailure */
 export async function jsonIn(file: string): Promise<unknown> {
   const text = await textIn(file);
   try {
@@ -59,7 +59,7 @@ export async function textIn(file: string): Promise<string> {
   }
 }
 
-/** A request that is sent again makes nothing twice. */
+/** A retried request creates nothing twice. */
 export async function createOnce<T>(target: Target, path: string, body: unknown): Promise<T> {
   const headers = {'idempotency-key': randomUUID()};
   const {body: answer} = await target.client.request('POST', path, JSON.stringify(body), headers);
@@ -82,7 +82,7 @@ function argumentsIn(args: string): unknown {
   }
 }
 
-/** Prints the value of an execution; what it logs goes to stderr. @throws CommandFailure with what it failed of */
+/** Prints the value of an execution; its log lines go to stderr. @throws CommandFailure with the reason of a failure */
 export async function execute(target: Target, path: string, body: object): Promise<void> {
   let executed: Executed;
   try {

@@ -1,6 +1,6 @@
 /**
- * How many cores this process may use: those it may run on, or what the cgroup (a container, a systemd unit) allows, if that is
- * less. Node's availableParallelism knows nothing of the second.
+ * How many cores this process can use: its CPU affinity or the quota of its cgroup (a container, a systemd unit),
+ * whichever is less. Node's availableParallelism does not know the quota.
  */
 import {readFileSync} from 'node:fs';
 import {availableParallelism} from 'node:os';
@@ -13,8 +13,8 @@ export function coresToUse(): number {
 }
 
 /**
- * The least quota of the group and those around it, in cores.
- * @param membership what /proc/self/cgroup says: a line `0::/path` in version 2; older ones are not looked at
+ * The smallest quota of the group and its ancestors, in cores.
+ * @param membership the text of /proc/self/cgroup: a line `0::/path` in version 2; older versions are ignored
  */
 export function quota(membership: string, readFile: (path: string) => string): number {
   const group = /^0::(\/.*)$/m.exec(membership)?.[1];
@@ -27,7 +27,7 @@ export function quota(membership: string, readFile: (path: string) => string): n
   return least;
 }
 
-/** Empty when there is no such file, or no such system. */
+/** Empty if there is no such file, or the system has no cgroups. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

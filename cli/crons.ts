@@ -1,4 +1,4 @@
-/** `svc crons …`: the tenant's crons, and what is scheduled besides. */
+/** `svc crons …` shows and changes the tenant's crons, and its other scheduled work. */
 import type {Command} from 'commander';
 import type {Cron, CronRun, PastRun, UpcomingWork} from '../shared/protocol/schedule.ts';
 import {showList, showRecord, subcommand} from './control.ts';
@@ -7,7 +7,7 @@ import {pathOf, type Target, type TargetOptions} from './project/target.ts';
 
 type ListOptions = TargetOptions & {json?: true};
 type Run = CronRun & Partial<Pick<PastRun, 'kind' | 'id'>>;
-/** How many lines a list shows. */
+/** Number of lines in a list. */
 const LINES = 100;
 
 export function register(program: Command): void {

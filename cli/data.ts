@@ -1,4 +1,4 @@
-/** `svc data [TABLE]`: the tables of a tenant, or the documents of one. */
+/** `svc data [TABLE]` shows the tables of a tenant, or the documents of one. */
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printableJson} from './printable.ts';
@@ -47,7 +47,7 @@ async function showDocuments(target: Target, table: string, {limit: most, order,
   print(data, format);
 }
 
-/** A table that is not there has no documents either: a mistyped name must not look like an empty table. */
+/** A missing table has no documents either, so a mistyped name must not look like an empty table. */
 async function requireTable(target: Target, table: string): Promise<void> {
   const {tables} = await target.client.json<{tables: {name: string}[]}>('GET', pathOf(target, 'tables'));
   if (tables.some(({name}) => name === table)) return;

@@ -1,4 +1,6 @@
-/** `svc deploy`: checks the project, bundles it and makes it the tenant's active deployment. Any failing step stops it. */
+/**
+ * `svc deploy` checks the project, bundles it and makes it the tenant's active deployment. Any failed step stops it.
+ */
 import {type Command, Option} from 'commander';
 import {reportFailure} from './failure.ts';
 import {push} from './project/push.ts';

@@ -1,6 +1,6 @@
 /**
- * `svc dev`: deploys the project, and again after every change of its files, while it shows what the functions log. A push that
- * fails is told and waited out; what was deployed last stays live.
+ * `svc dev` deploys the project, deploys it again after every change of its files, and shows the functions' log. After
+ * a failed push it reports the error and waits for the next change; the last deployment stays live.
  *
  *   start ─▶ pushing ─▶ waiting ──a file changed──▶ pushing …       Ctrl-C, or --once after the first push: end
  */
@@ -54,7 +54,7 @@ async function dev(options: Options): Promise<void> {
   }
 }
 
-/** Where no server answers. */
+/** The hint if no server answers. */
 const LOCAL_HINT = 'svc dev --local starts one on this machine';
 
 const say = (text: string) => void process.stderr.write(`${text}\n`);
@@ -63,12 +63,12 @@ class Development {
   readonly #target: Target;
   readonly #options: Options;
   readonly #ended = new AbortController();
-  /** Waits until a push is over, unless the log is wanted always. */
+  /** Held back until a push is over, unless the log is always wanted. */
   readonly #log: string[] = [];
   #isPushing = false;
   #hasSucceeded = false;
 
-  /** @param server one that was started for this */
+  /** @param server one that was started for this command */
   constructor(target: Target, options: Options, server: LocalServer | null) {
     this.#target = target;
     this.#options = options;
@@ -96,7 +96,7 @@ class Development {
     }
   }
 
-  /** @returns why it failed; null: it did not */
+  /** @returns why it failed; null: it did not fail */
   async #push(changes: SourceChanges): Promise<CommandFailure | null> {
     this.#isPushing = true;
     try {
@@ -123,7 +123,7 @@ class Development {
     say(`deployment ${deployment?.id} is live: ${functions} functions at ${client.url}/svc/${tenant}`);
   }
 
-  /** The project file may change at any time; what is connected and watched already cannot follow it. */
+  /** The project file can change at any time; the open connection and the watched files cannot follow such a change. */
   async #currentProject(): Promise<Project> {
     const before = this.#target.project;
     const now = await readProject(before.root);
@@ -166,7 +166,7 @@ class Development {
   #start(command: string): void {
     const {client, tenant, project} = this.#target;
     const deployment = `${client.url}/svc/${tenant}`;
-    // Under the names that bundlers of pages let through.
+    // Under the names that bundlers of pages expose.
     const env = {...process.env, VITE_SVC_URL: deployment, NEXT_PUBLIC_SVC_URL: deployment};
     const child = spawn(command, {shell: true, stdio: 'inherit', cwd: project.root, env});
     child.once('exit', () => this.#ended.abort());

@@ -1,11 +1,17 @@
-/** Values of the settings of `svc start` that say who may come in, and from where: each a sentence where it is wrong. */
+/**
+ * Parses the settings of `svc start` that control who can connect, and from where; the error for a wrong value is a
+ * sentence.
+ */
 import {InvalidArgumentError} from 'commander';
 import {parseRange} from '../shared/address-range.ts';
 import {parseAddress} from '../shared/egress/address.ts';
 import type {RateLimit} from '../shared/rate-limit.ts';
 import {RATE_LIMIT_BURST_MAX, RATE_LIMIT_PER_SECOND_MAX, RATE_LIMIT_PER_SECOND_MIN} from './limits.ts';
 
-/** What apps in a shell of their own have (`capacitor://localhost`, `tauri://localhost`): URLs know no origin of those. */
+/**
+ * Origins of apps in a native shell (`capacitor://localhost`, `tauri://localhost`): URL has no origin for these
+ * schemes.
+ */
 const OTHER_SCHEME = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(?::\d{1,5})?$/;
 
 /** Exactly as browsers write them, because they are compared as text: one that can never match would only surprise. */
@@ -41,7 +47,7 @@ export function trustedProxies(text: string, previous: string[]): string[] {
   return [...previous, ...ranges];
 }
 
-/** Twice the rate at once unless told otherwise: what clients send when a page opens. */
+/** The burst is twice the rate by default: clients send several requests when a page opens. */
 export function rateLimit(text: string): RateLimit {
   const [, rate = '', atOnce] = /^(\d+(?:\.\d+)?)(?::(\d+))?$/.exec(text) ?? [];
   const requests_per_second = Number(rate);
@@ -59,7 +65,10 @@ export function rateLimit(text: string): RateLimit {
   );
 }
 
-/** Null: there is no such origin; `null`, which sandboxed pages and files send, is everybody's. */
+/**
+ * Null if there is no such origin. `null`, which sandboxed pages and files send, is refused because it identifies no
+ * page.
+ */
 function asBrowsersWriteIt(origin: string): string | null {
   if (!/^https?:/i.test(origin)) return OTHER_SCHEME.test(origin) ? origin : null;
   if (!URL.canParse(origin)) return null;

@@ -1,4 +1,4 @@
-/** `svc env list|get|set|remove`: the environment variables of a tenant's functions. */
+/** `svc env list|get|set|remove` manages the environment variables of a tenant's functions. */
 import {readFile} from 'node:fs/promises';
 import {parseEnv} from 'node:util';
 import type {Command} from 'commander';

@@ -1,6 +1,6 @@
 /**
- * `svc export --tenant T [--table NAME] [--format csv] [FILE|-]`: a tenant's documents as JSON lines, of one table as CSV, as they were at one moment, streaming, in
- * constant memory. They are what GET …/export says.
+ * `svc export --tenant T [--table NAME] [--format csv] [FILE|-]` streams a tenant's documents at one version, in
+ * constant memory, as JSON lines or, for one table, as CSV. The content is the answer of GET …/export.
  */
 import type {Buffer} from 'node:buffer';
 import type {Readable} from 'node:stream';
@@ -47,7 +47,7 @@ async function exportTo(file: string, options: Options): Promise<void> {
       ...(restorable === true ? {for: 'restore'} : {}),
     };
     const query = new URLSearchParams(asked);
-    const lines = await client.stream(`${tenantPath(tenant, 'export')}?${query}`); // refused before a file is made
+    const lines = await client.stream(`${tenantPath(tenant, 'export')}?${query}`); // refused before a file is created
     const written = await writeAll(arriving(lines), file, format === 'csv' ? new CsvRecords() : new Lines());
     process.stderr.write(`exported ${written}\n`);
   } catch (caught) {
@@ -99,7 +99,7 @@ class Lines {
   }
 }
 
-/** Records but the header: a line that ends between quotes ends none. */
+/** Counts records without the header: a line that ends between quotes does not end a record. */
 class CsvRecords {
   #ends = 0;
   #isQuoted = false;

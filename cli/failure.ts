@@ -1,9 +1,9 @@
 /**
- * How a command that talks to a server fails: one clear sentence on stderr and an exit code, never a stack trace. Anything
- * else that is thrown is a bug and ends the process as such.
+ * The failure of a command that talks to a server: one clear sentence on stderr and an exit code, never a stack trace.
+ * Any other exception is a bug and ends the process as such.
  */
 
-/** The command could not be done. The message is the sentence the user reads. */
+/** The command failed. The message is the sentence that the user reads. */
 export class CommandFailure extends Error {
   override name = 'CommandFailure';
   readonly exitCode: number;

@@ -1,4 +1,4 @@
-/** Logs of a server as a command reads them: line by line, and on and on across restarts of the tenant and the server. */
+/** Reads a server's logs for a command: line by line, and continuously across restarts of the tenant and the server. */
 
 import {createInterface} from 'node:readline';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -26,7 +26,10 @@ export async function* linesOf(target: Target, path: string, signal: AbortSignal
   }
 }
 
-/** Asks for the lines again whenever they break off, until `signal`. @throws CommandFailure when the server does not come back */
+/**
+ * Requests the lines again after each disconnect, until `signal`. @throws CommandFailure if the server does not come
+ * back
+ */
 export async function followLines(
   lines: () => AsyncIterable<string>,
   onLine: (line: string) => void,
@@ -48,26 +51,26 @@ export async function followLines(
   }
 }
 
-/** Tells what a connection repeats, and what was there before the first one, from what is new. */
+/** Separates new lines from those that a new connection repeats, and from the history before the first connection. */
 export class SeenLines<Entry> {
   readonly #keyOf: (entry: Entry) => string;
   readonly #atMs: (entry: Entry) => number;
   readonly #keys = new Set<string>();
   #beginMs = Number.NEGATIVE_INFINITY;
 
-  /** @param keyOf numbers begin again with the tenant's process. @param atMs when it was logged */
+  /** @param keyOf numbers start again with the tenant's process. @param atMs when it was logged */
   constructor(keyOf: (entry: Entry) => string, atMs: (entry: Entry) => number) {
     this.#keyOf = keyOf;
     this.#atMs = atMs;
   }
 
-  /** The history before what is followed, in order. */
+  /** Takes the history before the followed lines, in order. */
   begin(line: string): void {
     this.add(line);
     this.#beginMs = this.#atMs(JSON.parse(line) as Entry);
   }
 
-  /** @returns false when it was there already */
+  /** @returns false if it was seen before */
   add(line: string): boolean {
     const entry = JSON.parse(line) as Entry;
     const key = this.#keyOf(entry);

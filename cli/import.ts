@@ -1,6 +1,7 @@
 /**
- * `svc import --tenant T [--table NAME] FILE|-`: JSON lines or CSV into a tenant, streaming, in their order. It may be
- * interrupted or may fail anywhere and simply be run again: see transfer/import-run.ts and transfer/csv-run.ts.
+ * `svc import --tenant T [--table NAME] FILE|-` streams JSON lines or CSV into a tenant, in their order. After an
+ * interruption or a failure at any point it can simply be run again: see transfer/import-run.ts and
+ * transfer/csv-run.ts.
  *
  * Exit codes: 0 every line is imported (or counted as bad with --skip-bad); 1 it stopped; 2 wrong usage; 130 Ctrl-C.
  */
@@ -31,7 +32,7 @@ type Options = ServerOptions & {
   cells?: CellRule;
 };
 
-/** So much of what a pipe delivers says which import it is. */
+/** This much of a pipe's content identifies the import. */
 const IDENTITY_BYTES = 64 * 1024;
 
 export function register(program: Command): void {
@@ -60,7 +61,7 @@ export function register(program: Command): void {
     )
     .option('--create-tenant', 'make the tenant if it does not exist')
     .option('--skip-bad', 'go on after a line that the server refuses, and count it')
-    // It was the number of requests under way at once. Lines are imported in their order now, whatever it says.
+    // Formerly the number of requests in flight. Lines are now imported in order, and the value is ignored.
     .addOption(new Option('--in-flight <count>', 'without effect').hideHelp())
     .option('--import-id <text>', 'imports with different ids are different documents, even from the same file');
   addServerOptions(command).action((file: string, options: Options) =>
@@ -75,11 +76,11 @@ async function importFile(file: string, options: Options): Promise<void> {
     const interrupted = interruption();
     if (options.createTenant === true) await client.createTenant(options.tenant);
     const input = await openInput(file);
-    // A read that waits (for a person at a terminal, say) must not outwait a Ctrl-C.
+    // A pending read (of a terminal, for example) must not delay a Ctrl-C.
     addAbortSignal(interrupted, input.stream);
     const {source, chunks} = await identified(file, chunksOf(file, input.stream, interrupted), options.importId);
     const {tenant, table = null, mode} = options;
-    // Those of earlier versions, which had one mode, go on.
+    // Imports of earlier versions, which had a single mode, can be continued.
     const how = csv === null ? [] : ['csv', csv.cells];
     const importId = `svc-import-${digestOf([source, tenant, table, ...(mode === 'insert' ? [] : [mode]), ...how])}`;
     const known = {client, tenant, importId};
@@ -109,7 +110,7 @@ async function importFile(file: string, options: Options): Promise<void> {
 
 type Csv = {table: string; cells: CellRule};
 
-/** Null: JSON lines. @throws wrong usage */
+/** Null: JSON lines. @throws on wrong usage */
 function csvOf(file: string, {format, cells, table}: Options): Csv | null {
   const isCsv = format === undefined ? /\.csv$/i.test(file) : format === 'csv';
   if (!isCsv && cells !== undefined) throw new CommandFailure('--cells is of CSV: --format csv', 2);
@@ -159,7 +160,7 @@ async function openInput(file: string): Promise<{stream: Readable; bytes: number
   }
 }
 
-/** Ends quietly when the user interrupts; any other end before the input's own is a failure. */
+/** Ends quietly if the user interrupts; any other premature end is a failure. */
 async function* chunksOf(file: string, stream: Readable, interrupted: AbortSignal): AsyncGenerator<Buffer, void, void> {
   try {
     for await (const chunk of stream) yield chunk as Buffer;
@@ -172,7 +173,7 @@ function cannotRead(file: string, cause: Error): CommandFailure {
   return new CommandFailure(`cannot read ${file}: ${cause.message}`, 1, {cause});
 }
 
-/** Before anything is read for it. @throws when there is none, or the credential is not for it */
+/** Runs before any input is read. @throws if the tenant does not exist, or the credential has no access to it */
 async function checkTenant(target: Parameters<typeof importOf>[0]): Promise<void> {
   try {
     await importOf(target);
@@ -183,8 +184,8 @@ async function checkTenant(target: Parameters<typeof importOf>[0]): Promise<void
 }
 
 /**
- * What says that this is the import of an earlier run: the name the user gave to it, the file's path (behind what is imported
- * its content may be corrected between two runs), or the beginning of what a pipe delivers.
+ * Identifies the import across runs: the name that the user gave it, the file's path (the lines after the imported ones
+ * can be corrected between two runs), or the beginning of a pipe's content.
  */
 async function identified(
   file: string,
@@ -211,14 +212,14 @@ async function* chained(head: Buffer[], rest: AsyncIterator<Buffer>): AsyncGener
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
 }
 
-/** The first Ctrl-C ends in order, the second one at once. */
+/** The first Ctrl-C ends the import cleanly, the second one at once. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   process.once('SIGINT', () => controller.abort());
   return controller.signal;
 }
 
-/** The server describes no more than these. */
+/** The server describes no further bad lines. */
 function badLinePrinter(file: string): (line: number, message: string) => void {
   let shown = 0;
   return (line, message) => {

@@ -1,4 +1,4 @@
-/** `svc init [DIRECTORY]`: a starter project. Nothing that is there is overwritten. */
+/** `svc init [DIRECTORY]` creates a starter project. It overwrites no existing file. */
 import {existsSync} from 'node:fs';
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {basename, dirname, join, resolve} from 'node:path';
@@ -44,7 +44,7 @@ async function init(directory: string, template: Template): Promise<void> {
   process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}${installAndDevelop(template)}\n`);
 }
 
-/** `svc init --compat`, in a project that is there. */
+/** `svc init --compat`, in an existing project. */
 async function addCompat(directory: string): Promise<void> {
   const root = resolve(directory);
   const path = join(root, 'package.json');
@@ -61,7 +61,7 @@ async function addCompat(directory: string): Promise<void> {
   process.stdout.write(`wrote a package called convex, which stands for svc, to ${root}\nnext: npm install\n`);
 }
 
-/** @throws CommandFailure when one of them is there */
+/** @throws CommandFailure if one of them exists */
 async function writeNew(root: string, texts: Record<string, string>): Promise<void> {
   const files = Object.entries(texts);
   const taken = files.map(([path]) => path).filter(path => existsSync(join(root, path)));
@@ -72,13 +72,13 @@ async function writeNew(root: string, texts: Record<string, string>): Promise<vo
   }
 }
 
-/** Whoever had npm bring Node for this command needs it for the next one, too; an npx inside of another one does not work. */
+/** If npx brought Node for this command, the next command needs it, too; an npx inside another one does not work. */
 function installAndDevelop(template: Template): string {
   if (process.execPath.includes('/_npx/')) return 'npx -y -p node@22 -c "npm install && npm run dev"';
   return template === 'react' ? 'npm install && npm run dev' : 'npm install && npx svc dev';
 }
 
-/** A tenant's id and a package's name. */
+/** Usable as a tenant's id and a package's name. */
 function projectName(root: string): string {
   const name = basename(root)
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** `svc key create|list|rotate|revoke`: API keys, with limited rights and an end. */
+/** `svc key create|list|rotate|revoke` manages API keys, with limited rights and an expiry date. */
 import {type Command, Option} from 'commander';
 import type {Key} from '../shared/protocol/keys.ts';
 import {addServerOptions, type ServerOptions, type ServiceClient} from './client.ts';

@@ -1,6 +1,6 @@
 /**
- * `svc dev --local`: a server for one project, where none runs yet. It is an `svc start` with its data in the project's `.svc/`, and ends with
- * the command that started it.
+ * `svc dev --local` starts a server for one project if none runs yet. It is an `svc start` with its data in the
+ * project's `.svc/`, and exits with the command that started it.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -15,7 +15,7 @@ const DIRECTORY = '.svc';
 const READY = 'svc listening on ';
 
 export class LocalServer {
-  /** Where its credentials are. */
+  /** The directory with its credentials. */
   readonly data: string;
   readonly #child: ChildProcess;
 
@@ -24,7 +24,7 @@ export class LocalServer {
     this.#child = child;
   }
 
-  /** @returns null: something answers at `url` already. @throws CommandFailure */
+  /** @returns null if a server already answers at `url`. @throws CommandFailure */
   static async start(url: string, root: string): Promise<LocalServer | null> {
     if (await isAnswered(originOf(url))) return null;
     const {protocol, hostname, port} = new URL(originOf(url));
@@ -33,12 +33,12 @@ export class LocalServer {
     }
     const data = join(root, DIRECTORY);
     mkdirSync(data, {recursive: true, mode: 0o700});
-    // Tokens and documents: not for the project's repository, whatever its own rules are.
+    // Tokens and documents: never for the project's repository, whatever its own ignore rules are.
     writeFileSync(join(data, '.gitignore'), '*\n');
-    // That a function failed is a warning of the server, and svc dev shows it already.
+    // The server logs a failed function as a warning, and svc dev shows it already.
     const options = ['--port', port === '' ? '80' : port, '--data', data, '--log-level', 'error', '--ends-with-parent'];
     const child = spawn(process.execPath, [process.argv[1]!, 'start', ...options], {
-      // The channel is what it knows the end of this process by, however that comes.
+      // The server detects the end of this process by the channel, whatever the cause.
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
     const ended = once(child, 'exit').then(([code]) => {
@@ -50,11 +50,11 @@ export class LocalServer {
       });
     });
     await Promise.race([isReady, ended]);
-    ended.catch(() => {}); // From here on who waits for its end asks for it.
+    ended.catch(() => {}); // From here on, callers of `ended` observe the exit.
     return new LocalServer(data, child);
   }
 
-  /** Resolves when it is no more, whoever ended it. */
+  /** Resolves when the server has exited, for any reason. */
   async ended(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
   }
@@ -70,6 +70,6 @@ async function isAnswered(origin: string): Promise<boolean> {
     await fetch(`${origin}/health`);
     return true;
   } catch {
-    return false; // Refused, most likely; whatever else it is, the server that is started says what keeps it from the port.
+    return false; // Probably refused. Whatever else it is, the started server reports what keeps it from the port.
   }
 }

@@ -1,4 +1,4 @@
-/** `svc logs`: the newest executions of a tenant's functions, then every one as it finishes, until Ctrl-C. */
+/** `svc logs` shows the newest executions of a tenant's functions, then every one as it finishes, until Ctrl-C. */
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {LogEntry} from '../shared/protocol/functions.ts';
@@ -37,8 +37,8 @@ export function register(program: Command): void {
 }
 
 /**
- * What is shown once is not shown again: following goes on where it was when the connection breaks or the tenant's process
- * ends. @param signal ends it. @throws CommandFailure when the server does not come back
+ * Shows each entry once: following resumes where it was when the connection breaks or the tenant's process ends. @param
+ * signal ends it. @throws CommandFailure if the server does not come back
  */
 export async function showLogs(
   target: Target,
@@ -51,12 +51,12 @@ export async function showLogs(
     const text = jsonl === true ? printableJson(line) : logText(line, success === true);
     if (text !== null) show(`${text}\n`);
   };
-  // Also without a history its newest entry is looked at: it says where the new ones begin.
+  // Even without a history its newest entry is read, because it shows where the new ones begin.
   for await (const line of entries(target, Math.max(history, 1), false, search, signal)) {
     seen.begin(line);
     if (history > 0) showEntry(line);
   }
-  // Nothing that is still to come has an id that was reported, or is before a time.
+  // No future entry has an id that was already reported, or is before a time.
   if (!follow || search.requestId !== undefined || search.until !== undefined) return;
   const lines = () => entries(target, LOG_ENTRIES_KEEP, true, search, signal);
   await followLines(lines, line => seen.add(line) && showEntry(line), signal);

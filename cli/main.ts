@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The svc command. The check of the Node version comes before anything else is loaded, so that a wrong one gets a sentence
- * instead of a stack trace from some package.
+ * The svc command. It checks the Node version before anything else is loaded, so that an unsupported one gets a
+ * sentence instead of a stack trace from some package.
  */
 import '../build/check-node.cjs';
 

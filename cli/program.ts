@@ -1,7 +1,7 @@
 /**
- * The verbs of the svc command, one module each; only the one that is asked for is loaded.
+ * The verbs of the svc command, one module each; only the requested one is loaded.
  *
- * Exit codes: 0 done; 1 it could not be done; 2 the command line or an SVC_ variable is wrong.
+ * Exit codes: 0 done; 1 it failed; 2 the command line or an SVC_ variable is wrong.
  */
 import {Command, CommanderError} from 'commander';
 import {BUILD, VERSION} from '../shared/version.ts';
@@ -40,7 +40,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
 
 const EXIT_WRONG_USAGE = 2;
 
-/** Where to go. Scripts pass them on as they are: an empty one counts as unset. */
+/** Variables that name the target. Scripts pass them on unchanged, so an empty one counts as unset. */
 const TARGET_VARIABLES = ['SVC_URL', 'SVC_TENANT', 'SVC_DATA', 'SVC_ACCESS_TOKEN'];
 
 export async function run(argv: string[]): Promise<void> {
@@ -56,7 +56,7 @@ export async function run(argv: string[]): Promise<void> {
   }
 }
 
-/** The whole command, with every verb. */
+/** The complete command, with every verb. */
 export function wholeProgram(): Promise<Command> {
   return programOf(Object.keys(VERBS));
 }
@@ -73,7 +73,7 @@ async function programOf(verbs: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** Verbs that were added ready-made take the program's ways of writing and ending. */
+/** Prebuilt verbs get the program's output and exit handling. */
 function inherit(program: Command): void {
   for (const command of program.commands) command.copyInheritedSettings(program);
 }

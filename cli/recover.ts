@@ -1,8 +1,9 @@
 /**
- * `svc recover --data DIR`: what to do when the server does not start because the registry is not that of the directories.
- * Alone it lists what is there and changes nothing. `--adopt` makes a registry of the directories, `--move-aside` moves
- * directories that the registry does not name to `<data>/set-aside`. `--repair` mends what keeps a tenant's damaged file from
- * being opened, after a copy of it was put into set-aside. None deletes anything else; for all the server is stopped.
+ * `svc recover --data DIR` repairs a data directory whose registry does not match its directories, so that the server
+ * does not start. Without options it lists the findings and changes nothing. `--adopt` makes a registry from the
+ * directories, `--move-aside` moves directories that the registry does not name to `<data>/set-aside`. `--repair`
+ * repairs a tenant's damaged file so that it can be opened, after copying it to set-aside. None of them deletes
+ * anything else; all of them need a stopped server.
  */
 import {join} from 'node:path';
 import type {Command} from 'commander';
@@ -61,7 +62,7 @@ function survey(data: string): Survey {
 }
 
 async function lockOf(data: string): Promise<{release(): void}> {
-  survey(data); // A lock makes files, which another kind of directory is spared.
+  survey(data); // First, because a lock creates files, which must not happen in another kind of directory.
   try {
     return await acquireOwnerLock(join(data, 'svc'));
   } catch (caught) {

@@ -1,4 +1,4 @@
-/** `svc rollback [ID]`: makes an earlier deployment the active one again, after the same checks as a deploy. */
+/** `svc rollback [ID]` makes an earlier deployment the active one again, after the same checks as a deploy. */
 import type {Command} from 'commander';
 import type {DeploymentError, DeploymentView} from '../shared/protocol/functions.ts';
 import {RefusedRequest} from './client.ts';
@@ -40,7 +40,7 @@ async function activate(target: Target, id: string): Promise<DeploymentView> {
   }
 }
 
-/** Of those that are not active the one that was activated last. */
+/** The inactive deployment that was activated last. */
 async function previous(target: Target): Promise<number> {
   const others = (await deployments(target)).filter(({active}) => !active);
   const [last] = others.sort((a, b) => (b.activated_at ?? 0) - (a.activated_at ?? 0) || b.id - a.id);

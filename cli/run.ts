@@ -1,4 +1,6 @@
-/** `svc run PATH [ARGS]`: calls any function, internal ones too, and prints what it returns. Log lines go to stderr. */
+/**
+ * `svc run PATH [ARGS]` calls any function, including internal ones, and prints its result. Log lines go to stderr.
+ */
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {FunctionReply} from '../shared/protocol/function-calls.ts';
@@ -11,7 +13,7 @@ import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} f
 type Options = TargetOptions & {identity?: object; push?: true; watch?: true};
 export type Call = {path: string; args: object; identity?: object};
 
-/** How often the journal is looked at with --watch. */
+/** Poll interval of the journal with --watch. */
 const WATCH_INTERVAL_MS = 500;
 
 export function register(program: Command): void {
@@ -37,7 +39,7 @@ function run(path: string, args: object, {identity, push: pushes, watch: watches
   });
 }
 
-/** Its result as JSON. What it logs goes to stderr. @throws CommandFailure with the function's own message */
+/** Its result as JSON. Its log lines go to stderr. @throws CommandFailure with the function's own message */
 export async function resultText(target: Target, call: Call): Promise<string> {
   const reply = await target.client.jsonOnce<FunctionReply>('POST', pathOf(target, 'functions', 'run'), call);
   for (const line of reply.logLines ?? []) say(printable(line));
@@ -45,7 +47,7 @@ export async function resultText(target: Target, call: Call): Promise<string> {
   return `${printableJson(JSON.stringify(reply.value, null, 2))}\n`;
 }
 
-/** Only what is in the journal can change the result of a query: writes, deployments, variables. */
+/** Only events in the journal can change the result of a query: writes, deployments, variables. */
 async function watch(target: Target, call: Call): Promise<void> {
   await requireQuery(target, call.path);
   const interrupted = new AbortController();
@@ -63,7 +65,7 @@ async function watch(target: Target, call: Call): Promise<void> {
   }
 }
 
-/** A query that fails now may succeed after the next write. @returns what is shown now */
+/** A query that fails now can succeed after the next write. @returns the text now shown */
 async function showChange(target: Target, call: Call, shown: string): Promise<string> {
   try {
     const text = await resultText(target, call);
@@ -76,7 +78,7 @@ async function showChange(target: Target, call: Call, shown: string): Promise<st
   }
 }
 
-/** Anything else would be repeated by its own writes, for ever. */
+/** Any other function would be run again by its own writes, forever. */
 async function requireQuery(target: Target, path: string): Promise<void> {
   const {functions} = await target.client.json<{functions: FunctionEntry[]}>('GET', pathOf(target, 'functions'));
   const [module = '', name = 'default'] = path.split(':');

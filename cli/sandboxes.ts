@@ -1,4 +1,4 @@
-/** `svc sandboxes …`: run untrusted code. */
+/** `svc sandboxes …` runs untrusted code. */
 import type {Command} from 'commander';
 import type {SandboxRecord} from '../shared/protocol/sandboxes.ts';
 import {createOnce, execute, executionOf, jsonIn, showList, showRecord, subcommand} from './control.ts';

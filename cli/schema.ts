@@ -1,4 +1,4 @@
-/** `svc schema get|set|delete`: the schemas of tables that no deployed function declares. */
+/** `svc schema get|set|delete` manages the schemas of tables that no deployed function declares. */
 import type {Command} from 'commander';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {jsonIn, showRecord, subcommand} from './control.ts';

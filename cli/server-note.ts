@@ -1,9 +1,10 @@
 /**
- * Where a user's running servers keep their credentials: `svc start` notes its data directory under the port it listens on, so
- * that `svc dev` finds the token from any directory. A note holds no secret; the token stays in `admin.json`, for its owner.
+ * Notes where a user's running servers keep their credentials: `svc start` records its data directory under the port
+ * that it listens on, so that `svc dev` finds the token from any directory. A note contains no secret; the token stays
+ * in `admin.json`, for its owner.
  *
- * A note outlives a server that was killed. So it counts only while its process lives: otherwise whoever listens on the port now
- * would be sent a token that was never meant for it.
+ * A note outlives a server that was killed, so it counts only while its process lives. Otherwise the process that now
+ * listens on the port would receive a token that was not meant for it.
  */
 import {mkdirSync, readFileSync, renameSync, rmSync, writeFileSync} from 'node:fs';
 import {isAbsolute, join} from 'node:path';
@@ -19,7 +20,7 @@ export function noteServer(port: number, data: string): void {
   renameSync(temporary, path);
 }
 
-/** Takes back what this process noted; another server may have the port, and its note, by now. */
+/** Removes this process's note, unless another server now has the port and the note. */
 export function forgetServer(port: number): void {
   if (readNote(port)?.pid === process.pid) rmSync(notePath(port), {force: true});
 }
@@ -43,7 +44,7 @@ function readNote(port: number): ServerNote | null {
     const isNote = typeof note?.data === 'string' && isAbsolute(note.data) && Number.isSafeInteger(note.pid);
     return isNote ? (note as ServerNote) : null;
   } catch {
-    return null; // None, or no note of ours: then there is nothing to go by.
+    return null; // No note, or not one of ours: there is nothing to use.
   }
 }
 

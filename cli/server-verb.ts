@@ -1,4 +1,4 @@
-/** A verb that goes to a server and not to a project: it opens the connection and closes it. */
+/** Runs a verb that targets a server instead of a project. It opens the connection and closes it. */
 import {type ServerOptions, ServiceClient} from './client.ts';
 import {reportFailure} from './failure.ts';
 

@@ -1,4 +1,4 @@
-/** `svc services …`: code of a tenant that runs for as long as it is wanted. */
+/** `svc services …` manages a tenant's long-running code. */
 import {dirname, resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {SERVICE_LOG_ENTRIES_KEEP} from '../shared/limits.ts';
@@ -73,7 +73,7 @@ function firstLine(message: string | null): string {
   return message === null ? '' : `, ${message.split('\n')[0]}`;
 }
 
-/** One that is there is changed, one that is not is made. */
+/** Changes an existing service, or creates a new one. */
 async function apply(target: Target, file: string): Promise<void> {
   const given = await jsonIn(file);
   const definitions = await Promise.all([given].flat().map(one => definitionOf(one, file)));
@@ -92,7 +92,9 @@ async function apply(target: Target, file: string): Promise<void> {
   }
 }
 
-/** Inline code may be in a file of its own, which `source.file` names relative to the definition. @throws CommandFailure */
+/**
+ * Inline code can be in a separate file, which `source.file` names relative to the definition. @throws CommandFailure
+ */
 async function definitionOf(given: unknown, file: string): Promise<Definition> {
   const definition = given as (Definition & {source?: {file?: unknown}}) | null;
   if (typeof definition !== 'object' || typeof definition?.name !== 'string') {
@@ -116,7 +118,7 @@ async function showLog(target: Target, name: string, {history, follow, jsonl}: L
     ({n, at}) => `${n} ${at}`,
     ({at}) => at,
   );
-  // Also without a history its newest line is looked at: it says where the new ones begin.
+  // Even without a history its newest line is read, because it shows where the new ones begin.
   for await (const line of entries(Math.max(history, 1), false)) {
     seen.begin(line);
     if (history > 0) show(line);

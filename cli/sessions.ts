@@ -1,4 +1,4 @@
-/** `svc sessions …`: callers' leases on a tenant, each with a sandbox of its own. */
+/** `svc sessions …` manages callers' leases on a tenant, each with a sandbox of its own. */
 import type {Command} from 'commander';
 import type {SessionRecord} from '../shared/protocol/sessions.ts';
 import {createOnce, execute, executionOf, jsonIn, showList, showRecord, subcommand} from './control.ts';

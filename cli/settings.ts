@@ -1,4 +1,4 @@
-/** `svc settings get|set`: where a tenant's functions may connect to, and which pages may call them. */
+/** `svc settings get|set` manages which hosts a tenant's functions can connect to, and which pages can call them. */
 import type {Command} from 'commander';
 import type {Static} from 'typebox';
 import type {SettingsBody} from '../shared/protocol/settings.ts';

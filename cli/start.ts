@@ -1,4 +1,4 @@
-/** `svc start`: runs the server until it is told to stop, and tells the operator where it is and how to talk to it. */
+/** `svc start` runs the server until it is stopped, and prints its address and how to use it. */
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {createLogger, type Logger} from '../shared/log.ts';
@@ -13,14 +13,14 @@ import {shellQuoted} from './shell-quoted.ts';
 
 /** After a second Ctrl-C, as shells count it: 128 + SIGINT. */
 const EXIT_INTERRUPTED = 130;
-/** npm passes a signal on to us that the terminal has sent already; a person is slower than this. */
+/** npm forwards a signal that the terminal has already sent; a person is slower than this. */
 const SAME_SIGNAL_MS = 300;
-/** The drain bounds itself; this bounds a drain with a bug. SIGTERM to exit stays within 5 s. */
+/** The drain has its own time limit; this one covers a drain with a bug. SIGTERM to exit stays within 5 s. */
 const DRAIN_GIVE_UP_MS = 4_900;
 
 export function register(program: Command): void {
   addStartOptions(program.command('start').description('run the server'))
-    // For commands that start a server of their own, over a channel. A signal that ends them hard reaches nobody else.
+    // For commands that start their own server, over a channel. A signal that kills them reaches no other process.
     .addOption(new Option('--ends-with-parent').default(false).hideHelp())
     .action((options: StartOptions & {endsWithParent: boolean}) => start(options));
 }
@@ -28,7 +28,7 @@ export function register(program: Command): void {
 async function start(options: StartOptions & {endsWithParent: boolean}): Promise<void> {
   const log = createLogger({process: 'supervisor'}, {level: options.logLevel, format: options.logFormat});
   endOnBugs(log);
-  // Whatever this server and its children write is for this user alone.
+  // Files that this server and its children write are for this user alone.
   process.umask(0o077);
   const stop = stopOnSignals(log);
   if (options.endsWithParent) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
@@ -72,7 +72,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
   }
 }
 
-/** A home that cannot be written is no reason not to serve: `--data` says the same. */
+/** An unwritable home directory is no reason to fail: `--data` serves the same purpose. */
 function note(port: number, data: string, log: Logger): void {
   try {
     noteServer(port, data);
@@ -81,7 +81,7 @@ function note(port: number, data: string, log: Logger): void {
   }
 }
 
-/** Nothing is caught that was not expected: children end with this process, and the next start recovers from disk. */
+/** Unexpected exceptions are not caught: children end with this process, and the next start recovers from disk. */
 function endOnBugs(log: Logger): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
@@ -89,11 +89,11 @@ function endOnBugs(log: Logger): void {
       process.exit(1);
     });
   }
-  // Whoever read our few lines may be gone; the server goes on.
+  // The reader of these few lines can be gone; the server continues.
   process.stdout.on('error', error => log.debug('stdout is closed', {error}));
 }
 
-/** SIGINT and SIGTERM end the server in order; before it has started there is nothing to put in order. */
+/** SIGINT and SIGTERM stop the server cleanly; before it has started there is nothing to clean up. */
 function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
   const stop: {drain: (() => Promise<void>) | null} = {drain: null};
   let stoppingSinceMs: number | null = null;
@@ -114,7 +114,7 @@ function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
   return stop;
 }
 
-/** The first line is what scripts wait for: keep it. */
+/** Scripts wait for the first line: keep it. */
 function welcome(
   listening: {host: string; port: number; metricsPort: number | null},
   credentials: Credentials,
@@ -122,7 +122,7 @@ function welcome(
 ): string {
   const host = listening.host.includes(':') ? `[${listening.host}]` : listening.host;
   const url = `http://${host}:${listening.port}`;
-  // An address that stands for all of them is none to connect to.
+  // A wildcard address is not one to connect to.
   const reachable = /^http:\/\/(0\.0\.0\.0|\[::\]):/.test(url) ? `http://127.0.0.1:${listening.port}` : url;
   const {accessTokenFile, adminTokenFile} = credentials;
   const places = [

@@ -1,4 +1,4 @@
-/** `svc status`: whether the server answers, and what this command sees of it. */
+/** `svc status` shows whether the server answers, and what this command can see of it. */
 import type {Command} from 'commander';
 import {addServerOptions, type ServerOptions} from './client.ts';
 import {printable} from './printable.ts';

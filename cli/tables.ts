@@ -1,4 +1,4 @@
-/** `svc tables …`: the tables of a tenant, dropped and renamed. */
+/** `svc tables …` drops and renames a tenant's tables. */
 import {randomUUID} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Command} from 'commander';
@@ -46,7 +46,7 @@ export function register(program: Command): void {
   );
 }
 
-/** A request that is sent again does nothing twice. */
+/** A retried request does nothing twice. */
 async function begun<T>(target: Target, method: 'POST' | 'DELETE', path: string, asked?: object): Promise<T> {
   const headers = {'idempotency-key': randomUUID()};
   const text = asked === undefined ? undefined : JSON.stringify(asked);
@@ -54,7 +54,7 @@ async function begun<T>(target: Target, method: 'POST' | 'DELETE', path: string,
   return (body.length === 0 ? null : JSON.parse(body.toString())) as T;
 }
 
-/** @throws CommandFailure when it did not complete */
+/** @throws CommandFailure if it did not complete */
 async function ended(target: Target, id: string): Promise<Task> {
   const progress = new TransientLine();
   for (;;) {

@@ -1,4 +1,4 @@
-/** `svc tenants list|create|delete`. */
+/** `svc tenants list|create|delete` manages tenants. */
 import type {Command} from 'commander';
 import {addServerOptions, RefusedRequest, type ServerOptions, tenantPath} from './client.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
@@ -32,7 +32,7 @@ export function register(program: Command): void {
       if (!ids.includes(id)) throw new CommandFailure(`there is no tenant ${id}`);
       await confirm(`this deletes the tenant ${id} with all its documents, functions and files`, id, options, 'always');
       await client.json('DELETE', tenantPath(id)).catch((caught: unknown) => {
-        // A repeated request finds what the first one did.
+        // A retried request can find the effect of the first one.
         if (!(caught instanceof RefusedRequest) || caught.code !== 'session.tenant_not_found') throw caught;
       });
       process.stdout.write(`deleted ${id}\n`);

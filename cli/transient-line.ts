@@ -1,4 +1,7 @@
-/** One line on a terminal that says what a slow command is doing, replaced by the next one. Nothing where stderr is no terminal. */
+/**
+ * One line on a terminal that says what a slow command is doing, replaced by the next one. Writes nothing if stderr is
+ * not a terminal.
+ */
 export type TerminalLike = {isTTY?: boolean; columns?: number; write(text: string): unknown};
 
 const CLEAR_LINE = '\r\x1b[K';
@@ -14,7 +17,7 @@ export class TransientLine {
 
   show(text: string): void {
     if (this.#terminal.isTTY !== true) return;
-    // A line that wraps could not be cleared.
+    // A wrapped line could not be cleared.
     const columns = this.#terminal.columns ?? COLUMNS_DEFAULT;
     this.#terminal.write(CLEAR_LINE + text.slice(0, columns - 1));
     this.#isShown = true;

@@ -1,7 +1,7 @@
 /**
- * `svc verify --data DIR [--tenant T]`: checks every tenant's file, its journal's chain, and that state and indexes are what
- * the journal says; and that registry and directories name the same tenants. Read-only; a server may be running on the
- * directory. Exit code 0: all is well; 1: something is not.
+ * `svc verify --data DIR [--tenant T]` checks every tenant's file and its journal's chain, checks that state and
+ * indexes match the journal, and that registry and directories name the same tenants. Read-only; a server can be
+ * running on the directory. Exit code 0: no findings; 1: findings.
  */
 import {existsSync} from 'node:fs';
 import {join} from 'node:path';
@@ -18,7 +18,7 @@ import {TransientLine} from './transient-line.ts';
 
 type Options = {data: string; tenant?: string; json?: true};
 
-/** One tenant to look at. `finding`: what is known to be wrong before its file is opened. */
+/** One tenant to check. `finding`: a fault that is known before its file is opened. */
 type Checked = {id: string; generation: number; directory: string; isUnused: boolean; finding: string | null};
 
 export function register(program: Command): void {
@@ -64,7 +64,7 @@ function verify({data, tenant, json}: Options): boolean {
   return sound;
 }
 
-/** What tenants have in their files is on the operator's terminal as text. */
+/** Prints text from tenants' files safely on the operator's terminal. */
 function shown(object: string, text: string, json: true | undefined): void {
   process.stdout.write(json ? `${printableJson(object)}\n` : printable(text));
 }
@@ -93,7 +93,7 @@ function tenantsOf({tenantsPath, registryFinding, plan, isOld}: Survey): Checked
   return [...named, ...others].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** A tenant that was never used has no file. A file that cannot even be opened is a finding like others. */
+/** A tenant that was never used has no file. A file that cannot be opened is a finding like any other. */
 function verifyOne({id, generation, directory, isUnused, finding}: Checked): VerifyReport {
   const empty = {documents: 0, records: 0, floor: 1, indexEntries: 0};
   const note = join(directory, DAMAGED_FILE);
@@ -107,7 +107,7 @@ function verifyOne({id, generation, directory, isUnused, finding}: Checked): Ver
       );
     }
     if (!existsSync(directory)) return {...empty, findings: [...new Set([...known, 'file: it is missing'])]};
-    // SQLite, and what looks at the log before it, would open them.
+    // SQLite, and the check of the log before it, would open them.
     const odd = irregularFiles(directory, 'tenant.');
     if (odd.length > 0) return {...empty, findings: [...known, ...odd.map(what => `file: ${what}`)]};
     const file = fileStateOf(directory);

@@ -1,4 +1,4 @@
-/** `svc whoami`: which credential is used, and what it can do. */
+/** `svc whoami` shows which credential is used, and its rights. */
 import type {Command} from 'commander';
 import type {Static} from 'typebox';
 import type {WhoAmI} from '../shared/protocol/keys.ts';
@@ -21,7 +21,7 @@ export function register(program: Command): void {
   );
 }
 
-/** In one line. */
+/** As one line. */
 export function textOf({id, name, scopes, tenants, tables}: Identity): string {
   if (id === null) return `${name}: an admin credential, with all rights`;
   const limits = [`scopes ${scopes.join(', ')}`];

@@ -1,11 +1,11 @@
 /**
- * A registry made of what the tenants' directories say, in the place of one that was lost.
+ * Makes a registry from the tenants' directories, to replace a lost one.
  *
  *   the new one beside the old → the old one to set-aside/ → the new one in its place
  *
- * Ended in between, there is no registry, which a start refuses, and this can be done again. Deleted tenants do not come
- * back: their directories are gone or called `d_…`. Every tenant is marked awake, so that the next start opens each once
- * and learns when it has work.
+ * If it is interrupted in between, there is no registry, which a start refuses, and the command can be run again.
+ * Deleted tenants do not come back: their directories are gone or called `d_…`. Every tenant is marked awake, so that
+ * the next start opens each once and learns when it has work.
  */
 import {existsSync, renameSync, rmSync} from 'node:fs';
 import {dirname, join} from 'node:path';
@@ -19,18 +19,24 @@ import type {Survey} from './survey.ts';
 
 export type Adopted = {
   tenants: string[];
-  /** Named by the old registry and without a directory: they stay, and are 503 until it is put back or they are deleted. */
+  /**
+   * Named by the old registry but without a directory: they stay, and are 503 until the directory is restored or they
+   * are deleted.
+   */
   missing: string[];
-  /** Where the old registry is now. */
+  /** The new location of the old registry. */
   oldRegistry: string[];
 };
 
-/** Nothing to do: the registry names what is there. */
+/** Nothing to do: the registry matches the directories. */
 export function isWhole({registryFinding, rows, plan}: Survey): boolean {
   return registryFinding === null && plan.unknown.length === 0 && rows.every(row => row.isSound);
 }
 
-/** @throws CommandFailure: two directories for one tenant, or another tenant's file in one; nothing was changed */
+/**
+ * @throws CommandFailure if two directories belong to one tenant, or one contains another tenant's file; nothing was
+ * changed then
+ */
 export async function adopt(data: string, survey: Survey): Promise<Adopted> {
   const {registryPath, tenantsPath, found} = survey;
   const directories = planStart([], found);

@@ -1,4 +1,4 @@
-/** A tenant's file as an operator wants to know it before deciding about its directory: whose it is, how much, how old. */
+/** Summarises a tenant's file for an operator who decides about its directory: its tenant, size and age. */
 import {join} from 'node:path';
 import {openReader} from '../../engine/storage/database.ts';
 import {readIdentity, type StoredIdentity} from '../../engine/storage/identity.ts';
@@ -7,14 +7,14 @@ import {irregularFiles, statFile} from '../../supervisor/files/regular-file.ts';
 import {fileStateOf} from '../../supervisor/files/tenant-files.ts';
 
 export type FilePeek = {
-  /** Null: nobody has opened the file since files say whose they are, or it cannot be read. */
+  /** Null: the file was last opened before files recorded their tenant, or it cannot be read. */
   identity: StoredIdentity | null;
   documents: number | null;
-  /** Of the file and its log. */
+  /** Of the file and its log together. */
   bytes: number;
   /** Epoch milliseconds; null: there is no file. */
   lastWriteMs: number | null;
-  /** What is wrong with it; null: it can be read and is nobody else's. */
+  /** What is wrong with it; null: it can be read and belongs to this tenant. */
   finding: string | null;
 };
 

@@ -1,4 +1,7 @@
-/** Mends a tenant's damaged file in its directory: first a copy in `<data>/set-aside`, then the file, then a look at what is left. */
+/**
+ * Repairs a tenant's damaged file in its directory: makes a copy in `<data>/set-aside`, repairs the file, then verifies
+ * it.
+ */
 import {cpSync, existsSync, readdirSync, rmSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {findLostLog} from '../../engine/storage/log-note.ts';
@@ -11,7 +14,7 @@ import {irregularFiles, readNote, statFile} from '../../supervisor/files/regular
 import {makeDirectory} from '../../supervisor/files/tenant-files.ts';
 import {CommandFailure} from '../failure.ts';
 
-/** `left`: findings of svc verify afterwards. The tenant is let in again when SQLite finds its file whole. */
+/** `left`: findings of svc verify afterwards. The tenant is served again once SQLite finds no fault in its file. */
 export type Repaired = {copy: string; done: string[]; left: string[]};
 
 export async function repairTenant(
@@ -35,7 +38,7 @@ export async function repairTenant(
     );
   }
   const lost = findLostLog(directory);
-  // Closing the file has moved its log into it; one that was gone before is given up, as the copy still tells.
+  // Closing the file has moved its log into it. A log that was lost before is given up; the copy still shows it.
   if (lost !== null) rmSync(join(directory, LOGGED_FILE));
   const left = verifyFile(path, {tenant: id, generation}).findings;
   const note = join(directory, DAMAGED_FILE);
@@ -48,7 +51,7 @@ export async function repairTenant(
   return {copy, done, left};
 }
 
-/** The tenant's files, on disk when this resolves. @returns where */
+/** Copies the tenant's files; they are on disk when this resolves. @returns the copy's path */
 async function keepCopy(data: string, directory: string): Promise<string> {
   const place = join(data, 'set-aside');
   await makeDirectory(place);

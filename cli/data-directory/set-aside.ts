@@ -1,10 +1,13 @@
-/** `<data>/set-aside`: where files go that no start should meet. Nothing is ever removed from it by us. */
+/** Manages `<data>/set-aside`: the place for files that no start should find. svc never removes anything from it. */
 import {existsSync, renameSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {makeDirectory} from '../../supervisor/files/tenant-files.ts';
 
-/** Moves a file or directory there, on disk when this resolves, under its own name or one with a number. @returns where */
+/**
+ * Moves a file or directory there, under its own name or one with a number; on disk when this resolves. @returns the
+ * new path
+ */
 export async function setAside(data: string, path: string): Promise<string> {
   const place = join(data, 'set-aside');
   await makeDirectory(place);

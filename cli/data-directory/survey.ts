@@ -1,7 +1,7 @@
 /**
- * What a data directory holds, for the commands that look at one: the registry, the directories of tenants, and how the two
- * fit. It only reads, and a server may be running: what seems amiss is looked at twice, because a tenant may be created or
- * deleted between a look at the registry and one at the directories.
+ * Surveys a data directory for the commands that inspect one: the registry, the directories of tenants, and whether
+ * they match. It only reads, and a server can be running: an apparent mismatch is checked twice, because a tenant can
+ * be created or deleted between reading the registry and reading the directories.
  */
 import {existsSync, statSync} from 'node:fs';
 import {join} from 'node:path';
@@ -14,19 +14,19 @@ export type Survey = {
   tenantsPath: string;
   /** What is wrong with the registry, as the end of a sentence that begins with its path; null: it can be read. */
   registryFinding: string | null;
-  /** Another registry would do: this one is missing, empty or damaged. */
+  /** The registry is missing, empty or damaged, so a new one is needed. */
   isRegistryLost: boolean;
-  /** It is well, as far as we know, but its server does not share it. */
+  /** The registry seems sound, but its server does not share it. */
   isRegistryBusy: boolean;
   rows: StoredRow[];
   lastGeneration: number;
-  /** No server has used it since directories say whether their tenant was used: then an empty one was not. */
+  /** No server has used it since directories record whether their tenant was used: then an empty one was not. */
   isOld: boolean;
   found: FoundDirectory[];
   plan: StartPlan;
 };
 
-/** Null: not a data directory. */
+/** Null if it is not a data directory. */
 export function surveyDataDirectory(data: string): Survey | null {
   const first = look(data);
   if (first === null || !isAmiss(first.plan)) return first;

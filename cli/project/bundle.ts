@@ -1,6 +1,6 @@
 /**
- * A project's code as the server takes it: one ES module for each module of the app, packages bundled in, what several of
- * them import in files of its own below `_deps/`. Everything that is wrong with the code is reported at once.
+ * Bundles a project's code for the server: one ES module for each module of the app, packages included, and code that
+ * several of them import in separate files below `_deps/`. All errors in the code are reported at once.
  */
 import {Buffer} from 'node:buffer';
 import {stat} from 'node:fs/promises';
@@ -24,21 +24,21 @@ export {ProjectFailure as BundleFailed} from './project-failure.ts';
 
 export type Bundle = {
   upload: DeploymentUpload;
-  /** The project's own files that are in it, relative to its root, wherever they are. */
+  /** The project's own files in the bundle, relative to its root, wherever they are. */
   sources: string[];
   warnings: string[];
-  /** What modules for Node import and that is not in the upload, but named there. */
+  /** Packages that modules for Node import and that the upload names but does not contain. */
   packages: LockedPackage[];
 };
 
 export type BundleOptions = {message?: string | null; dryRun?: boolean; development?: boolean};
 
 const MIB = 1024 * 1024;
-/** Outputs get paths below it; nothing is written there. */
+/** Outputs get paths below this directory; nothing is written there. */
 const OUTPUT = '/bundle';
 /**
- * The default runtime is a browser without a page: packages with several builds are taken in the one for workers or
- * browsers, which uses no module of Node.
+ * The default runtime is a browser without a page: packages with several builds use the one for workers or browsers,
+ * which uses no module of Node.
  */
 const TARGET: BuildOptions = {
   bundle: true,
@@ -57,24 +57,27 @@ const TARGET: BuildOptions = {
   legalComments: 'none',
   charset: 'utf8',
   logLevel: 'silent',
-  // Of one entry point of svc, where all have the same classes.
+  // Warnings about an entry point of svc: all of them have the same classes.
   logOverride: {'ignored-bare-import': 'silent'},
 };
-/** Names of what plugins add have the plugin's before them: `svc:sdk/server.js`. */
+/** Files that plugins add have the plugin's name first: `svc:sdk/server.js`. */
 const MADE_UP = /^svc[\w-]*:/;
-/** Stores follow promises only where the platform sees them, so `await` becomes `then` in apps that use such stores. */
+/**
+ * Async context stores follow promises only where the platform sees them, so `await` becomes `then` in apps that use
+ * such stores.
+ */
 const AWAIT_AS_THEN: BuildOptions = {
   supported: {'async-await': false, 'async-generator': false, 'for-await': false},
 };
 
 type Built = BuildResult<{write: false; metafile: true}>;
 
-/** What goes to the server. @param directory the project's root. @throws BundleFailed */
+/** The upload for the server. @param directory the project's root. @throws BundleFailed */
 export async function bundleProject(directory: string, options: BundleOptions = {}): Promise<DeploymentUpload> {
   return (await bundle(await readProject(directory), options)).upload;
 }
 
-/** With what the commands tell and watch. @throws BundleFailed */
+/** The upload, with the facts that the commands report and watch. @throws BundleFailed */
 export async function bundle(
   project: Project,
   {message = null, dryRun = false, development = false}: BundleOptions = {},
@@ -129,7 +132,7 @@ function nodeOf(
 
 type RuntimeBundle = {files: BundleFile[]; sources: string[]; warnings: Problem[]};
 
-/** What is wrong in each of them, together. @throws ProjectFailure */
+/** Reports the problems of all of them together. @throws ProjectFailure */
 async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises);
   const failures = settled.flatMap(result => (result.status === 'rejected' ? [result.reason as unknown] : []));
@@ -154,7 +157,7 @@ async function buildRuntime(
     const {errors} = caught as Partial<BuildFailure>;
     if (errors === undefined) throw caught;
     const problems = errors.map(problemOf);
-    // What one of them asks for and does not find here is not what is wrong with it.
+    // A module for the other runtime often has unresolved imports; those are not its actual problem.
     const files = new Set(problems.flatMap(({file}) => (file != null && isProjectFile(file) ? [file] : [])));
     const strangers = await strangersAmong(project.root, files, runtime);
     const rest = problems.filter(({file}) => !strangers.some(stranger => stranger.file === file));
@@ -241,7 +244,7 @@ function explained(text: string): string {
   return `Could not resolve "${name}": it is a module of Node.js, and ${rest}; modules that need it begin with "use node"`;
 }
 
-/** Neither a package, nor the SDK, nor made up by a plugin. */
+/** Neither a package, nor the SDK, nor added by a plugin. */
 function isProjectFile(input: string): boolean {
   return !MADE_UP.test(input) && !/^\.\.\/|^\/|(?:^|\/)node_modules\//.test(input);
 }
@@ -258,7 +261,7 @@ async function bundleFiles(project: Project, built: Built, runtime: 'default' | 
   );
 }
 
-/** Sources in it as the project names them. */
+/** The source map with its sources named as in the project. */
 function relocated(map: string | undefined, path: string, project: Project): string | null {
   if (map === undefined) return null;
   const parsed = JSON.parse(map) as {sources: string[]};

@@ -1,7 +1,7 @@
 /**
- * The generated code of a project, `svc/_generated`: an app's functions as typed references, and the registrars and types
- * that know its data model. It is made from the names of files alone, so it can be made before anything compiles or is
- * deployed, and is meant to be committed. A file that would not change is not written, so watchers are not woken.
+ * Generates a project's code, `svc/_generated`: an app's functions as typed references, and the registrars and types
+ * that know its data model. It is generated from the names of files alone, so this works before anything compiles or is
+ * deployed, and is meant to be committed. An unchanged file is not written, so watchers do not wake.
  */
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
@@ -54,7 +54,7 @@ async function writeIfDifferent(path: string, text: string): Promise<boolean> {
   try {
     if ((await readFile(path, 'utf8')) === text) return false;
   } catch {
-    // Not there yet, or not readable: writing says what is wrong.
+    // It does not exist yet, or is unreadable: writing reports the error.
   }
   try {
     await mkdir(dirname(path), {recursive: true});
@@ -69,7 +69,7 @@ function isTyped({file}: SourceModule): boolean {
   return /\.[cm]?tsx?$/.test(file);
 }
 
-/** As TypeScript wants a module named that it finds under its source's extension. */
+/** The name by which TypeScript imports a module that it finds under its source's extension. */
 function imported(file: string): string {
   return file.replace(/\.([cm]?)[jt]sx?$/, '.$1js');
 }
@@ -83,7 +83,8 @@ export const internal = anyApi;
 function apiTypes(modules: [path: string, specifier: string, typed: boolean][]): string {
   const names = identifiers(modules.map(([path]) => path));
   const imports = modules.map(([, specifier, typed], index) => {
-    // The compiler may be told to look into JavaScript (allowJs); otherwise such a module has no types, which is no mistake.
+    // The compiler can be configured to check JavaScript (allowJs); otherwise such a module has no types, which is not
+    // an error.
     const mark = typed ? '' : '// @ts-ignore\n';
     return `${mark}import type * as ${names[index]} from "${specifier}";\n`;
   });

@@ -1,11 +1,11 @@
-/** Tells what the server does with a deploy while it is waited for: it is asked, so that nothing is guessed. */
+/** Reports the server's steps during a deploy by polling the server, so that nothing is guessed. */
 import {setTimeout as delay} from 'node:timers/promises';
 import type {DeployProgress, DeployProgressList} from '../../shared/protocol/functions.ts';
 import {CommandFailure} from '../failure.ts';
 import {DEPLOY_PROGRESS_MS} from '../limits.ts';
 import {pathOf, type Target} from './target.ts';
 
-/** Runs `deploy`, and says each step of it that takes a moment. @param requestId of the deploy's request */
+/** Runs `deploy`, and reports each of its longer steps. @param requestId of the deploy's request */
 export async function telling<T>(
   target: Target,
   requestId: string,
@@ -25,7 +25,7 @@ export async function telling<T>(
 async function tellSteps(target: Target, requestId: string, say: (text: string) => void, over: AbortSignal) {
   let last: DeployProgress | null = null;
   for (;;) {
-    // The end of the deploy is the end of this.
+    // Stops when the deploy is over.
     await delay(DEPLOY_PROGRESS_MS, undefined, {signal: over}).catch(() => undefined);
     if (over.aborted) return;
     let deploys: DeployProgress[];
@@ -34,7 +34,7 @@ async function tellSteps(target: Target, requestId: string, say: (text: string) 
       ({deploys} = await target.client.json<DeployProgressList>('GET', path));
     } catch (caught) {
       if (!(caught instanceof CommandFailure)) throw caught;
-      return; // A server from before it told, or one that does not answer: what comes of the deploy says so.
+      return; // An older server without progress, or one that does not answer: the deploy's own outcome is reported.
     }
     const now = deploys.find(({request_id}) => request_id === requestId) ?? null;
     if (now === null || over.aborted || (last?.step === now.step && last.detail === now.detail)) continue;

@@ -1,14 +1,17 @@
 /**
- * `import(…)` in a bundle's file goes through the platform: an isolate has no loader of its own for it, and the kind of the
- * function decides whether it may. What the bundler resolved becomes the path in the bundle; everything else is passed on as
- * it is, and fails there if it names no module. Lines stay where they are, so source maps fit.
+ * Routes `import(…)` in a bundle's file through the platform: an isolate has no loader of its own, and the kind of the
+ * function decides whether it can import. A specifier that the bundler resolved becomes the path in the bundle; any
+ * other is passed on unchanged, and fails there if it names no module. Lines stay in place, so source maps fit.
  */
 import {posix} from 'node:path';
 import {type DynamicImport, init, parse} from 'es-module-lexer';
 
 const PLATFORM_IMPORT = "globalThis[Symbol.for('svc.import')]";
 
-/** What the bundler makes of a relative template literal: a table of modules, which throws the words of the bundler for a path not in it. */
+/**
+ * The bundler's output for a relative template literal: a table of modules, which throws the bundler's own message for
+ * a path outside it.
+ */
 const IMPORT_TABLE = /\b(globImport\w* = )__glob(?=\(\{)/g;
 const PLATFORM_TABLE = `(map => path => Object.hasOwn(map, path) ? map[path]() : ${PLATFORM_IMPORT}(path))`;
 

@@ -1,4 +1,4 @@
-/** Which packages are not bundled (`node.externalPackages`), and how the bundler leaves them out. */
+/** Determines which packages are not bundled (`node.externalPackages`), and makes the bundler leave them out. */
 import {readFile} from 'node:fs/promises';
 import {isBuiltin} from 'node:module';
 import {join} from 'node:path';
@@ -6,12 +6,12 @@ import type {Plugin} from 'esbuild';
 import {projectFailure} from './project-failure.ts';
 import {PROJECT_FILE, type Project} from './project-file.ts';
 
-/** The SDK is made for both runtimes and is always bundled. */
+/** The SDK supports both runtimes and is always bundled. */
 const SDK = 'svc';
 const EVERY = '*';
 
 export class ExternalPackages {
-  /** Names in svc.json: they are there even if nothing imports them in a way that can be seen. */
+  /** Names in svc.json: these are included even if no visible import uses them. */
   readonly named: readonly string[];
   readonly #names: ReadonlySet<string>;
   readonly #imported = new Set<string>();
@@ -34,12 +34,12 @@ export class ExternalPackages {
     return new ExternalPackages(externalPackages, externalPackages);
   }
 
-  /** Names of those that are to be installed. */
+  /** Names of those to install. */
   get wanted(): string[] {
     return [...new Set([...this.named, ...this.#imported])].sort();
   }
 
-  /** For modules for Node: leaves them out. */
+  /** For modules for Node: leaves the external packages out. */
   plugin(): Plugin {
     return {
       name: 'svc-external-packages',
@@ -54,7 +54,9 @@ export class ExternalPackages {
     };
   }
 
-  /** For the modules of the default runtime: one that is named is for Node alone. What `*` means there is bundled. */
+  /**
+   * For modules of the default runtime: a named package is only for Node. Packages that `*` covers are bundled there.
+   */
   refusal(): Plugin {
     return {
       name: 'svc-external-packages',
@@ -72,7 +74,7 @@ export class ExternalPackages {
   }
 }
 
-/** `a/b` → `a`, `@a/b/c` → `@a/b`; null: it names none. */
+/** `a/b` → `a`, `@a/b/c` → `@a/b`; null if it names no package. */
 function packageName(specifier: string): string | null {
   return /^(?:@[\w~-][\w.~-]*\/)?[\w~-][\w.~-]*(?=\/|$)/.exec(specifier)?.[0] ?? null;
 }

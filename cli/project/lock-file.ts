@@ -1,6 +1,6 @@
 /**
- * The packages of a project as npm has locked them (package-lock.json, version 2 and 3): each named one with all that it depends
- * on, where each is, in exactly which version, and what its tarball is to be. Nothing here asks a registry.
+ * Reads the packages of a project from npm's lock file (package-lock.json, version 2 and 3): each named one with all
+ * its dependencies, their paths, exact versions and tarball digests. It never queries a registry.
  */
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -9,13 +9,13 @@ import {type Problem, ProjectFailure, projectFailure} from './project-failure.ts
 
 export type LockedPackage = Required<UploadedPackage> & {
   name: string;
-  /** Where its tarball is, as npm noted it; null: in the registry. */
+  /** The location of its tarball according to npm; null: the registry. */
   resolved: string | null;
 };
 
 export const LOCK_FILE = 'package-lock.json';
 
-/** What of an entry is read here; all of it may be missing. */
+/** The members of an entry that are read here; all of them can be missing. */
 type Entry = {
   version?: unknown;
   resolved?: unknown;
@@ -34,8 +34,8 @@ type Entry = {
 type Entries = ReadonlyMap<string, Entry>;
 
 /**
- * @param names what modules import, or svc.json names
- * @throws ProjectFailure with everything that hinders
+ * @param names that modules import, or svc.json names
+ * @throws ProjectFailure with all obstacles
  */
 export async function lockedPackages(root: string, names: readonly string[]): Promise<LockedPackage[]> {
   if (names.length === 0) return [];
@@ -54,9 +54,9 @@ export async function lockedPackages(root: string, names: readonly string[]): Pr
     if (visited.has(path)) continue;
     visited.add(path);
     const entry = entries.get(path)!;
-    // What an optional package restricts to a system is native code, which functions cannot load.
+    // An optional package that is restricted to a system contains native code, which functions cannot load.
     if (isOptional(entry) && isOfOneSystem(entry)) continue;
-    // It comes in the tarball of the one that it is in; what it depends on may be elsewhere.
+    // It comes in its parent's tarball; its dependencies can be elsewhere.
     if (entry.inBundle !== true) {
       const locked = lockedPackage(path, entry);
       if (typeof locked === 'string') problems.push({message: locked, file: LOCK_FILE});
@@ -104,10 +104,10 @@ function notInstalled(name: string): string {
   return `${name} is in "node.externalPackages" and not installed: there is no node_modules/${name}; npm install ${name} adds it`;
 }
 
-/** What is run on the machine of the developer is what is deployed. */
+/** The installed version must be the locked one: the developer's machine runs the same code as the deployment. */
 async function installFault(root: string, path: string, entry: Entry): Promise<string | null> {
   const name = nameIn(path);
-  if (entry.link === true) return null; // told below
+  if (entry.link === true) return null; // reported below
   let version: unknown;
   try {
     ({version} = object(JSON.parse(await readFile(join(root, path, 'package.json'), 'utf8'))));
@@ -136,7 +136,7 @@ function lockedPackage(path: string, entry: Entry): LockedPackage | string {
   return {path, name, version, sha512, optional: isOf, resolved: typeof from === 'string' ? from : null};
 }
 
-/** `sha1-… sha512-…`: hex of the last; null: it has none. */
+/** The last SHA-512 of `sha1-… sha512-…`, as hex; null: it has none. */
 function sha512In(integrity: string): string | null {
   for (const hash of integrity.split(/\s+/)) {
     const [, base64] = /^sha512-([A-Za-z0-9+/]{86}==)(?:\?.*)?$/.exec(hash) ?? [];
@@ -157,11 +157,11 @@ function dependenciesOf(entry: Entry): {wanted: string[]; optional: string[]} {
   const [dependencies, optional, peers] = [entry.dependencies, entry.optionalDependencies, entry.peerDependencies].map(
     names => Object.keys(object(names ?? {})),
   ) as [string[], string[], string[]];
-  // npm may have been told to leave peers out, and says so by leaving them out.
+  // npm can be configured to skip peers; they are then missing from the lock file.
   return {wanted: dependencies.filter(name => !optional.includes(name)), optional: [...optional, ...peers]};
 }
 
-/** Where Node finds it from there; null: nowhere. */
+/** The path at which Node finds it from there; null: none. */
 function resolved(entries: Entries, from: string, name: string): string | null {
   for (let at = from; ; ) {
     const path = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;

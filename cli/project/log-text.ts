@@ -1,8 +1,10 @@
-/** One finished execution as `svc logs` shows it to people. */
+/** Formats one finished execution for `svc logs`. */
 import type {LogEntry} from '../../shared/protocol/functions.ts';
 import {printable} from '../printable.ts';
 
-/** @param line JSON of LogEntry. @param showsAll also what succeeded without a word. @returns null: nothing to show */
+/**
+ * @param line JSON of LogEntry. @param showsAll includes successes without log lines. @returns null: nothing to show
+ */
 export function logText(line: string, showsAll: boolean): string | null {
   const {
     at,

@@ -1,4 +1,4 @@
-/** Which runtime the modules of a project are for, and what of it cannot be: said with their own lines. */
+/** Finds the runtime of each module of a project, and reports modules that have none, with the line at fault. */
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {isDefaultOnly, NO_BUN, NOT_FOR_NODE, type Runtime, runtimeOf} from '../../shared/runtime-directive.ts';
@@ -22,7 +22,7 @@ export async function runtimesOf(
   return runtimes;
 }
 
-/** Files that modules of this runtime import and that are for another. @param files relative to the project */
+/** Files that modules of this runtime import but that are for another one. @param files relative to the project */
 export async function strangersAmong(
   root: string,
   files: Iterable<string>,

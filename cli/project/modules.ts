@@ -1,6 +1,6 @@
 /**
- * Which files below `svc/` are modules of the app, and by which paths their functions are called. Everything else there
- * (tests, declarations, hidden files, generated code) is left alone, though modules may import it.
+ * Finds the files below `svc/` that are modules of the app, and the paths by which their functions are called. It
+ * ignores everything else there (tests, declarations, hidden files, generated code), though modules can import it.
  */
 import type {Dirent} from 'node:fs';
 import {readdir, readFile, stat} from 'node:fs/promises';
@@ -21,7 +21,7 @@ export type ProjectModules = {
   functions: SourceModule[];
   schema: SourceModule | null;
   authConfig: SourceModule | null;
-  /** What is probably a mistake but stops nothing. */
+  /** Probable mistakes that do not stop the deploy. */
   warnings: Problem[];
 };
 
@@ -31,10 +31,10 @@ const MODULE_FILE = /^([^.]+)\.([cm]?[jt]s|[jt]sx)$/;
 const SCHEMA_FILE = /^schema\.[jt]s$/;
 const AUTH_CONFIG_FILE = /^auth\.config\.[jt]s$/;
 const COMPONENTS_FILE = /^svc\.config\.[jt]s$/;
-/** A statement that makes a file a module, at the beginning of a line or behind another statement. */
+/** A statement that makes a file a module, at the beginning of a line or after another statement. */
 const IMPORT_OR_EXPORT = /(?:^|[;}]|\*\/)\s*(?:import|export)\b/m;
 
-/** @throws ProjectFailure with everything that cannot be deployed under the name it has */
+/** @throws ProjectFailure with everything that cannot be deployed under its name */
 export async function findModules(project: Project): Promise<ProjectModules> {
   const files = await filesBelow(functionsRoot(project), '');
   if (files === null) {
@@ -58,7 +58,7 @@ export async function findModules(project: Project): Promise<ProjectModules> {
   };
 }
 
-/** Relative paths of all that could matter. Null: there is no such directory. */
+/** Relative paths of all candidates. Null: there is no such directory. */
 async function filesBelow(root: string, below: string): Promise<string[] | null> {
   let entries: Dirent[];
   try {
@@ -71,7 +71,7 @@ async function filesBelow(root: string, below: string): Promise<string[] | null>
   for (const entry of entries) {
     const path = `${below}${entry.name}`;
     if (/^[.#]/.test(entry.name) || path === GENERATED_DIRECTORY || path.includes(' ')) continue;
-    // A link to a directory is not followed: it may lead back here.
+    // A link to a directory is not followed: it can lead back here.
     const isFile = entry.isFile() || (entry.isSymbolicLink() && (await isLinkToFile(join(root, path))));
     if (isFile) files.push(path);
     else if (entry.isDirectory() && entry.name !== 'node_modules') {
@@ -85,7 +85,7 @@ async function isLinkToFile(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isFile();
   } catch {
-    return false; // It leads nowhere.
+    return false; // A dangling link.
   }
 }
 

@@ -1,8 +1,8 @@
 /**
- * Brings to the server what it has not yet of a deployment's external packages. Tarballs come from npm: its cache has those that
- * `npm ci` brought, so that this works without a network; for others it knows the registries of the project and their
- * credentials. What it brings is held against the lock file here, so that the reason is told where it can be mended, and again
- * at the server.
+ * Uploads the external packages of a deployment that the server lacks. Tarballs come from npm: its cache has those that
+ * `npm ci` fetched, so this works without a network; for others npm knows the registries of the project and their
+ * credentials. Each tarball is compared with the lock file here, so that the error appears where it can be fixed, and
+ * again at the server.
  */
 import {spawn} from 'node:child_process';
 import {createHash} from 'node:crypto';
@@ -18,7 +18,7 @@ import {LOCK_FILE, type LockedPackage} from './lock-file.ts';
 import {projectFailure} from './project-failure.ts';
 import {pathOf, type Target} from './target.ts';
 
-/** What a lock file says of packages from npm's own registry, whichever the project takes them from. */
+/** The location that lock files record for packages from npm's registry, even if the project uses a mirror. */
 const NPM_REGISTRY = 'https://registry.npmjs.org/';
 const MIB = 1024 * 1024;
 
@@ -61,7 +61,7 @@ async function sendAll(target: Target, tarballs: [sha512: string, tarball: Buffe
   await Promise.all(Array.from({length: PACKAGE_UPLOADS_AT_ONCE}, send));
 }
 
-/** By their SHA-512. */
+/** Tarballs by their SHA-512. */
 async function tarballsOf(root: string, packages: readonly LockedPackage[]): Promise<Map<string, Buffer>> {
   const found = new Map<string, Buffer>();
   const installed: LockedPackage[] = [];
@@ -80,7 +80,7 @@ async function tarballsOf(root: string, packages: readonly LockedPackage[]): Pro
   );
 }
 
-/** From npm's cache, or else from where npm finds them. */
+/** From npm's cache, or else from the source that npm uses. */
 async function takeInstalled(
   found: Map<string, Buffer>,
   root: string,
@@ -98,23 +98,23 @@ async function takeInstalled(
     root,
     others.map(locked => specifier(locked, registry)),
   );
-  // Two with the same name of a file: `@a/b` and `a-b`.
+  // Packages whose tarballs have the same file name: `@a/b` and `a-b`.
   for (const locked of others) if (!found.has(locked.sha512)) await take(found, root, [specifier(locked, registry)]);
 }
 
-/** Of one that was installed from a tarball in the project; null: it was not. */
+/** The tarball in the project that it was installed from; null: it was not installed from one. */
 function fileOf(root: string, {resolved}: LockedPackage): string | null {
   if (resolved?.startsWith('file://') === true) return fileURLToPath(resolved);
   return resolved?.startsWith('file:') === true ? resolve(root, resolved.slice('file:'.length)) : null;
 }
 
-/** As `npm ci` does: what is locked of npm's registry comes from the one that the project has. */
+/** As `npm ci` does: a package locked to npm's registry comes from the project's registry. */
 function specifier({name, version, resolved}: LockedPackage, registry: string): string {
   if (resolved === null) return `${name}@${version}`;
   return resolved.startsWith(NPM_REGISTRY) ? registry + resolved.slice(NPM_REGISTRY.length) : resolved;
 }
 
-/** Of the project: its .npmrc may name another registry. */
+/** The project's settings: its .npmrc can name another registry. */
 async function npmSettings(root: string): Promise<{cache: string; registry: string}> {
   const output = await npm(['config', 'get', 'cache', 'registry'], root);
   const settings = Object.fromEntries(
@@ -151,7 +151,7 @@ async function takeFile(found: Map<string, Buffer>, path: string): Promise<void>
   found.set(createHash('sha512').update(tarball).digest('hex'), tarball);
 }
 
-/** @returns what it wrote. @throws CommandFailure with what it says is wrong */
+/** @returns its output. @throws CommandFailure with its error message */
 async function npm(args: readonly string[], cwd: string): Promise<string> {
   const child = spawn('npm', args, {cwd, stdio: ['ignore', 'pipe', 'pipe']});
   let output = '';

@@ -1,16 +1,18 @@
 /**
- * What is wrong with a project, all of it at once: each problem with the file and line that it is about, as editors and
- * terminals make links of it (`svc/messages.ts:3:12: …`).
+ * The error for everything that is wrong with a project, reported at once: each problem with its file and line, in a
+ * form that editors and terminals turn into links (`svc/messages.ts:3:12: …`).
  */
 import type {DeploymentError} from '../../shared/protocol/functions.ts';
 import {CommandFailure} from '../failure.ts';
 
-/** `file` is relative to the project, `svc/messages.ts`; `line` and `column` count from 1. What is missing is not known. */
+/**
+ * `file` is relative to the project, `svc/messages.ts`; `line` and `column` count from 1. Missing members are unknown.
+ */
 export type Problem = Pick<DeploymentError, 'message'> & Partial<DeploymentError> & {column?: number | null};
 
 export class ProjectFailure extends CommandFailure {
   override name = 'ProjectFailure';
-  /** As a server reports them about a deployment that it refuses. */
+  /** In the form in which a server reports the errors of a refused deployment. */
   readonly errors: readonly DeploymentError[];
   readonly problems: readonly Problem[];
 

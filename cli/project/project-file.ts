@@ -1,6 +1,6 @@
 /**
- * A project is a directory with an app's code in `svc/` and, in `svc.json`, what the commands need to know about it. Every
- * key of the file is optional, and so is the file. A key that is not known is refused: it was mistyped.
+ * Reads a project: a directory with an app's code in `svc/`, and the commands' settings in `svc.json`. The file and
+ * each of its keys are optional. An unknown key is refused as a typing mistake.
  */
 import {readFile, realpath} from 'node:fs/promises';
 import {join, normalize, resolve, sep} from 'node:path';
@@ -10,7 +10,7 @@ import {projectFailure} from './project-failure.ts';
 export type Project = {
   /** Absolute. */
   root: string;
-  /** Where the app's functions are: relative to the root, without a slash at the end. */
+  /** The directory of the app's functions: relative to the root, without a trailing slash. */
   functions: string;
   tenant: string | null;
   url: string | null;
@@ -19,7 +19,7 @@ export type Project = {
 
 export type NodeSettings = {
   nodeVersion: NodeVersion;
-  /** Packages that are not bundled into modules of the Node runtime; `['*']`: none is. */
+  /** Packages that are not bundled into modules of the Node runtime; `['*']`: no package is bundled. */
   externalPackages: string[];
 };
 
@@ -29,7 +29,7 @@ const FUNCTIONS_DEFAULT = 'svc';
 type Json = Record<string, unknown>;
 
 export async function readProject(directory: string): Promise<Project> {
-  const root = await realpath(directory).catch(() => resolve(directory)); // What is missing is missed where it is read.
+  const root = await realpath(directory).catch(() => resolve(directory)); // Reading reports a missing one.
   const json = await readProjectFile(root);
   refuseOtherKeys(json, ['functions', 'tenant', 'url', 'node', '$schema'], '');
   return {

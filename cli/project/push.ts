@@ -1,4 +1,4 @@
-/** Brings a project to its tenant: generated code, types, bundle, upload. Each step is told on stderr. */
+/** Pushes a project to its tenant: generated code, types, bundle, upload. It reports each step on stderr. */
 import {randomUUID} from 'node:crypto';
 import type {DeploymentError, DeploymentView, SchemaChangesView} from '../../shared/protocol/functions.ts';
 import {RefusedRequest} from '../client.ts';
@@ -14,7 +14,7 @@ export type PushOptions = {
   typecheck: TypecheckMode;
   message: string | null;
   dryRun: boolean;
-  /** It is one of many, made by svc dev. */
+  /** A deploy made by svc dev. */
   development?: boolean;
 };
 
@@ -22,9 +22,9 @@ export type Pushed = {
   /** Null: a dry run. */
   deployment: DeploymentView | null;
   functions: number;
-  /** What it changes beside the code, a line each. */
+  /** Its changes in addition to the code, one line each. */
   changes: string[];
-  /** The project's own files that are in it, relative to its root. */
+  /** The project's own files in the bundle, relative to its root. */
   sources: string[];
 };
 
@@ -33,7 +33,7 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   const {project, client} = target;
   const written = await generateCode(project.root);
   if (written.length > 0) say(`generated ${written.join(', ')}`);
-  // What cannot be bundled is said by the bundler: the compiler's advice for it would be wrong.
+  // The bundler reports code that cannot be bundled: the compiler's advice for it would be wrong.
   const {upload, sources, warnings, packages} = await bundle(project, options);
   const skipped = await typecheck(project, options.typecheck);
   say(skipped === null ? 'types fit' : `types were not checked: ${skipped}`);
@@ -43,7 +43,7 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   say(`bundled ${modules}, ${(bytes / 1024).toFixed(1)} KiB`);
   await sendPackages(target, packages, say);
   try {
-    // Indexes of large tables are built before it answers: that takes as long as it takes, and once is enough.
+    // The server builds indexes of large tables before it answers: this has no timeout and must happen only once.
     const requestId = randomUUID();
     const reply = await telling(target, requestId, say, () =>
       client.jsonOnce<Answer>('POST', pathOf(target, 'deployments'), upload, {'x-request-id': requestId}),
@@ -58,9 +58,9 @@ export async function push(target: Target, options: PushOptions, say: (text: str
 
 type Answer = {changes?: SchemaChangesView} & (DeploymentView | {dry_run: true; functions: unknown[]});
 
-/** In the future tense for a dry run as well as in the past: `+ index messages.by_author (author)`. */
+/** Readable for a dry run as well as for a deploy: `+ index messages.by_author (author)`. */
 function changeLines(changes: SchemaChangesView | undefined): string[] {
-  if (changes === undefined) return []; // a server from before it told
+  if (changes === undefined) return []; // an older server that does not report changes
   const {tables, indexes} = changes;
   return [
     ...tables.declared.map(name => `+ table ${name}`),
@@ -70,7 +70,7 @@ function changeLines(changes: SchemaChangesView | undefined): string[] {
   ];
 }
 
-/** The server's list of errors, as the bundler's own are shown. */
+/** The server's list of errors, formatted like the bundler's. */
 function refusedDeployment(caught: unknown): unknown {
   if (!(caught instanceof RefusedRequest)) return caught;
   const {errors} = caught.detail as {errors?: DeploymentError[]};

@@ -1,7 +1,7 @@
 /**
- * The entry points that an app's code imports come with the command itself, so that they fit the server it deploys to,
- * whatever the project has installed. Their files go by names of their own (`svc:sdk/server.js`): where the command is
- * installed shows nowhere in a bundle, so that the same project is the same bundle on every machine.
+ * Resolves the entry points that an app's code imports to those of the command itself, so that they fit the server that
+ * it deploys to, whatever the project has installed. Their files have names of their own (`svc:sdk/server.js`): the
+ * command's location appears nowhere in a bundle, so the same project gives the same bundle on every machine.
  */
 import {existsSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
@@ -12,14 +12,14 @@ import type {Loader, Plugin} from 'esbuild';
 const ENTRIES = ['server', 'values', 'compat/server', 'compat/values'];
 const NAMESPACE = 'svc';
 
-/** In a bundle the entry points are built, beside it; in a checkout they are sources. */
+/** In a bundle the entry points are built and lie next to it; in a checkout they are sources. */
 const BUILT = fileURLToPath(new URL('.//', import.meta.url));
 const IS_BUILT = existsSync(join(BUILT, fileOf('server', true)));
 const ROOT = IS_BUILT ? BUILT : fileURLToPath(new URL('../../', import.meta.url));
 
-/** Resolves `svc/server` and the like, and what is behind them. */
+/** Resolves `svc/server` and the like, and the files that they import. */
 export function sdkPlugin(): Plugin {
-  // What is for Convex says so where it is loaded.
+  // The compatibility layer for Convex announces itself when it is loaded.
   const resolved = (path: string) => ({path, namespace: NAMESPACE, sideEffects: path.includes('compat')});
   return {
     name: NAMESPACE,

@@ -1,6 +1,6 @@
 /**
- * Changes of a project's files, many of them at once told as one. Generated code is the work of a deploy itself; what
- * modules import from outside the functions' directory belongs to the project too, as soon as it is known.
+ * Watches a project's files and combines many changes into one. Generated code is excluded, because a deploy writes it
+ * itself; files that modules import from outside the functions' directory are included as soon as they are known.
  */
 import {once} from 'node:events';
 import {isAbsolute, join, relative, sep} from 'node:path';
@@ -10,7 +10,7 @@ import {LOCK_FILE} from './lock-file.ts';
 import {GENERATED_DIRECTORY} from './modules.ts';
 import {functionsRoot, PROJECT_FILE, type Project} from './project-file.ts';
 
-/** Editors write several files at once: what follows within this time belongs to the same change. */
+/** Editors write several files at once: changes within this time belong together. */
 const SETTLE_MS = 100;
 
 export class SourceChanges {
@@ -20,7 +20,7 @@ export class SourceChanges {
 
   private constructor(project: Project) {
     this.#project = project;
-    // What is locked is deployed where packages are not bundled.
+    // If packages are not bundled, the locked ones are deployed.
     const locked = project.node.externalPackages.length === 0 ? [] : [join(project.root, LOCK_FILE)];
     this.#watcher = watch([functionsRoot(project), join(project.root, PROJECT_FILE), ...locked], {
       ignoreInitial: true,
@@ -29,21 +29,21 @@ export class SourceChanges {
     this.#watcher.on('all', () => this.#arrived.abort());
   }
 
-  /** From now on no change is missed. */
+  /** From now on every change is noticed. */
   static async watch(project: Project): Promise<SourceChanges> {
     const changes = new SourceChanges(project);
     await once(changes.#watcher, 'ready');
     return changes;
   }
 
-  /** @param sources relative to the project; those in the functions' directory are watched anyway */
+  /** @param sources relative to the project; those in the functions' directory are watched in any case */
   add(sources: readonly string[]): void {
     const {root, functions} = this.#project;
     const outside = sources.filter(source => !source.startsWith(`${functions}/`));
     this.#watcher.add(outside.map(source => join(root, source)));
   }
 
-  /** Waits for a change since the last one that was told. @returns false when the signal came first */
+  /** Waits for a change since the last one that it returned. @returns false if the signal came first */
   async next(signal: AbortSignal): Promise<boolean> {
     const either = AbortSignal.any([signal, this.#arrived.signal]);
     if (!either.aborted) await once(either, 'abort');

@@ -1,4 +1,7 @@
-/** Where a command of a project goes: which project, which server, which tenant. Flags win over variables, those over svc.json. */
+/**
+ * Finds the target of a project's command: project, server and tenant. Flags win over variables, and variables over
+ * svc.json.
+ */
 import {type Command, Option} from 'commander';
 import {dataOption, RefusedRequest, ServiceClient, tenantPath} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
@@ -57,7 +60,7 @@ export function pathOf({tenant}: Target, ...rest: string[]): string {
   return tenantPath(tenant, ...rest);
 }
 
-/** @throws CommandFailure that says how to make the tenant */
+/** @throws CommandFailure that says how to create the tenant */
 export async function requireTenant(target: Target): Promise<void> {
   try {
     await target.client.json('GET', pathOf(target, 'functions'));

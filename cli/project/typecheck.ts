@@ -1,6 +1,6 @@
 /**
- * The TypeScript check of a project before it is deployed, by the compiler that the project has installed and with its
- * settings: the same answer as its editor gives.
+ * The TypeScript check of a project before a deploy, with the project's own compiler and settings: its result is the
+ * same as in the editor.
  */
 import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
@@ -10,10 +10,12 @@ import {CommandFailure} from '../failure.ts';
 import {functionsRoot, type Project} from './project-file.ts';
 
 export const TYPECHECK_MODES = ['enable', 'try', 'disable'] as const;
-/** `try`: where the project has a compiler and settings for it. */
+/** `try`: only if the project has a compiler and settings for it. */
 export type TypecheckMode = (typeof TYPECHECK_MODES)[number];
 
-/** @returns why it was not done; null: done, and all is well. @throws CommandFailure with what the compiler says */
+/**
+ * @returns why the check was skipped; null: it ran, without errors. @throws CommandFailure with the compiler's output
+ */
 export async function typecheck(project: Project, mode: TypecheckMode): Promise<string | null> {
   if (mode === 'disable') return 'it is disabled';
   const compiler = findCompiler(project);

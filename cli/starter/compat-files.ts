@@ -1,13 +1,13 @@
 /**
- * `svc init --compat`: a package called `convex` in the project, which has svc under the names that libraries made for Convex import.
- * Path → text.
+ * The files of `svc init --compat`: a package called `convex` in the project, which exports svc under the names that
+ * libraries for Convex import. Path → text.
  */
 const FOLDER = 'convex-compat';
 const ENTRIES = ['browser', 'react', 'server', 'values'];
-/** A version that libraries of 2025 and later take. */
+/** A version that libraries from 2025 on accept. */
 const VERSION = '1.99.0';
 
-/** What the project's package.json has to name. */
+/** The dependency for the project's package.json. */
 export const COMPAT_DEPENDENCY = {convex: `file:./${FOLDER}`};
 
 export function compatFiles(): Record<string, string> {

@@ -1,6 +1,6 @@
 /**
- * What `svc init` writes: a small app that shows a schema, a query, a mutation and a route. Path → text.
- * @param svc how its package.json names this package
+ * The files of `svc init`: a small app with a schema, a query, a mutation and a route. Path → text.
+ * @param svc the reference to this package in the app's package.json
  */
 export function starterFiles(name: string, svc: string): Record<string, string> {
   return {

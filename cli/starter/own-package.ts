@@ -1,17 +1,18 @@
-/** How a project names this package, which it is made by. */
+/** Determines how a project's package.json refers to this package, which creates the project. */
 import {existsSync, readFileSync} from 'node:fs';
 import {join, relative, resolve} from 'node:path';
 
 /**
  * @param directory of this package
  * @param root of the project
- * @returns for its package.json: where this package lies; or, if npx keeps it for a while alone, where it came from
+ * @returns for its package.json: the path of this package; or, if it is only in npx's temporary cache, where it came
+ * from
  */
 export function ownPackage(directory: string, root: string): string {
   return keptByNpx(directory, root) ?? pathFrom(root, directory);
 }
 
-/** Null: it is not npx that keeps it, or npm does not say where it came from. */
+/** Null: it is not in npx's cache, or npm does not record where it came from. */
 function keptByNpx(directory: string, root: string): string | null {
   const modules = resolve(directory, '..');
   const lock = join(modules, '.package-lock.json');
@@ -19,7 +20,7 @@ function keptByNpx(directory: string, root: string): string | null {
   const {packages} = JSON.parse(readFileSync(lock, 'utf8')) as {packages?: Record<string, {resolved?: unknown}>};
   const from = packages?.[relative(resolve(modules, '..'), resolve(directory))]?.resolved;
   if (typeof from !== 'string') return null;
-  // npm says so as seen from the folder that it keeps it in.
+  // npm writes the path relative to its cache folder.
   return from.startsWith('file:') ? pathFrom(root, resolve(modules, '..', from.slice('file:'.length))) : from;
 }
 

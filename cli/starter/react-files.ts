@@ -1,7 +1,7 @@
 /**
- * What `svc init --template react` writes: the functions of a shared list of tasks, and a page that shows it, built and served by Vite
- * ([0033](../../docs/decisions/0033-vite-serves-the-page.md)). Path → text.
- * @param svc how its package.json names this package
+ * The files of `svc init --template react`: the functions of a shared list of tasks, and a page that shows it, built
+ * and served by Vite ([0033](../../docs/decisions/0033-vite-serves-the-page.md)). Path → text.
+ * @param svc the reference to this package in the app's package.json
  */
 export function reactStarterFiles(name: string, svc: string): Record<string, string> {
   return {

@@ -1,6 +1,7 @@
 /**
- * An import of CSV under an id: one request with the whole file, whose first record is its header. A request that fails for now is sent
- * again from the file's beginning; the server passes over the records that are in, as it does when the command is run again.
+ * Imports CSV under an id: one request with the whole file, whose first record is its header. After a temporary failure
+ * the request is sent again from the file's beginning; the server skips the records that are already in, as it does
+ * when the command is run again.
  */
 import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
@@ -21,14 +22,14 @@ import {
 import {readLines, upToLine} from './line-reader.ts';
 
 export type CsvSource = {
-  /** From its beginning. */
+  /** Opens it from its beginning. */
   open(): AsyncIterable<Buffer>;
-  /** Null: a pipe, which is read once. */
+  /** Null: a pipe, which can be read only once. */
   file: string | null;
 };
 type CsvTarget = ImportTarget & {table: string; cells: CellRule};
 
-/** @param interrupted ends the request; what is in stays */
+/** @param interrupted aborts the request; imported records stay */
 export async function importCsv(
   source: CsvSource,
   target: CsvTarget,
@@ -51,7 +52,7 @@ export async function importCsv(
       observer.moved({imported: existing, existing, bad: 0, bytes});
       yield chunk;
     }
-    // It may end in the middle of a record, which is then not to be taken for a whole one.
+    // The input can end in the middle of a record, which must not be taken for a complete one.
     if (interrupted.aborted) throw new Error('interrupted');
   };
   try {
@@ -71,7 +72,7 @@ export async function importCsv(
   };
 }
 
-/** The first lines of a file; null: it has not so many, or is a pipe. */
+/** The first lines of a file; null: it has fewer, or is a pipe. */
 async function seenIn(file: string | null, lines: number): Promise<SeenLines | null> {
   if (file === null || lines === 0) return null;
   const digest = createHash('sha256');

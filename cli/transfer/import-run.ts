@@ -1,7 +1,8 @@
 /**
- * An import under an id, a few thousand lines a request. The server writes how far it came in the same commits as the lines, and passes over
- * lines that are in. So a request whose answer was lost is simply sent again, and so is a whole import that was interrupted,
- * crashed or stopped at a bad line, for IMPORT_KEEP_MS: nothing is in twice, nothing is missing.
+ * Imports lines under an id, a few thousand per request. The server records its progress in the same commits as the
+ * lines, and skips lines that are already in. A request whose answer was lost is therefore simply sent again, and so is
+ * a complete import that was interrupted, crashed or stopped at a bad line, for IMPORT_KEEP_MS: no line is imported
+ * twice or missed.
  *
  *   chunk ─▶ its whole lines ─▶ POST …/import?import_id=…&first_line=… ─▶ how far it came ─▶ the next chunk
  */
@@ -19,23 +20,23 @@ export type ImportTarget = {
   /** Lines are documents of this table; null: each is `{"table", "document"}`. */
   table: string | null;
   mode: ImportMode;
-  /** Its name at the server. */
+  /** The import's id at the server. */
   importId: string;
-  /** Count a line the server refuses instead of stopping at it. */
+  /** Count a line that the server refuses instead of stopping at it. */
   skipBad: boolean;
-  /** What an earlier run has seen of the lines that are in; null: nothing is known of them. */
+  /** The imported lines that an earlier run noted; null: nothing is known about them. */
   seen: SeenLines | null;
 };
 
-/** The first lines of an input, by their digest. */
+/** The first lines of an input, with their digest. */
 export type SeenLines = {lines: number; sha256: string};
 
 export type ImportTally = {
   imported: number;
-  /** Those of `imported` that an earlier run had imported already. */
+  /** The part of `imported` that an earlier run had imported. */
   existing: number;
   bad: number;
-  /** Bytes of the input up to the furthest line that was dealt with. */
+  /** Bytes of the input up to the last processed line. */
   bytes: number;
 };
 
@@ -47,13 +48,13 @@ export type ImportObserver = {
 export type StopReason = {line: number; message: string; isBadLine: boolean};
 
 export type ImportEnd = ImportTally & {
-  /** Null: nothing is known of the lines that are in. */
+  /** Null: nothing is known about the imported lines. */
   seen: SeenLines | null;
   /** Why it stopped early, and at which line. */
   stoppedBy: StopReason | null;
 };
 
-/** @param interrupted ends the import in order: the request under way is finished, no other is begun */
+/** @param interrupted ends the import cleanly: the request in flight is finished, no other is started */
 export async function importLines(
   chunks: AsyncIterable<Buffer>,
   target: ImportTarget,
@@ -63,7 +64,7 @@ export async function importLines(
   const known = await importOf(target);
   const run = new ImportRun(target, observer, known);
   for await (const lines of readLines(chunks, IMPORT_LINE_BYTES_MAX)) {
-    // After an interruption the last line may be cut short.
+    // After an interruption the last line can be incomplete.
     if (interrupted?.aborted === true) return run.end();
     await run.take(lines);
     if (run.hasStopped) return run.end();
@@ -72,7 +73,7 @@ export async function importLines(
   return run.end();
 }
 
-/** What the server knows of it; null: nothing. */
+/** The server's record of the import; null: it has none. */
 export async function importOf({
   client,
   tenant,
@@ -90,13 +91,13 @@ class ImportRun {
   readonly #target: ImportTarget;
   readonly #observer: ImportObserver;
   readonly #existing: number;
-  /** An earlier run's, until this input is found to begin with them. */
+  /** An earlier run's lines, until this input is found to begin with them. */
   #unchecked: SeenLines | null;
   #made: ImportResult;
   #errorsShown: number;
-  /** Of all lines that were taken. */
+  /** Of all lines taken so far. */
   readonly #digest: Hash = createHash('sha256');
-  /** Up to the last one that is in. */
+  /** The lines up to the last imported one. */
   #seen: SeenLines;
   #bytes = 0;
   #stoppedBy: StopReason | null = null;
@@ -141,12 +142,12 @@ class ImportRun {
     };
   }
 
-  /** Nothing follows. @throws when lines that were imported are not there any more */
+  /** The input has ended. @throws if it lacks lines that were imported */
   checkWhole(): void {
     if (this.#unchecked !== null) checkSeen(null, this.#unchecked);
   }
 
-  /** @throws when lines that were imported are others now: those here would be taken for them, and passed over */
+  /** @throws if imported lines have changed: the server would skip those here in their place */
   #check(lines: Lines, last: number): void {
     const seen = this.#unchecked;
     if (seen === null || last < seen.lines) return;
@@ -184,7 +185,10 @@ class ImportRun {
 
 type RefusalDetail = {line?: number; import?: ImportResult};
 
-/** What an import has made when a request of it failed, and why it stops there. @throws what is no answer */
+/**
+ * The progress of an import when one of its requests failed, and why it stops there. @throws if the error is not an
+ * answer
+ */
 export function refusedImport(caught: unknown, before: ImportResult): {made: ImportResult; stoppedBy: StopReason} {
   if (!(caught instanceof CommandFailure)) throw caught;
   const {line, import: made = before} = (caught instanceof RefusedRequest ? caught.detail : {}) as RefusalDetail;
@@ -192,7 +196,7 @@ export function refusedImport(caught: unknown, before: ImportResult): {made: Imp
   return {made, stoppedBy: {line: line ?? made.lines + 1, message, isBadLine: line !== undefined}};
 }
 
-/** @throws when lines that were imported are others now: these would be taken for them, and passed over */
+/** @throws if imported lines have changed: the server would skip these in their place */
 export function checkSeen(found: SeenLines | null, {lines, sha256}: SeenLines): void {
   if (found?.sha256 === sha256) return;
   throw new CommandFailure(
@@ -200,7 +204,7 @@ export function checkSeen(found: SeenLines | null, {lines, sha256}: SeenLines): 
   );
 }
 
-/** So far; more may follow. */
+/** The digest so far; more lines can follow. */
 function digestOf(digest: Hash): string {
   return digest.copy().digest('base64url');
 }

@@ -1,27 +1,31 @@
 /**
- * Cuts a stream of bytes into pieces of whole lines: those that end in one chunk, so that what a slow pipe delivers is sent when it comes. No
- * more is held than one line and one chunk. Lines stay bytes: the server decides whether they are valid UTF-8 and valid JSON.
+ * Cuts a stream of bytes into batches of whole lines: those that end in one chunk, so that lines from a slow pipe are
+ * sent as they arrive. It holds at most one line and one chunk. Lines stay bytes: the server decides whether they are
+ * valid UTF-8 and valid JSON.
  */
 import {Buffer} from 'node:buffer';
 
 export type Lines = {
-  /** The number of the first one, from 1. */
+  /** The number of the first line, counted from 1. */
   first: number;
   count: number;
-  /** Each ends with a line feed, the last one of the stream too. */
+  /** Each line ends with a line feed, including the last one of the stream. */
   bytes: Buffer;
-  /** Bytes of the stream up to the end of them. */
+  /** Bytes of the stream up to their end. */
   endsAt: number;
 };
 
 const LINE_FEED = 0x0a;
 const END = Buffer.from('\n');
 
-/** @param bytesMax of a line; of a longer one so much and a byte is delivered: it is seen to be too long, and not held */
+/**
+ * @param bytesMax of a line; of a longer one, this many bytes plus one are delivered: enough to detect it without
+ * holding it
+ */
 export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Lines, void, void> {
   let first = 1;
   let offset = 0;
-  /** The beginning of a line that goes on in the next chunk. */
+  /** The beginning of a line that continues in the next chunk. */
   let held: Buffer[] = [];
   let heldBytes = 0;
   const hold = (piece: Buffer): void => {
@@ -51,7 +55,7 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number
   if (heldBytes > 0) yield {first, count: 1, bytes: Buffer.concat([...held, END]), endsAt: offset};
 }
 
-/** The first lines of them, up to the one with this number. */
+/** The first of these lines, up to the one with this number. */
 export function upToLine({first, bytes}: Lines, last: number): Buffer {
   let end = 0;
   for (let line = first; line <= last; line++) end = bytes.indexOf(LINE_FEED, end) + 1;

@@ -1,6 +1,6 @@
 /**
- * Where an export goes: a file that appears under its name only when it is complete and on disk, or standard output. Writing
- * waits for whoever reads, so a slow disk or pipe slows the export down instead of filling memory.
+ * The destination of an export: a file that appears under its name only when it is complete and on disk, or standard
+ * output. Writes wait for the reader, so a slow disk or pipe slows the export down instead of filling memory.
  */
 import type {Buffer} from 'node:buffer';
 import {type FileHandle, open, realpath, rename, rm, stat} from 'node:fs/promises';
@@ -8,13 +8,13 @@ import {CommandFailure} from '../failure.ts';
 
 export interface Output {
   write(bytes: Buffer): Promise<void>;
-  /** Everything is written: make it last. */
+  /** Everything is written: make it durable. */
   finish(): Promise<void>;
   /** Leave nothing behind. */
   abandon(): Promise<void>;
 }
 
-/** The reader of standard output has gone (`svc export … | head`): there is nobody left to export for. */
+/** The reader of standard output has gone (`svc export … | head`): the export has no recipient. */
 export class ReaderGone extends Error {
   override name = 'ReaderGone';
 }
@@ -25,7 +25,7 @@ export async function openOutput(file: string): Promise<Output> {
 
 class FileOutput implements Output {
   readonly #path: string;
-  /** What is written to until it is complete. */
+  /** The temporary path until it is complete. */
   readonly #writtenPath: string;
   readonly #handle: FileHandle;
 
@@ -35,9 +35,12 @@ class FileOutput implements Output {
     this.#handle = handle;
   }
 
-  /** What is there and no regular file (a device, a named pipe) is written to as it is: renaming would replace it. */
+  /**
+   * An existing target that is not a regular file (a device, a named pipe) is written to directly: renaming would
+   * replace it.
+   */
   static async open(path: string): Promise<FileOutput> {
-    const target = await realpath(path).catch(() => path); // not there yet
+    const target = await realpath(path).catch(() => path); // it does not exist yet
     const found = await stat(target).catch(() => null);
     const writtenPath = found === null || found.isFile() ? `${target}.${process.pid}.tmp` : target;
     return new FileOutput(target, writtenPath, await reported(path, open(writtenPath, 'w')));

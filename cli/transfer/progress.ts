@@ -1,6 +1,6 @@
 /**
- * Shows how far a transfer is, on stderr: a bar on a terminal, otherwise a plain line every few seconds, so that a log of a
- * long run has a few lines and not thousands.
+ * Shows the progress of a transfer on stderr: a bar on a terminal, otherwise a plain line every few seconds, so that
+ * the log of a long run has a few lines and not thousands.
  */
 import {SingleBar} from 'cli-progress';
 
@@ -16,7 +16,7 @@ export class Progress {
   #documents = 0;
   #bytes = 0;
 
-  /** @param bytesTotal null when it is not known: then there is no bar to fill */
+  /** @param bytesTotal null if it is unknown: then there is no bar */
   constructor(verb: string, bytesTotal: number | null) {
     this.#verb = verb;
     this.#bytesTotal = bytesTotal;
