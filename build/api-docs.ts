@@ -1,13 +1,13 @@
 /**
- * What `GET /api/openapi.json` and `GET /api/docs` answer, packed: the document, and Swagger UI with a page around it. Nothing of it
- * is loaded from elsewhere.
+ * Packs the answers of `GET /api/openapi.json` and `GET /api/docs`: the document, and Swagger UI with a page around it.
+ * The page loads nothing from other hosts.
  */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {openApiDocument} from './openapi/document.ts';
 
-/** Names below `dist/` and what is in them. */
+/** File names below `dist/` with their contents. */
 export async function apiDocs(root: string, version: string): Promise<[name: string, contents: Buffer][]> {
   const page = join(root, 'build/openapi/page');
   const viewer = join(root, 'node_modules/swagger-ui-dist');

@@ -1,23 +1,23 @@
 /**
- * `npm run build`: the sources become `dist/`, one bundle a process. JavaScript dependencies are bundled (one file to read
- * makes a worker start faster), native ones stay packages beside it.
+ * `npm run build` turns the sources into `dist/`, one bundle per process. JavaScript dependencies are bundled (a
+ * worker starts faster from a single file); native ones stay separate packages.
  *
- *   cli.js        the svc command: checks Node, then loads the verb it was given from its own chunk
+ *   cli.js        the svc command: checks Node, then loads the given verb from its own chunk
  *   router.js     the router process
  *   egress.js     the egress process
- *   worker.js     a tenant's worker process; what it may need later, functions above all, is in chunks, worker-*.js
- *   wire-faults.cjs  what a worker needs to say why a request is refused
- *   analysis.js   the process that looks at an upload for a worker
- *   node-child.js, node-call.js  a Node process of modules with "use node", and the kernel of a call in it
+ *   worker.js     a tenant's worker process; code that it needs later, mainly functions, is in chunks, worker-*.js
+ *   wire-faults.cjs  the worker's code for explaining why a request is refused
+ *   analysis.js   the process that analyses an upload for a worker
+ *   node-child.js, node-call.js  the Node process of modules with "use node", and the code of one call in it
  *   sandboxes.js  the process of a tenant's sandboxes
  *   isolates.js   the process of a tenant's query and action isolates
- *   *.thread.js   threads of it, and of a worker
+ *   *.thread.js   threads of isolates.js, and of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
- *   api-docs/*    the document of the HTTP API and the page for its readers
- *   sdk/*         the entry points apps import, `svc/server` and the like, with types/* as their declarations
+ *   api-docs/*    the document of the HTTP API and the page that shows it
+ *   sdk/*         the entry points that apps import, `svc/server` and the like, with types/* as their declarations
  *
- * A file that did not change is not touched and the others are replaced by renaming, so building beside a running server
- * never shows a process half a file.
+ * An unchanged file is not touched, and the others are replaced by renaming, so building while a server runs never
+ * shows a process half a file.
  */
 import {execFileSync} from 'node:child_process';
 import {chmodSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync} from 'node:fs';
@@ -44,9 +44,9 @@ const common: BuildOptions = {
   external: ['better-sqlite3', 'chokidar', 'esbuild', 'isolated-vm', 'piscina', 'uWebSockets.js'],
   define: {__VERSION__: JSON.stringify(version), __BUILD__: JSON.stringify(gitRevision())},
   sourcemap: 'linked',
-  // Stack traces get their lines from the maps and their text from the sources, so the maps stay small.
+  // Stack traces take lines from the maps and text from the sources, so the maps stay small.
   sourcesContent: false,
-  // Names and lines stay: a worker runs without its source map, and a stack trace has to say where it was.
+  // Names and lines stay: a worker runs without its source map, and a stack trace has to show the position.
   minifySyntax: true,
   // Bundled CommonJS packages call `require` for Node's own modules.
   banner: {
@@ -56,7 +56,10 @@ const common: BuildOptions = {
   logLevel: 'warning',
 };
 
-/** By the folder in sdk/ that has it. For any JavaScript environment. What entry points share is one file, so that an app has one of it too. */
+/**
+ * Entry points by their folder in sdk/, for any JavaScript environment. Code that they share is in one file, so an app
+ * has a single copy of it, too.
+ */
 const entries: Record<string, string> = {
   browser: 'browser',
   client: 'native',
@@ -81,13 +84,13 @@ const sdk: BuildOptions = {
   platform: 'neutral',
   format: 'esm',
   target: 'es2022',
-  // The app's own, of which there must be one.
+  // The app's own React, of which there must be only one.
   external: ['react'],
   minifySyntax: true,
   logLevel: 'warning',
 };
 
-/** A script that makes `svcCall`; it is run once for each call. */
+/** A script that defines `svcCall`; it runs once for each call. */
 const nodeCall: BuildOptions = {
   absWorkingDir: root,
   outdir: dist,
@@ -133,10 +136,10 @@ const results = await Promise.all([
   }),
   build({...realmBundle, outdir: dist}),
   build(nodeCall),
-  // On the oldest Node that modules ask for.
+  // The target is the oldest Node that modules can request.
   build({...common, entryPoints: {'node-child': 'worker/runtime/node/main.ts'}, target: 'node20'}),
   build(sdk),
-]).catch(() => process.exit(1)); // esbuild has said what is wrong, and where.
+]).catch(() => process.exit(1)); // esbuild has already reported the error and its location.
 
 mkdirSync(dist, {recursive: true});
 const made = new Set<string>();
@@ -154,7 +157,7 @@ for (const [name, contents] of await apiDocs(root, version)) {
   replaceFile(join(dist, name), contents);
 }
 chmodSync(join(dist, 'cli.js'), 0o755);
-// Another build may be under way beside this one: its temporary files are not ours.
+// Another build can run at the same time: its temporary files are not ours.
 for (const entry of readdirSync(dist, {recursive: true, withFileTypes: true})) {
   const path = join(entry.parentPath, entry.name);
   if (entry.isFile() && !made.has(relative(dist, path)) && !entry.name.endsWith('.tmp')) rmSync(path);
@@ -172,7 +175,7 @@ function readIfThere(path: string): Buffer | null {
   try {
     return readFileSync(path);
   } catch {
-    return null; // Not there yet: it is about to be written.
+    return null; // It does not exist yet: it is about to be written.
   }
 }
 

@@ -1,5 +1,5 @@
-// Ends with one clear sentence under a Node that svc does not run on. Written so that any old Node can parse it, and free
-// of imports: it is the first thing `npm start`, `npm test` and the svc command run.
+// Exits with one clear sentence under a Node version that svc does not support. It must parse under any old Node and
+// has no imports, because `npm start`, `npm test` and the svc command run it first.
 var parts = process.versions.node.split('.').map(Number);
 if (parts[0] !== 22 || parts[1] < 12) {
   console.error(

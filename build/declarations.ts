@@ -1,6 +1,6 @@
 /**
- * The type declarations of the package's entry points, `dist/types/**` and one `.d.ts` beside each entry. The compiler is
- * a development dependency: where it is missing (a server installed without them) there are none.
+ * Generates the type declarations of the package's entry points: `dist/types/**` and one `.d.ts` next to each entry.
+ * The compiler is a development dependency; without it (on a server installed without them) there are no declarations.
  */
 import {execFileSync} from 'node:child_process';
 import {globSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
@@ -42,7 +42,7 @@ function findCompiler(root: string): string | null {
   }
 }
 
-/** The compiler keeps `./x.ts` in declarations, which not every app's settings accept. */
+/** The compiler keeps `./x.ts` in declarations, which some apps' settings reject. */
 function importingJs(text: string): string {
   return text.replace(/((?:from|import\()\s*)(['"])(\.\.?\/[^'"]+)\.ts\2/g, '$1$2$3.js$2');
 }

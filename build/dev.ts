@@ -1,4 +1,4 @@
-/** `npm run dev`: builds and runs the server in this process, which `node --watch-path` ends and starts again on a change. */
+/** `npm run dev` builds and runs the server in this process, which `node --watch-path` restarts on a change. */
 import {fileURLToPath} from 'node:url';
 
 await import('./build.ts');

@@ -1,5 +1,5 @@
-// npm runs this after it has fetched svc from git, and in a clone after `npm ci`. Only the first has to build: in a clone,
-// `npm start`, `npm test` and `npm pack` do. Written so that any Node can parse it.
+// npm runs this after it has fetched svc from git, and in a clone after `npm ci`. Only the first has to build: in a
+// clone, `npm start`, `npm test` and `npm pack` build. It must parse under any Node.
 var path = require('node:path');
 
 var root = path.resolve(__dirname, '..');

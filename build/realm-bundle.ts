@@ -1,6 +1,6 @@
 /**
- * How `dist/realm.js` is made, for the build and for tests of what is in it: one script for bare V8, without modules of Node
- * and without a source map (its own frames are not shown to anybody).
+ * Builds `dist/realm.js`, for the build and for tests of its content: one script for bare V8, without modules of Node
+ * and without a source map (stack traces never show its frames).
  */
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -19,9 +19,10 @@ export const realmBundle = {
   conditions: ['import', 'default'],
   format: 'iife',
   target: 'es2023',
-  // Sloppy functions would be handed to Error.prepareStackTrace, with what they were called on.
+  // Error.prepareStackTrace would receive sloppy functions and their receivers.
   banner: {js: '"use strict";'},
-  // Without the tables of other encodings than UTF-8, which nothing here asks for; with those of host names when one needs them.
+  // Leaves out the tables of encodings other than UTF-8, which no code here uses; loads those of host names on first
+  // use.
   alias: {
     '@exodus/bytes/encoding.js': join(web, 'percent-encoding.ts'),
     '@exodus/bytes/whatwg.js': join(web, 'percent-encoding.ts'),

@@ -1,8 +1,9 @@
 /**
- * An esbuild plugin for the worker: wire types are checked by code that typebox generates now, so that typebox itself is not
- * in the memory of every tenant. Each schema that a module of `shared/protocol` exports becomes `{check, schema}`, the
- * schema without its descriptions and made when it is first asked for, and `engine/wire/generated-check.ts` takes the place of
- * `engine/wire/check.ts`. All schemas, one way; a test holds that both ways say the same of any value.
+ * An esbuild plugin that replaces the worker's wire type checks by code that typebox generates at build time, so that
+ * typebox itself does not use memory in every worker. Each schema that a module of `shared/protocol` exports becomes
+ * `{check, schema}`. The schema has no descriptions and is created on first use. `engine/wire/generated-check.ts`
+ * replaces `engine/wire/check.ts`. All schemas are converted in the same way; a test checks that both ways agree for
+ * any value.
  */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -27,7 +28,7 @@ export function wireChecks(root: string): Plugin {
   };
 }
 
-/** The module that has the same exports, its schemas as `GeneratedType`. */
+/** The module with the same exports, its schemas as `GeneratedType`. */
 function generatedModule(module: Record<string, unknown>): string {
   const exported = Object.entries(module);
   const code = exported.map(([name, value]) => {
@@ -41,12 +42,12 @@ function generatedModule(module: Record<string, unknown>): string {
   return [`import {Guard} from 'typebox/guard';`, ...code].join('\n');
 }
 
-/** Descriptions are for the document of the API. A property of that name is an object. */
+/** Descriptions are only for the API's document. A property with that name is an object. */
 function withoutDescription(key: string, value: unknown): unknown {
   return key === 'description' && typeof value === 'string' ? undefined : value;
 }
 
-/** Statements that end with a function `Check`. What the check refers to besides `Guard` is written out. */
+/** Statements that end with a function `Check`. Everything that the check refers to, except `Guard`, is written out. */
 function checkOf(schema: TSchema): string {
   const {External, Code: source} = Code(schema);
   const statements = source
@@ -64,7 +65,10 @@ function checkOf(schema: TSchema): string {
   return `const ${External.identifier} = [${variables.join(', ')}];\n${compared}`;
 }
 
-/** The members of a closed object, of which typebox makes an expression: to compare them takes half of what it does. Null: it is another one. */
+/**
+ * The member names of a closed object, for which typebox uses a regular expression: comparing strings takes half the
+ * time. Null: it is another expression.
+ */
 function namesIn(variable: unknown): string[] | null {
   const source = variable instanceof RegExp ? variable.source : '';
   return /^\(\^\w+\$(\|\^\w+\$)*\)$/.test(source) ? source.slice(2, -2).split('$|^') : null;

@@ -1,6 +1,7 @@
 /**
- * The OpenAPI 3.1 document of the whole API, made of three tables when svc is built: operations (`shared/operations.ts`), their
- * wire types (`shared/operation-types.ts`) and what is said of them (`build/openapi/operation-texts.ts`).
+ * Generates the OpenAPI 3.1 document of the complete API at build time. Its sources are three tables: operations
+ * (`shared/operations.ts`), their wire types (`shared/operation-types.ts`) and their descriptions
+ * (`build/openapi/operation-texts.ts`).
  */
 import {globSync} from 'node:fs';
 import {join} from 'node:path';
@@ -93,7 +94,7 @@ const SECURITY_SCHEMES: Record<string, Schema> = {
     description: 'Of a user of the tenant, signed by one of its auth providers.',
   },
 };
-/** Beside each scheme the scopes that a key needs for it. */
+/** Each scheme with the scopes that a key needs for it. */
 function securityOf({name, access}: DescribedRoute): Schema[] {
   if (access === 'open') return [];
   if (access === 'deployment') return [{}, {user_token: []}, {admin_token: []}];
@@ -121,7 +122,7 @@ const SHIPPED: Record<string, Schema> = {
   Vary: {description: 'what the answer depends on', schema: {type: 'string'}},
   'X-Content-Type-Options': {description: '`nosniff`', schema: {type: 'string'}},
 };
-/** Of answers of these alone. */
+/** Headers of these operations' answers alone. */
 const OWN_HEADERS: Partial<Record<Name, Record<string, Schema>>> = {
   'docs.page': {
     'Content-Security-Policy': {description: 'nothing but this server', schema: {type: 'string'}},
@@ -177,7 +178,7 @@ function bodyOf({name, parameter, traits}: DescribedRoute, {body}: Example, sche
   if (traits?.streamedBytesMax === undefined) return null;
   const limit = `at most ${traits.streamedBytesMax / MIB} MiB`;
   const {bodyMedia = ['application/octet-stream']} = types;
-  // The example is of the first of them.
+  // The example belongs to the first of them.
   const example = body === undefined ? {} : {schema: {type: 'string'}, example: body};
   return {
     description: limit,
@@ -234,7 +235,7 @@ function contentOf(
     return media === JSON_TYPE ? {} : {content: {[mediaType]: {schema: {type: 'string'}, ...example}}};
   const schema = schemas.of(type);
   if (media === JSON_TYPE) return {content: {[mediaType]: {schema, ...example}}};
-  // A text of many such values, of which OpenAPI 3.1 can only say that it is one.
+  // A text of many such values; OpenAPI 3.1 can only say that it is a string.
   const text = mediaType === 'text/event-stream' ? `data: ${JSON.stringify(value)}\n\n` : `${JSON.stringify(value)}\n`;
   return {content: {[mediaType]: {schema: {type: 'string'}, 'x-item-schema': schema, example: text}}};
 }
@@ -244,7 +245,7 @@ function withOthers(described: Schema, media: Readonly<Record<string, string>>):
   return others.length === 0 ? described : {content: {...(described.content as Schema), ...Object.fromEntries(others)}};
 }
 
-/** Pages of other origins may call it. */
+/** Whether pages of other origins can call it. */
 function isCors({name, traits}: DescribedRoute): boolean {
   return traits?.hasCors === true || name === 'functions.preflight';
 }
@@ -265,7 +266,7 @@ function successHeaders(route: DescribedRoute): Record<string, Schema> {
   };
 }
 
-/** Errors of what pages of other origins may call are for them, too. */
+/** If pages of other origins can call an operation, they can read its errors, too. */
 function withCors(responses: Record<string, Schema>, hasCors: boolean, errors: ErrorResponses): Record<string, Schema> {
   if (!hasCors) return responses;
   return Object.fromEntries(

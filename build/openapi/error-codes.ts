@@ -1,11 +1,11 @@
-/** Which errors an operation can answer with, by its row and its text, and what each means. */
+/** Determines the errors of an operation from its row and its text, and describes each. */
 import {ERROR_STATUS, type ErrorCode} from '../../shared/errors.ts';
 import {OPERATIONS, type Operation, type RouterOperation} from '../../shared/operations.ts';
 import {OPERATION_TEXTS} from './operation-texts.ts';
 import type {DescribedRoute} from './routes.ts';
 import type {Schema} from './schemas.ts';
 
-/** Codes that an HTTP answer can carry. */
+/** Codes that an HTTP answer can have. */
 type HttpErrorCode = {[C in ErrorCode]: (typeof ERROR_STATUS)[C] extends null ? never : C}[ErrorCode];
 
 const MEANINGS: Record<HttpErrorCode, string> = {
@@ -73,13 +73,13 @@ function ofWorker(name: Operation, {traits}: DescribedRoute): ErrorCode[] {
   return codes;
 }
 
-/** Of every answer of a tenant, where the operator or a key has set a limit. */
+/** Headers of every tenant answer if the operator or a key has set a limit. */
 export const RATE_LIMIT: Schema = {
   'RateLimit-Policy': {$ref: '#/components/headers/RateLimit-Policy'},
   RateLimit: {$ref: '#/components/headers/RateLimit'},
 };
 
-/** Error responses, shared by the operations that have the same ones. */
+/** Error responses; operations with the same ones share them. */
 export class ErrorResponses {
   readonly components: Record<string, Schema> = {};
   readonly #envelope: Schema;
@@ -89,7 +89,7 @@ export class ErrorResponses {
     this.#envelope = envelope;
   }
 
-  /** By status. */
+  /** Responses by status. */
   of(codes: readonly HttpErrorCode[]): Record<string, Schema> {
     const byStatus = new Map<number, HttpErrorCode[]>();
     for (const code of codes) {

@@ -1,6 +1,6 @@
 /**
- * Which operation makes what another one takes, as links of the responses: a reader sees what to call next, and whoever drives
- * all operations from the document finds what to call first.
+ * Generates the links of responses, which say which operation produces the parameters of another one. They show a
+ * reader the next call, and a program that runs all operations from the document the first call.
  */
 
 import {OPERATION_TEXTS} from './operation-texts.ts';
@@ -8,7 +8,7 @@ import type {DescribedRoute} from './routes.ts';
 import type {Schema} from './schemas.ts';
 import type {Example} from './texts/text.ts';
 
-/** By the id of the operation that is called first; of a link the name is the id of the one that follows. */
+/** By the id of the operation that is called first; the name of a link is the id of the operation that follows. */
 export function linksBySource(routes: readonly DescribedRoute[]): ReadonlyMap<string, Schema> {
   const links = new Map<string, Record<string, Schema>>();
   const ids = new Set(routes.map(({id}) => id));

@@ -1,7 +1,8 @@
 /**
- * What is said of every operation, beside its row (`operations.ts`) and its wire types (`operation-types.ts`): a summary, a
- * description, its errors, an example. `GET /api/openapi.json` is made of the three when svc is built; no running service loads
- * this. An operation without a text does not compile; one whose example is not what it does fails a test.
+ * The descriptions of every operation, in addition to its row (`operations.ts`) and its wire types
+ * (`operation-types.ts`): a summary, a description, its errors, an example. `GET /api/openapi.json` is generated from
+ * the three at build time; no running service loads them. An operation without a text does not compile; an example that
+ * differs from the operation's behaviour fails a test.
  */
 
 import type {Operation, RouterOperation} from '../../shared/operations.ts';

@@ -1,4 +1,4 @@
-/** Parameters of the path, the query string and headers. */
+/** Parameters of paths, query strings and headers. */
 import {
   CRON_NAME_CHARS_MAX,
   DOCUMENT_ID_CHARS_MAX,
@@ -20,13 +20,13 @@ import type {Schema, Schemas} from './schemas.ts';
 import type {Example} from './texts/text.ts';
 
 type Parameter = {description: string; schema: Schema; example: string};
-/** `how` of a function's schedule is no part of a path. */
+/** `how` of a function's schedule is not a path parameter in the document. */
 type InPaths = Exclude<(typeof OPERATIONS)[Operation]['params'][number], 'how' | 'name'>;
 
 const text = {type: 'string', minLength: 1};
 const named = (charsMax: number) => ({...text, maxLength: charsMax});
 
-/** Of paths; `name` is another thing in each group. */
+/** Path parameters; `name` has a different meaning in each group. */
 const PATH: Record<InPaths | 'tenant_id' | 'key_id' | 'file' | 'crons.name' | 'env.name', Parameter> = {
   tenant_id: {description: 'the tenant', schema: {type: 'string', pattern: TENANT_ID.source}, example: 'acme'},
   table: {
@@ -92,7 +92,7 @@ export const HEADER_PARAMETERS = {
   },
 } as const;
 
-/** What only these take. */
+/** Parameters of these operations alone. */
 const OWN: Partial<Record<Name, Schema[]>> = {
   socket: [
     {

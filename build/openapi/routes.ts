@@ -1,4 +1,7 @@
-/** Every method and path of the document with what its row says. One that takes any method is there for each that a path item can have. */
+/**
+ * Lists every method and path of the document with the facts of its row. A route for any method appears once for each
+ * method that a path item can have.
+ */
 import {
   OPERATIONS,
   type Operation,
@@ -23,7 +26,7 @@ export type DescribedRoute = {
   readonly success: number;
   readonly variants: Readonly<Record<string, number>>;
   readonly takesBody: boolean;
-  /** The literal that stands for the operation's parameter, of several routes. */
+  /** The literal that stands for the operation's parameter, if the operation has several routes. */
   readonly parameter: string | null;
   /** Null: a router answers. */
   readonly traits: OperationTraits | null;

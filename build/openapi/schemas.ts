@@ -1,6 +1,7 @@
 /**
- * Wire types as the schemas of an OpenAPI document: what a module of `shared/protocol` exports is a component with that name,
- * everything else stands where it is used. Records are written with `additionalProperties`, which readers and generators know.
+ * Converts wire types to the schemas of an OpenAPI document. An export of a module of `shared/protocol` becomes a
+ * component with that name; other types are written inline. Records are written with `additionalProperties`, which
+ * readers and generators understand.
  */
 import type {TSchema} from 'typebox';
 
@@ -10,7 +11,7 @@ type Named = ReadonlyMap<object, string>;
 const EVERY_KEY = ['^.*$', '^[\\s\\S]*$'];
 
 export class Schemas {
-  /** Those that the document refers to. */
+  /** The components that the document refers to. */
   readonly components: Record<string, Schema> = {};
   readonly #names: Named;
 
@@ -29,14 +30,14 @@ export class Schemas {
   /** The schema, or a reference to it. */
   of(type: TSchema): Schema {
     const name = this.#names.get(type);
-    // One that refers to itself by its own name brings its component along.
+    // A schema that refers to itself by its own name includes its component.
     const isCyclic = '$ref' in type && type.$ref === name;
     return name === undefined || isCyclic ? this.#written(type) : this.#component(name, type);
   }
 
   #component(name: string, type: object): Schema {
     const before = this.components[name];
-    if (before === undefined) this.components[name] = {}; // It may refer to itself.
+    if (before === undefined) this.components[name] = {}; // It can refer to itself.
     const schema = this.#written(type);
     if (before !== undefined && JSON.stringify(before) !== JSON.stringify(schema) && Object.keys(before).length > 0) {
       throw new Error(`two wire types are called ${name}`);
@@ -91,14 +92,14 @@ export function refTo(name: string): Schema {
   return {$ref: `#/components/schemas/${name}`};
 }
 
-/** An object with any members: generators take one without `additionalProperties` for an object without members. */
+/** An object with any members: without `additionalProperties`, generators read it as an object without members. */
 function isOpen({type, properties, additionalProperties}: Record<string, unknown>): boolean {
   return type === 'object' && isObject(properties) && !isNonEmpty(properties) && additionalProperties === undefined;
 }
 
 /**
- * A closed object of which some members or some others are required, as objects with these members: generators do not
- * understand a choice of what is required. Null: it is no such object.
+ * A closed object of which either these or those members are required, as separate objects: generators do not
+ * understand alternatives of required members. Null: it is not such an object.
  */
 function alternativesIn({anyOf, ...type}: Record<string, unknown>): Record<string, unknown>[] | null {
   const {properties, additionalProperties} = type;

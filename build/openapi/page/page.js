@@ -1,4 +1,4 @@
-/** The page for readers of the API's document: Swagger UI, told to ask nobody but this server. */
+/** The page of the API's document: Swagger UI, configured to contact only this server. */
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const showTheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', showTheme);
@@ -14,6 +14,6 @@ window.SwaggerUIBundle({
   displayRequestDuration: true,
   filter: true,
   persistAuthorization: false,
-  // The validator is another host's.
+  // The default validator is on another host.
   validatorUrl: null,
 });

@@ -1,4 +1,4 @@
-/** What is said of work on many documents. */
+/** Texts of operations on many documents. */
 import type {Named, OperationTexts} from './text.ts';
 
 const TASK = {

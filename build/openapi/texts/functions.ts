@@ -11,11 +11,11 @@ const NO_CHANGES = {tables: {declared: [], undeclared: []}, indexes: {added: [],
 const HASH = '4be1a2f0c3d5e6978a9bacbdcedfe0f1a2b3c4d5e6f708192a3b4c5d6e7f8091';
 const SEND = {path: 'messages:send', args: {text: 'hello'}};
 const DEPLOYED = {operation: 'deployments.create', values: {tenant_id: '$request.path.tenant_id'}};
-/** Of nothing. */
+/** The SHA-512 of an empty file. */
 const NO_BYTES_SHA512 =
   'cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e';
 
-/** The least that can be deployed, without the registrars of `svc/server`, which `svc deploy` bundles. */
+/** The smallest deployable module, without the registrars of `svc/server`, which `svc deploy` bundles. */
 const REGISTERED = `const registered = (kind, handler) => Object.assign(() => {}, {
   isSvcFunction: true, kind, visibility: 'public', exportArgs: () => 'null', exportReturns: () => 'null', _handler: handler,
 });

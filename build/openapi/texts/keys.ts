@@ -1,4 +1,4 @@
-/** Texts of keys and of who asks. */
+/** Texts of keys and of the caller's identity. */
 import type {Named, OperationTexts} from './text.ts';
 
 const GRANT = {

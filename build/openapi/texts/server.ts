@@ -1,4 +1,4 @@
-/** Texts of what a router answers itself, tenants apart. */
+/** Texts of the operations that a router answers itself, except tenants. */
 import {HELLO_TIMEOUT_MS} from '../../../shared/limits.ts';
 import type {OperationTexts} from './text.ts';
 

@@ -1,8 +1,10 @@
-/** What is said of an operation to whoever calls it, beside what follows from its row and its wire types. */
+/**
+ * The types of an operation's texts for callers, in addition to the facts that follow from its row and its wire types.
+ */
 import type {ErrorCode} from '../../../shared/errors.ts';
 import type {Operation, RouterOperation} from '../../../shared/operations.ts';
 
-/** What operations are listed under, in the order of the list. Markdown. */
+/** The groups of operations, in the order of the list. Markdown. */
 export const TAGS = {
   tenants: 'A tenant is a name, a directory and a process of its own. It must exist before anything in it does.',
   documents: 'JSON objects in tables. A table is made by its first insert.',
@@ -28,17 +30,20 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
-/** A request that succeeds and what it answers; a test holds both against their types, and makes the request. */
+/** A successful request and its answer; a test checks both against their types, and sends the request. */
 export type Example = {
-  /** Of the path; what is missing here is the parameter's own example, or comes from `from`. */
+  /** Path parameters; a missing one is the parameter's own example, or comes from `from`. */
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number>>;
   readonly body?: unknown;
   /** The JSON of the success, or a line of it. */
   readonly answer?: unknown;
-  /** The same of other successes, by the name of the variant. */
+  /** The same for other successes, by the name of the variant. */
   readonly variants?: Readonly<Record<string, unknown>>;
-  /** The operation to call first, by its id in the document, and what of it is which parameter here (a runtime expression). */
+  /**
+   * The operation to call first, by its id in the document, and which part of its answer is which parameter here (a
+   * runtime expression).
+   */
   readonly from?: {readonly operation: string; readonly values: Readonly<Record<string, string>>};
 };
 
@@ -50,13 +55,13 @@ export type OperationText = {
   readonly description?: string;
   /** Codes of errors that do not follow from its row (see build/openapi/error-codes.ts). */
   readonly errors?: readonly ErrorCode[];
-  /** `Idempotency-Key` is looked at. */
+  /** The operation reads `Idempotency-Key`. */
   readonly takesKey?: true;
   readonly example: Example;
-  /** Of an operation whose routes take different bodies: the others' examples, by the parameter that the path stands for. */
+  /** If the operation's routes take different bodies: the other examples, by the parameter that the path stands for. */
   readonly others?: Readonly<Record<string, Example>>;
 };
 
 export type OperationTexts<O extends Operation | RouterOperation> = Readonly<Record<O, OperationText>>;
-/** The operations of a group: `documents` has all that begin with `documents.`. */
+/** The operations of a group: `documents` has all whose names begin with `documents.`. */
 export type Named<Group extends string> = Extract<Operation | RouterOperation, `${Group}.${string}`>;
