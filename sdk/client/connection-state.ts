@@ -1,20 +1,23 @@
-/** What a client tells of its connection, as one object that stays the same until something in it changes. */
+/** The state of a client's connection, as one object that stays the same until a member changes. */
 import {guarded, type Logger} from './logger.ts';
 
 export type ConnectionState = {
-  /** There is a socket, and the server has answered on it. */
+  /** A socket is open, and the server has answered on it. */
   readonly isWebSocketConnected: boolean;
   readonly hasEverConnected: boolean;
-  /** Connections so far, this one included. */
+  /** Connections so far, including this one. */
   readonly connectionCount: number;
   /** Attempts that failed since the client was last up to date. */
   readonly connectionRetries: number;
-  /** Some mutation is not yet in what is shown, or some action has no answer. */
+  /** Some mutation is not yet included in what is shown, or some action has no response. */
   readonly hasInflightRequests: boolean;
   readonly timeOfOldestInflightRequest: Date | null;
   readonly inflightMutations: number;
   readonly inflightActions: number;
-  /** The server has ended the connection for good, as after an upgrade that this client is too old for: load the page again. */
+  /**
+   * The server has ended the connection permanently, for instance after an upgrade that this client is too old for.
+   * Reload the page.
+   */
   readonly fatalError: Error | null;
 };
 
@@ -30,10 +33,10 @@ export const NOT_CONNECTED: ConnectionState = {
   fatalError: null,
 };
 
-/** Holds the state and tells of changes on a microtask, so that many changes in one go are told once. */
+/** Holds the state and notifies listeners on a microtask, so that many changes in one tick cause one notification. */
 export class ConnectionStates {
   #state = NOT_CONNECTED;
-  /** What listeners know. */
+  /** The state that listeners have last seen. */
   #told = NOT_CONNECTED;
   #isTelling = false;
   readonly #listeners = new Set<(state: ConnectionState) => void>();
@@ -41,7 +44,7 @@ export class ConnectionStates {
 
   readonly #logger: Logger;
 
-  /** @param current makes the state as it is now */
+  /** @param current creates the current state */
   constructor(logger: Logger, current: () => ConnectionState) {
     this.#logger = logger;
     this.#current = current;
@@ -54,13 +57,13 @@ export class ConnectionStates {
   }
 
   listen(listener: (state: ConnectionState) => void): () => void {
-    // A function of its own, so that one that listens twice stops twice.
+    // A new function for each call, so that a listener added twice can be removed twice.
     const own = (state: ConnectionState) => listener(state);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
   }
 
-  /** Something may be different. */
+  /** Call when something might have changed. */
   touch(): void {
     if (this.#isTelling || this.get() === this.#told) return;
     this.#isTelling = true;

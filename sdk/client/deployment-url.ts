@@ -1,6 +1,6 @@
-/** The address of a deployment, as clients are given it: `https://host/svc/{tenant_id}`. */
+/** Checks the address of a deployment as passed to clients, `https://host/svc/{tenant_id}`. */
 
-/** @returns without a slash at its end. @throws Error that says what is wrong with it */
+/** @returns the address without a trailing slash. @throws Error that says what is wrong with it */
 export function deploymentUrl(url: unknown): string {
   if (url === undefined || url === null) {
     throw new Error('Client created with undefined deployment address. Is its variable set where this is built?');

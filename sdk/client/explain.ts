@@ -4,7 +4,7 @@ import type {Value} from '../values/value.ts';
 import type {Query} from './watched-query.ts';
 
 export type Explained = {
-  /** The journal sequence that everything shown is of from now on. */
+  /** The journal sequence of everything shown from now on. */
   ts: number;
   queries: {path: string; args: Record<string, Value>; because: Because}[];
 };

@@ -1,17 +1,17 @@
-/** A function and the arguments it is called with, checked before anything is sent, and the one name that equal calls have. */
+/** A function and its arguments, checked before anything is sent, and the token that identifies equal calls. */
 import {decodeValue, encodeValue} from '../../shared/values/wire-value.ts';
 import {type AnyFunctionReference, getFunctionName} from '../server/function-reference.ts';
 import type {Value} from '../values/value.ts';
 
-/** Equal for equal queries: kind, path and canonical arguments. */
+/** Equal for equal queries: built from kind, path and canonical arguments. */
 export type QueryToken = string;
 
 export class FunctionCall {
   readonly path: string;
-  /** Canonical wire text of the arguments. */
+  /** The arguments as canonical wire text. */
   readonly argsText: string;
 
-  /** @throws Error for what is no reference, and for arguments that are no values */
+  /** @throws Error when it is not a reference or the arguments are not values */
   constructor(reference: AnyFunctionReference | string, args: unknown) {
     this.path = canonicalPath(getFunctionName(reference));
     const given = args === undefined ? {} : args;
@@ -27,12 +27,12 @@ export class FunctionCall {
     return `${paginated ? 'paginatedQuery' : 'query'} ${this.path} ${this.argsText}`;
   }
 
-  /** A copy that is nobody else's. */
+  /** A copy that is not shared. */
   args(): Record<string, Value> {
     return decodeValue(this.argsText) as Record<string, Value>;
   }
 
-  /** A message as it is sent, the arguments in it as they were encoded. */
+  /** A message as sent, with the arguments as already encoded. */
   message(rest: Record<string, unknown>): string {
     return `${JSON.stringify({...rest, path: this.path}).slice(0, -1)},"args":${this.argsText}}`;
   }

@@ -1,5 +1,5 @@
 /**
- * Who the caller is: which token the server is to be told, and when another one is fetched.
+ * Decides which token the server gets, and when the client fetches another one.
  *
  *                          ┌────────────── no token ──────────────┐
  *                          ▼                                      │
@@ -17,14 +17,15 @@
  *        ▼                                                            │
  *   nobody, onChange(false) ◀──the same token, or none── recovering (paused) ──another token──▶ confirming, fresh
  *
- * A fetch that fails with an exception says nothing about the caller: it is tried again, later each time. In the end the old token is used
- * until it is refused; if it was refused already, that counts as no token. The first fetch of setAuth is not tried again.
- * A token that is refused does not cost the socket: the server holds what was said under it until it is told who says so, and answers of
- * actions that are under way still come.
- * setAuth and clearAuth begin anew from anywhere; what was under way before is void.
+ * A fetch that throws says nothing about the caller. It is tried again, later each time. After the last attempt the old
+ * token is used until it is refused; if it was refused already, that counts as no token. The first fetch of `setAuth`
+ * is not tried again.
+ * A refused token does not close the socket: the server holds messages sent under it until it knows the caller, and
+ * responses to actions that are under way still arrive.
+ * `setAuth` and `clearAuth` start over from any state and cancel what was under way.
  *
- * A call is of who it was made by (`who`), also if it is sent later, and is not sent for anybody else. One that is made while the first token
- * is fetched is of whom that token names.
+ * A call belongs to the user who made it (`who`), even if it is sent later, and is not sent as any other user. A call
+ * made while the first token is being fetched belongs to the user whom that token names.
  */
 import {
   CLIENT_BACK_OFF_MS,
@@ -36,10 +37,10 @@ import {clientBackOffMs} from './back-off.ts';
 import {guarded, type Logger} from './logger.ts';
 import {decodedToken, tokenLifetimeMs, userOf} from './token-lifetime.ts';
 
-/** @returns null or undefined: nobody is signed in */
+/** @returns null or undefined when no user is signed in */
 export type AuthTokenFetcher = (options: {forceRefreshToken: boolean}) => Promise<string | null | undefined>;
 
-/** Undefined: it is not known yet. */
+/** `user` is undefined while it is not known. */
 export type Who = {user?: string};
 
 type State =
@@ -57,7 +58,7 @@ export class Identity {
   readonly #leewayMs: number;
   readonly #changed: () => void;
   #state: State = 'nobody';
-  /** Of the last `set`; not asked or told once somebody was cleared. */
+  /** From the last `set`; neither called after `clear`. */
   #fetchToken!: AuthTokenFetcher;
   #onChange: ((isAuthenticated: boolean) => void) | undefined;
   #isToldTrue = false;
@@ -65,7 +66,7 @@ export class Identity {
   #token: string | null = null;
   #who: Who = {user: userOf(null)};
   #revision = 0;
-  /** Of what is under way: anything of an older one is void. */
+  /** Generation counter: results of an older generation are discarded. */
   #round = 0;
   #freshTokensSent = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -73,37 +74,40 @@ export class Identity {
   /** Nothing is sent before `set` or `clear`. */
   #isExpected: boolean;
 
-  /** @param changed there is another token to tell, or `isPaused` is not what it was */
+  /** @param changed called when the server must get another token, or `isPaused` has changed */
   constructor(logger: Logger, leewayMs: number, changed: () => void, isExpected = false) {
     this.#isExpected = isExpected;
-    // Calls that are made before are of whom the first token names.
+    // Calls made before then belong to the user whom the first token names.
     if (isExpected) this.#who = {};
     this.#logger = logger;
     this.#leewayMs = leewayMs;
     this.#changed = changed;
   }
 
-  /** What the server is to be told. Null: nobody. */
+  /** The token that the server must get. Null: no user. */
   get token(): string | null {
     return this.#token;
   }
 
-  /** Grows whenever the server is to be told, the same token included. */
+  /** Increases whenever a token must be sent, even if it is the same token. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Who makes the calls that are made now. */
+  /** The user to whom calls made now belong. */
   get who(): Who {
     return this.#who;
   }
 
-  /** Nothing is to be sent: it is about to be known who the caller is. */
+  /** Nothing can be sent now: the caller will be known shortly. */
   get isPaused(): boolean {
     return this.#isExpected || this.#state === 'fetching' || this.#state === 'recovering';
   }
 
-  /** Undefined: nobody, or it is not known yet who; the one before is not the one who is fetched for. */
+  /**
+   * Undefined: no user, or the user is not known yet. While a token is fetched, the previous token might belong to
+   * another user.
+   */
   get(): {token: string; decoded: Record<string, unknown>} | undefined {
     const token = this.#token;
     return token === null || this.#state === 'fetching' ? undefined : {token, decoded: decodedToken(token) ?? {}};
@@ -136,12 +140,12 @@ export class Identity {
     this.#tell(null);
   }
 
-  /** The server has confirmed the present revision. */
+  /** The server has confirmed the current revision. */
   confirmed(): void {
     if (this.#state === 'confirming_cached') {
       this.#state = 'refreshing';
       this.#report(true);
-      // It may have been about to end: a fresh one tells for how long tokens are good.
+      // The cached token might be about to expire, and only a fresh one shows the lifetime of tokens.
       if (this.#state === 'refreshing') this.#refresh(0);
     } else if (this.#state === 'confirming_fresh') {
       this.#freshTokensSent = 0;
@@ -150,7 +154,7 @@ export class Identity {
     }
   }
 
-  /** The server does not take the present revision, or no longer. */
+  /** The server has refused the current revision, possibly after confirming it. */
   refused(message: string): void {
     if (this.#state === 'nobody' || this.#state === 'fetching' || this.#state === 'recovering') return;
     if (this.#state === 'confirming_fresh' && this.#freshTokensSent >= CLIENT_TOKEN_CONFIRMATIONS_MAX) {
@@ -160,12 +164,12 @@ export class Identity {
     this.#recover(message);
   }
 
-  /** For good. */
+  /** Stops permanently. */
   end(): void {
     this.#begin('nobody');
   }
 
-  /** The server will confirm nobody any more. Who waits for that is told so, and who asks later, too. */
+  /** The server will confirm no more users: reports false to a listener that waits for an answer, and to later ones. */
   fail(): void {
     const isAwaited = this.#state !== 'nobody' && !this.#isToldTrue;
     this.#isFailed = true;
@@ -201,7 +205,10 @@ export class Identity {
     });
   }
 
-  /** @param message why the token was refused: without a word about a token that there is no other for, a page just stays as for nobody */
+  /**
+   * @param message why the token was refused. It is logged when there is no other token, because otherwise the page
+   * would just look signed out
+   */
   #recover(message: string, attempt = 0): void {
     const refused = this.#token;
     clearTimeout(this.#timer);
@@ -216,7 +223,7 @@ export class Identity {
     });
   }
 
-  /** @param then is called unless it does not matter any more. Null: there is no token, or there was an exception */
+  /** @param then is called unless this fetch is obsolete. A null token: there is none, or the fetch threw */
   #fetch(forceRefreshToken: boolean, then: (token: string | null, hasFailed: boolean) => void): void {
     const round = ++this.#round;
     const who = this.#who;
@@ -226,7 +233,7 @@ export class Identity {
     const fetched = async () => await this.#fetchToken({forceRefreshToken});
     fetched().then(
       token => {
-        // Also if it is void: it says whose the calls are that were made meanwhile.
+        // Also for an obsolete fetch: the token says to whom the calls made meanwhile belong.
         if (token != null) who.user ??= userOf(token);
         settle(token, false);
       },
@@ -260,7 +267,7 @@ export class Identity {
     this.#timer = setTimeout(() => this.#refresh(attempt), ms);
   }
 
-  /** @param refusal what is wrong with a token that there is no other for */
+  /** @param refusal why the server refused a token that has no replacement */
   #giveUp(refusal?: string): void {
     if (refusal !== undefined) {
       this.#logger.error(`Failed to authenticate: ${refusal}. Does svc/auth.config.ts fit the tokens?`);

@@ -1,9 +1,9 @@
 /**
- * What comes from the server, taken apart.
+ * Handles the messages that come from the server.
  *
- * A transition is applied in this order, without a pause: results and optimistic updates, listeners, promises of mutations that it
- * includes, the identity. Whoever is told first sees what those see who are told last. One that cannot be followed is not applied at all:
- * the socket is given up, and the next one begins from the digests of what is shown.
+ * A transition is applied in this order, synchronously: results and optimistic updates, listeners, promises of the
+ * mutations that it includes, the identity. So all listeners see the same state. If one change of a transition cannot
+ * be applied, none is: the client drops the socket, and the next one starts from the digests of what is shown.
  */
 import {CLIENT_HELD_TRANSITIONS_MAX} from '../../shared/client-limits.ts';
 import type {QueryUpdate, ServerMessage, Transition} from '../../shared/protocol/function-socket/server-message.ts';
@@ -23,7 +23,7 @@ import type {Query} from './watched-query.ts';
 export type Followed = {query: Query; update: QueryUpdate; state: QueryState};
 type Answer = Extract<ServerMessage, {type: 'mutation_result' | 'action_result'}>;
 
-/** What the engine is made of, and what it does with what happened. */
+/** The parts of the engine, and the callbacks for what happened. */
 export type Parts = {
   readonly link: SocketLink;
   readonly queries: QuerySet;
@@ -33,18 +33,18 @@ export type Parts = {
   readonly logger: Logger;
   /** Sends what can be sent now. */
   pump(): void;
-  /** @param isMoved results are of another version, whichever have changed */
+  /** @param isMoved results are of another version, even if none of them changed */
   tell(changed: ReadonlySet<QueryToken>, isMoved?: boolean): void;
   explain(ts: number, updates: Followed[]): void;
   connectionChanged(): void;
-  /** The server will not have this client. */
+  /** The server permanently rejects this client. */
   ended(error: Error): void;
   verbose(text: string): void;
 };
 
 export class Incoming {
   readonly #parts: Parts;
-  /** The newest moment that was shown, and of which history. */
+  /** The newest version that was shown, and its timeline. */
   #seen: {timeline: string; ts: number} | undefined;
 
   constructor(parts: Parts) {
@@ -79,7 +79,7 @@ export class Incoming {
         this.#answered(session, message, holdsFloats(text));
         break;
       case 'auth_error':
-        if (message.identity < session.identityVersion) break; // Of a token that has been replaced.
+        if (message.identity < session.identityVersion) break; // About a token that has been replaced.
         this.#parts.verbose(`the token was refused: ${message.error.message}`);
         this.#parts.identity.refused(message.error.message);
         break;
@@ -91,14 +91,14 @@ export class Incoming {
       case 'ping':
         break;
       default:
-        break; // Of a newer server: what it says there may be ignored.
+        break; // From a newer server: unknown messages can be ignored.
     }
   }
 
   #greeted(session: Session, timeline: string): void {
     session.timeline = timeline;
     if (this.#seen !== undefined && this.#seen.timeline !== timeline) this.#parts.requests.forgetMoments();
-    // Kept before anything is shown: on the next socket, the moments of mutations are of this history.
+    // Set before anything is shown, because on the next socket the versions of mutations belong to this timeline.
     if (this.#seen?.timeline !== timeline) this.#seen = {timeline, ts: 0};
     this.#parts.pump();
     this.#checkCaughtUp(session);
@@ -108,8 +108,8 @@ export class Incoming {
   /* Results */
 
   /**
-   * A mutation that was sent before may be in the results already, while its optimistic update is on top of them: until the server says,
-   * transitions wait, or its effect would be shown twice.
+   * The results can already include a mutation that was sent on an earlier socket while its optimistic update is still
+   * on top of them. So transitions wait for the server's response, or the effect would be shown twice.
    */
   #hold(session: Session, transition: Transition, hasFloats: boolean): void {
     session.held.push({transition, hasFloats});
@@ -152,7 +152,8 @@ export class Incoming {
       this.#parts.link.restart('a change of nothing');
       return;
     }
-    // The server has less than was shown before: its file was put back, and it begins again from there.
+    // The server is at an older version than the one shown: its database file was restored, so versions count from
+    // there.
     if (to.ts < (this.#seen?.ts ?? 0)) this.#parts.requests.forgetMoments();
     session.version = to;
     this.#seen = {timeline: session.timeline, ts: to.ts};
@@ -189,22 +190,22 @@ export class Incoming {
       } else {
         request.outcome = {value, ts: answer.ts};
         request.state = 'done';
-        // What is shown may be from the socket before.
+        // What is shown might come from the previous socket.
         this.settleReached(this.#seen?.ts ?? 0);
       }
     }
     this.requestsGone(session);
-    this.#parts.pump(); // There may be room for the next call.
+    this.#parts.pump(); // There might be capacity for the next call.
   }
 
-  /** What is shown does not wait for them any more. */
+  /** These requests no longer delay what is shown. */
   requestsGone(session: Session): void {
     this.#release(session);
     this.#checkCaughtUp(session);
     this.#parts.connectionChanged();
   }
 
-  /** Mutations that are done and are in all that is shown, or would be in it, were anything shown. */
+  /** Resolves completed mutations that everything shown includes, or would include if anything were shown. */
   settleReached(ts: number): void {
     const included = this.#parts.requests.reached(ts);
     this.#parts.tell(this.#parts.shown.drop(included.map(({id}) => id)));
@@ -224,7 +225,7 @@ export class Incoming {
     this.#parts.identity.confirmed();
   }
 
-  /** All that was asked for in the greeting is answered. */
+  /** Checks whether everything requested in the greeting has arrived. */
   #checkCaughtUp(session: Session): void {
     if (session.hasCaughtUp || session.timeline === undefined || session.isLost) return;
     const isShown = session.greeted !== undefined && session.version.query_set >= session.greeted;

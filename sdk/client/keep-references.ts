@@ -1,6 +1,6 @@
 /**
- * A new value that shares with an old one all that is equal in both, so that who compares references sees what changed and nothing else.
- * Neither is changed: containers that differ are copied, one level each.
+ * Builds a new value that shares all equal parts with an old one, so that comparing references shows exactly what
+ * changed. Neither value is modified: containers that differ are copied, one level each.
  */
 import type {Value} from '../values/value.ts';
 
@@ -24,14 +24,14 @@ function keepFields(before: Fields, after: Fields): Value {
   for (const key of keys) {
     const old = Object.hasOwn(before, key) ? before[key] : undefined;
     const value = after[key];
-    // Assigning to an own property of a copy reaches no setter, not even for `__proto__`.
+    // Assigning to an own property of a copy calls no setter, not even for `__proto__`.
     if (value !== undefined) kept[key] = keepReferences(old, value);
     if (!Object.is(kept[key], old)) isEqual = false;
   }
   return isEqual ? before : kept;
 }
 
-/** Documents are found by their ids wherever they moved to, everything else at its place. */
+/** Documents are matched by their ids wherever they moved to, everything else by position. */
 function keepElements(before: Value[], after: Value[]): Value {
   const byId = new Map<string, Value>();
   for (const element of before) {

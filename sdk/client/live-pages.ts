@@ -1,6 +1,7 @@
 /**
- * A list in pages outside of components: it watches the pages that the list wants, takes halves of large pages when they are there, and
- * begins again when a cursor is no good any more. `usePaginatedQuery` does the same with the state of a component.
+ * A paginated list outside of components. It watches the pages that the list needs, replaces a large page by its halves
+ * when they have arrived, and starts over when a cursor is no longer valid. `usePaginatedQuery` does the same with the
+ * state of a component.
  */
 import type {FunctionArgs, FunctionReference, FunctionReturnType} from '../server/function-reference.ts';
 import type {BetterOmit, Expand} from '../values/value.ts';
@@ -21,24 +22,24 @@ import type {Subscription, SyncEngine} from './sync-engine.ts';
 /** A function that was registered with `paginatedQuery`. */
 export type PaginatedQueryReference = FunctionReference<'paginatedQuery'>;
 
-/** Its arguments, but for `paginationOpts`, which the list fills in. */
+/** Its arguments without `paginationOpts`, which the list fills in. */
 export type PaginatedQueryArgs<Query extends PaginatedQueryReference> = Expand<
   BetterOmit<FunctionArgs<Query>, 'paginationOpts'>
 >;
 
-/** What is in its pages. */
+/** The type of the items in its pages. */
 export type PaginatedQueryItem<Query extends PaginatedQueryReference> = FunctionReturnType<Query>['page'][number];
 
-/** The pages of a list that are there, the first one at least. */
+/** The loaded pages of a list, at least the first one. */
 export type LoadedPages<Item> = {
-  /** Of all pages so far, without gaps, current. */
+  /** The items of all pages so far, without gaps, current. */
   results: Item[];
   status: 'CanLoadMore' | 'LoadingMore' | 'Exhausted';
-  /** Asks for so many more, when the status is `CanLoadMore`; otherwise it does nothing. */
+  /** Requests `numItems` more when the status is `CanLoadMore`; otherwise does nothing. */
   loadMore: (numItems: number) => void;
 };
 
-/** `error`: what a page has failed with; `shown` is then of before. */
+/** `error`: the error that a page failed with; `shown` is then the state before the failure. */
 export type PagesNow = {shown: LoadedPages<unknown> | undefined; error: Error | undefined};
 
 export class LivePages {
@@ -49,13 +50,16 @@ export class LivePages {
   readonly #stopListening: () => void;
   #list: PagedList;
   #watched = new Map<Page, Subscription>();
-  /** What `#now` is made of: when all of it is the same, there is nothing new to show. */
+  /** The inputs of `#now`: while all of them are the same, there is nothing new to show. */
   #parts: readonly unknown[] = [];
   #now: PagesNow = {shown: undefined, error: undefined};
   #told = this.#now;
   #isEnded = false;
 
-  /** @param changed runs after each change, never before this returns. @throws Error for arguments that are no values */
+  /**
+   * @param changed runs after each change, never before this returns.
+   * @throws Error when the arguments are not values
+   */
   constructor(
     engine: SyncEngine,
     query: PaginatedQueryReference,
@@ -75,7 +79,7 @@ export class LivePages {
     this.#updateSoon();
   }
 
-  /** Undefined: the first page has not been there yet. @throws Error that a page failed with */
+  /** Undefined while the first page has not arrived. @throws Error that a page failed with */
   current(): LoadedPages<unknown> | undefined {
     this.#refresh();
     if (this.#now.error !== undefined) throw this.#now.error;
@@ -88,7 +92,7 @@ export class LivePages {
     for (const subscription of this.#watched.values()) subscription.unsubscribe();
   }
 
-  /** Pages that are wanted already stay as they are. */
+  /** Pages that are already watched stay as they are. */
   #watch(): void {
     const before = this.#watched;
     this.#watched = new Map();
@@ -110,7 +114,7 @@ export class LivePages {
     this.#changed(this.#now);
   }
 
-  /** Listeners of one change run one after the other: one may ask for the pages before they are told of it. */
+  /** Listeners of one change run one after the other: one of them can read the pages before `changed` is called. */
   #refresh(): void {
     if (this.#isEnded) return;
     let pages: ShownPages | undefined;
@@ -120,7 +124,7 @@ export class LivePages {
     } catch (caught) {
       error = caught as Error;
     }
-    // What was shown stays until the first page is there (again).
+    // The previous items stay until the first page has arrived (again).
     if (pages?.status === 'LoadingFirstPage') return;
     const parts = pages === undefined ? [error] : [this.#list.id, pages.status, pages.continueCursor, ...pages.items];
     if (parts.length === this.#parts.length && parts.every((part, i) => Object.is(part, this.#parts[i]))) return;
@@ -128,7 +132,7 @@ export class LivePages {
     this.#now = {shown: pages === undefined ? this.#now.shown : this.#loaded(pages), error};
   }
 
-  /** With the list as its results want it. @throws Error that a page failed with */
+  /** Adapts the list to its results. @throws Error that a page failed with */
   #settled(): ShownPages {
     const resultOf = (page: Page) => this.#engine.localResult(this.#watched.get(page)!.token);
     for (;;) {

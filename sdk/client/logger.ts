@@ -1,4 +1,4 @@
-/** Where clients say what goes on, and how lines and errors of functions are put. */
+/** Where clients log, and how log lines and errors of functions are formatted. */
 
 export interface Logger {
   log(...parts: unknown[]): void;
@@ -6,7 +6,7 @@ export interface Logger {
   error(...parts: unknown[]): void;
 }
 
-/** False: nothing is said. True or undefined: the console. */
+/** False: nothing is logged. True or undefined: the console. */
 export type LoggerOption = Logger | boolean | undefined;
 
 export function loggerOf(option: LoggerOption): Logger {
@@ -14,7 +14,7 @@ export function loggerOf(option: LoggerOption): Logger {
   return typeof option === 'object' ? option : console;
 }
 
-/** Calls what the app has given: its exception is no reason not to go on, nor not to tell others. */
+/** Calls a function of the app. Its exception is logged, so that the other callbacks still run. */
 export function guarded(logger: Logger, listener: () => void): void {
   try {
     listener();
@@ -25,12 +25,12 @@ export function guarded(logger: Logger, listener: () => void): void {
 
 export type CallKind = 'query' | 'mutation' | 'action';
 
-/** A failure of a function, as its caller sees it. */
+/** A function's failure, as its caller sees it. */
 export function functionError(kind: CallKind, path: string, message: string): Error {
   return new Error(`${label(kind, path)} ${message}\n  Called by client`);
 }
 
-/** Lines that the function wrote at the server, each at its level. */
+/** Logs the lines that the function wrote on the server, each at its level. */
 export function echoLines(logger: Logger, kind: CallKind, path: string, lines: readonly string[] | undefined): void {
   for (const line of lines ?? []) {
     const [, level, text] = /^\[([A-Z]+)\] (.*)$/s.exec(line) ?? [];

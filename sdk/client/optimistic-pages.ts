@@ -1,6 +1,6 @@
 /**
- * Optimistic updates of lists in pages. Each page is a query of its own with a fixed end, and while a page is being split its two halves are
- * watched with it: an item goes into every page that would hold it.
+ * Optimistic updates of paginated lists. Each page is a separate query with a fixed end, and while a page is being
+ * split its two halves are watched too. So an item is inserted into every page that would contain it.
  */
 import type {PaginationOptions, PaginationResult} from '../server/pagination.ts';
 import {compareValues} from '../values/convert.ts';
@@ -8,7 +8,7 @@ import type {Value} from '../values/value.ts';
 import type {PaginatedQueryArgs, PaginatedQueryItem, PaginatedQueryReference} from './live-pages.ts';
 import type {OptimisticLocalStore} from './optimistic-updates.ts';
 
-/** `argsToMatch`: lists whose arguments have other values are left as they are. */
+/** `argsToMatch`: lists whose arguments have other values are left unchanged. */
 export type InsertedItem<Query extends PaginatedQueryReference> = {
   paginatedQuery: Query;
   argsToMatch?: Partial<PaginatedQueryArgs<Query>> | undefined;
@@ -17,35 +17,35 @@ export type InsertedItem<Query extends PaginatedQueryReference> = {
 };
 
 export type PositionedItem<Query extends PaginatedQueryReference> = InsertedItem<Query> & {
-  /** Of the list. */
+  /** The order of the list. */
   sortOrder: 'asc' | 'desc';
-  /** What the list is sorted by: the values of its index, in order. */
+  /** The sort key of an item: the values of its index fields, in order. */
   sortKeyFromItem: (item: PaginatedQueryItem<Query>) => Value;
 };
 
 type Args = Record<string, Value | undefined> & {paginationOpts: PaginationOptions};
 type LoadedPage = {args: Args; value: PaginationResult<unknown>};
 
-/** Puts the item at the start of each list. */
+/** Inserts the item at the start of each list. */
 export function insertAtTop<Query extends PaginatedQueryReference>(inserted: InsertedItem<Query>): void {
   for (const page of loadedPages(inserted)) {
     if (page.args.paginationOpts.cursor === null) setItems(inserted, page, [inserted.item, ...page.value.page]);
   }
 }
 
-/** Puts the item at the end of each list whose last page is there. */
+/** Appends the item to each list whose last page is loaded. */
 export function insertAtBottomIfLoaded<Query extends PaginatedQueryReference>(inserted: InsertedItem<Query>): void {
   for (const page of loadedPages(inserted)) {
     if (page.value.isDone) setItems(inserted, page, [...page.value.page, inserted.item]);
   }
 }
 
-/** Puts the item where it belongs in each list, if the page that holds that place is there. */
+/** Inserts the item at its sorted position in each list, if the page that contains the position is loaded. */
 export function insertAtPosition<Query extends PaginatedQueryReference>(positioned: PositionedItem<Query>): void {
   const {item, sortOrder, sortKeyFromItem} = positioned;
   const sign = sortOrder === 'asc' ? 1 : -1;
   const key = sortKeyFromItem(item);
-  /** Negative: the item comes before the other one. */
+  /** Negative: the item sorts before the other one. */
   const order = (other: unknown) => sign * compareValues(key, sortKeyFromItem(other as PaginatedQueryItem<Query>));
   const pages = loadedPages(positioned);
   for (const page of pages) {
@@ -62,7 +62,7 @@ export function insertAtPosition<Query extends PaginatedQueryReference>(position
   }
 }
 
-/** Replaces each item of all lists of this query with these arguments by what the function makes of it. */
+/** Replaces each item in all lists of this query with these arguments by the result of the function. */
 export function optimisticallyUpdateValueInPaginatedQuery<Query extends PaginatedQueryReference>(
   localQueryStore: OptimisticLocalStore,
   paginatedQuery: Query,

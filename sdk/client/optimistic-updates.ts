@@ -1,8 +1,10 @@
 /**
- * What is shown while mutations are under way: the server's results, and on top of them what optimistic updates make of them.
+ * Computes what is shown while mutations are under way. That is the server's results, with the changes of optimistic
+ * updates on top.
  *
- * Updates run again, in the order of their calls, on each new state of the server: each works on what those before it left. One is
- * dropped with the very transition that includes its mutation, so that neither both are shown nor none.
+ * Updates run again, in the order of their calls, on each new state of the server, and each sees the changes of those
+ * before it. An update is dropped in the same transition that includes its mutation, so the effect is never shown twice
+ * and never missing.
  */
 import type {
   AnyFunctionReference,
@@ -20,18 +22,18 @@ import type {QueryResult} from './watched-query.ts';
 
 type QueryReference = FunctionReference<'query'> | FunctionReference<'paginatedQuery'>;
 
-/** What an optimistic update sees and changes. Values that it got must not be changed: it sets others. */
+/** What an optimistic update reads and changes. Do not modify values that it returns; set new ones. */
 export interface OptimisticLocalStore {
   /** Undefined: not loaded, or failed. */
   getQuery<Query extends QueryReference>(
     query: Query,
     ...args: OptionalRestArgs<Query>
   ): FunctionReturnType<Query> | undefined;
-  /** All that are watched of one function, whatever their arguments. */
+  /** All watched queries of one function, whatever their arguments. */
   getAllQueries<Query extends QueryReference>(
     query: Query,
   ): {args: FunctionArgs<Query>; value: FunctionReturnType<Query> | undefined}[];
-  /** Undefined: shown as not loaded. */
+  /** An undefined value shows the query as not loaded. */
   setQuery<Query extends QueryReference>(
     query: Query,
     args: FunctionArgs<Query>,
@@ -42,14 +44,14 @@ export interface OptimisticLocalStore {
 export type OptimisticUpdate = (localStore: OptimisticLocalStore, args: Record<string, Value>) => unknown;
 
 type Pending = {readonly update: OptimisticUpdate; readonly args: Record<string, Value>};
-/** `result`, undefined: not loaded. */
+/** An undefined `result` means not loaded. */
 type Overlaid = {readonly call: FunctionCall; readonly result: QueryResult | undefined};
 type Overlay = Map<QueryToken, Overlaid>;
 
 export class OptimisticUpdates {
   readonly #queries: QuerySet;
   readonly #logger: Logger;
-  /** By the number of the mutation. */
+  /** By the mutation's request number. */
   readonly #pending = new Map<number, Pending>();
   #overlay: Overlay = new Map();
 
@@ -58,7 +60,7 @@ export class OptimisticUpdates {
     this.#logger = logger;
   }
 
-  /** What is to be shown of a query. */
+  /** The result to show for a query. */
   result(token: QueryToken): QueryResult | undefined {
     const overlaid = this.#overlay.get(token);
     return overlaid === undefined ? this.#queries.get(token)?.result : overlaid.result;
@@ -68,7 +70,10 @@ export class OptimisticUpdates {
     return this.#pending.has(id);
   }
 
-  /** @throws what the update throws; then nothing is changed. @returns queries that are shown otherwise than before */
+  /**
+   * @throws what the update throws, in which case nothing changes.
+   * @returns the queries whose shown result has changed
+   */
   add(id: number, update: OptimisticUpdate, args: Record<string, Value>): Set<QueryToken> {
     const overlay = new Map(this.#overlay);
     this.#run({update, args}, overlay, this.#overlay);
@@ -79,9 +84,9 @@ export class OptimisticUpdates {
   }
 
   /**
-   * Puts the server's results in place, drops what they include, and runs the rest on top.
+   * Applies the server's results, drops the updates that they include, and runs the others on top.
    * @param tokens queries that `apply` changes
-   * @returns queries that are shown otherwise than before
+   * @returns the queries whose shown result has changed
    */
   replace(tokens: Iterable<QueryToken>, apply: () => void, dropped: Iterable<number>): Set<QueryToken> {
     return this.#changes(tokens, () => {
@@ -91,7 +96,10 @@ export class OptimisticUpdates {
     });
   }
 
-  /** Their mutations have failed, or what is shown includes them. @returns queries that are shown otherwise than before */
+  /**
+   * Drops updates whose mutations have failed or are included in what is shown.
+   * @returns the queries whose shown result has changed
+   */
   drop(ids: Iterable<number>): Set<QueryToken> {
     return this.replace([], () => {}, ids);
   }
@@ -105,7 +113,7 @@ export class OptimisticUpdates {
         this.#run(pending, next, before);
         overlay = next;
       } catch (caught) {
-        // It ran once, on another state. The mutation goes on; what it would look like is not known any more.
+        // It succeeded before, on another state. The mutation goes on, but its expected effect is no longer known.
         this.#logger.error('An optimistic update failed when it ran again, and is dropped:', caught);
         this.#pending.delete(id);
       }
@@ -119,21 +127,21 @@ export class OptimisticUpdates {
     for (const token of [...tokens, ...overlay.keys()]) before.set(token, this.result(token));
     apply();
     for (const token of overlay.keys()) this.#keepShown(token, before.get(token));
-    // What is newly overlaid was shown as the server has it, and that did not change: it would be among the tokens.
+    // A newly overlaid query showed the server's result, which did not change, or it would be among the tokens.
     for (const token of this.#overlay.keys()) {
       if (!before.has(token)) before.set(token, this.#queries.get(token)?.result);
     }
     return new Set([...before].filter(([token, result]) => this.result(token) !== result).map(([token]) => token));
   }
 
-  /** An update was right: what the server says now is what was shown, and stays the same object. */
+  /** When an update predicted the server's result exactly, the object shown before stays in use. */
   #keepShown(token: QueryToken, shown: QueryResult | undefined): void {
     const query = this.#queries.get(token);
     if (query?.result?.ok && !this.#overlay.has(token))
       query.result = resultLike([shown, query.result], query.result.value);
   }
 
-  /** @param before what was shown on top: results that come out equal are the same objects */
+  /** @param before the previous overlay: results that come out equal keep their objects */
   #run({update, args}: Pending, overlay: Overlay, before: Overlay): void {
     const resultOf = (token: QueryToken) => {
       const overlaid = overlay.get(token);
@@ -166,14 +174,14 @@ export class OptimisticUpdates {
     }
   }
 
-  /** A query may be watched as a paginated one. */
+  /** The query might be watched as a paginated one. */
   #token(call: FunctionCall): QueryToken {
     const paginated = call.token(true);
     return this.#queries.get(paginated) === undefined ? call.token(false) : paginated;
   }
 }
 
-/** One of the candidates, if it has this value; else a new one, which shares with the first of them what is equal. */
+/** Returns a candidate that has this value, or a new result that shares all equal parts with the first candidate. */
 function resultLike(candidates: (QueryResult | undefined)[], value: Value): QueryResult {
   let kept = value;
   for (const candidate of candidates) {

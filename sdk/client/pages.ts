@@ -1,6 +1,6 @@
 /**
- * A list in pages, as a value: which pages are wanted, and what is to be shown of what has come. Each page is a query of its own
- * whose end stays where it was when it was first read, so that the next page begins there whatever is inserted or deleted.
+ * A paginated list as a value, with the pages to watch and what to show of their results. Each page is a separate query
+ * whose end stays where it was at the first read, so that the next page starts there whatever is inserted or deleted.
  *
  *   one page ──grown, or the server says so──▶ it and its two halves ──both halves are there──▶ two pages
  *   any page: InvalidCursor ──▶ the list begins again, with an id of its own
@@ -9,18 +9,18 @@ import type {PaginationOptions, PaginationResult} from '../server/pagination.ts'
 import type {Any} from '../values/any.ts';
 import type {QueryResult} from './watched-query.ts';
 
-/** An interval of a query's results. Without `endCursor` its end is where `numItems` of them end. */
+/** A range of a query's results. Without `endCursor` it ends after `numItems` results. */
 export type Page = {readonly cursor: string | null; readonly endCursor?: string; readonly numItems: number};
 
 export type PagedList = {
-  /** Tells lists with equal arguments apart, whose pages end at different places. */
+  /** Distinguishes lists with equal arguments, because their pages end at different positions. */
   readonly id: number;
   readonly initialNumItems: number;
-  /** One behind the other. */
+  /** In order, adjacent. */
   readonly pages: readonly Page[];
   /** The halves of pages that are being split. */
   readonly splits: ReadonlyMap<Page, readonly [Page, Page]>;
-  /** How often more was asked for: who has not seen the last time does not ask again. */
+  /** How often more was requested. A caller that has not seen the last request cannot make another. */
   readonly timesLoadedMore: number;
 };
 
@@ -38,7 +38,7 @@ export function newList(initialNumItems: number): PagedList {
   return {id: lastId, initialNumItems, pages: [first], splits: new Map(), timesLoadedMore: 0};
 }
 
-/** The pages to be watched, halves of others included. */
+/** The pages to watch, including the halves of pages being split. */
 export function watchedPages({pages, splits}: PagedList): Page[] {
   return [...pages, ...[...splits.values()].flat()];
 }
@@ -47,18 +47,21 @@ export function optionsOf({id}: PagedList, {numItems, cursor, endCursor}: Page):
   return {numItems, cursor, id, ...(endCursor === undefined ? {} : {endCursor})};
 }
 
-/** With a page of `numItems` from `cursor`, unless more was asked for since `list` was shown. */
+/** Adds a page of `numItems` from `cursor`, unless more was requested since `list` was shown. */
 export function withNextPage(list: PagedList, shown: PagedList, cursor: string, numItems: number): PagedList {
   if (list.id !== shown.id || list.timesLoadedMore !== shown.timesLoadedMore) return list;
   return {...list, pages: [...list.pages, {cursor, numItems}], timesLoadedMore: list.timesLoadedMore + 1};
 }
 
-/** The error of a page that cannot be shown; null: none. A list whose cursors are not good (any more) begins again instead. */
+/**
+ * The error of a page that cannot be shown, or null. `isCurable`: a cursor is no longer valid, so the list can start
+ * over.
+ */
 export function failureOf(list: PagedList, results: PageResults): {error: Error; isCurable: boolean} | null {
   for (const page of watchedPages(list)) {
     const result = results(page);
     if (result?.ok === false) {
-      // The first page has no cursor that could be wrong; begun again it would fail again.
+      // The first page has no cursor that could be invalid, so it would only fail again.
       const isCurable = result.error.message.includes('InvalidCursor') && watchedPages(list).length > 1;
       return {error: result.error, isCurable};
     }
@@ -66,7 +69,10 @@ export function failureOf(list: PagedList, results: PageResults): {error: Error;
   return null;
 }
 
-/** Takes halves that are there in the place of their page, and splits pages that have become too large. The same list: nothing to do. */
+/**
+ * Replaces pages by their halves when both are loaded, and splits pages that have become too large.
+ * @returns the same list when there is nothing to do
+ */
 export function split(list: PagedList, results: PageResults): PagedList {
   const splits = new Map(list.splits);
   const pages = list.pages.flatMap((page): readonly Page[] => {
@@ -100,13 +106,16 @@ function halvesOf(
   ];
 }
 
-/** What there is from the start without a gap, and whether there is more. @throws Error when a result is no page */
+/**
+ * The items from the start up to the first gap, and whether there are more.
+ * @throws Error when a result is not a page
+ */
 export function shownPages(list: PagedList, results: PageResults): ShownPages {
   const items: unknown[] = [];
   let last: PaginationResult<unknown> | undefined;
   for (const [index, page] of list.pages.entries()) {
     last = pageOf(results(page));
-    // Of a page that was cut off, it is not known where: its halves are shown when they are there.
+    // A truncated page does not say where it was cut, so its halves are shown when they arrive.
     const isHidden = last?.pageStatus === 'SplitRequired' && list.splits.has(page);
     if (last === undefined || isHidden) {
       return {items, status: index === 0 ? 'LoadingFirstPage' : 'LoadingMore', continueCursor: null};

@@ -1,20 +1,23 @@
-/** A query's result that was computed elsewhere, on the server that rendered the page: plain texts, so that any framework can carry it over. */
+/**
+ * A query result computed by the server that rendered the page. It is plain text, so that any framework can transfer
+ * it.
+ */
 import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import {decodeValue} from '../../shared/values/wire-value.ts';
 import type {FunctionReference, FunctionReturnType} from '../server/function-reference.ts';
 
 export type Preloaded<Query extends FunctionReference<'query'>> = {
-  /** In types only. */
+  /** Exists in types only. */
   readonly __query?: Query;
   readonly path: string;
-  /** Wire text, as `value` is. */
+  /** Wire text, like `value`. */
   readonly args: string;
   readonly value: string;
-  /** Of the data. Null: the server was too old to say. */
+  /** The version of the data. Null: the server was too old to report it. */
   readonly version: DataVersion | null;
 };
 
-/** The result itself, for the server's own use. */
+/** Decodes the result, for use on the server. */
 export function preloadedQueryResult<Query extends FunctionReference<'query'>>(
   preloaded: Preloaded<Query>,
 ): FunctionReturnType<Query> {

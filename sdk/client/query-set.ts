@@ -1,6 +1,6 @@
 /**
- * The queries that a client watches: who is subscribed to what, what the server has been told of it, and what the server last said each
- * result is. A query has one entry however many subscribe to it.
+ * The queries that a client watches, with their subscribers, what the server knows of them, and the last result of
+ * each. A query has one entry, whatever the number of subscribers.
  *
  *   (none) ──subscribe──▶ wanted ──flush, socket ready──▶ sent ◀──────┐
  *      ▲                    │  ▲                           │          │ subscribe
@@ -10,9 +10,11 @@
  *      ▲                                                unwanted ─────┘
  *      └──────────── flush, socket ready | socket lost ────┘
  *
- * An unwanted query keeps its result until the flush, so that who unsubscribes and subscribes in one go loses nothing, and nothing is
- * sent. A server takes CLIENT_QUERIES_MAX of a socket: those beyond are held back, with an error for their result, until others have gone.
- * On a new socket all is sent again, with the digests of results that are still shown: equal ones do not come a second time.
+ * An unwanted query keeps its result until the flush, so that unsubscribing and subscribing in one tick loses nothing
+ * and sends nothing. A server accepts CLIENT_QUERIES_MAX per socket. Queries beyond are held back, with an error as
+ * their result, until others are removed.
+ * On a new socket all queries are sent again, with the digests of results that are still shown, so that the server does
+ * not send equal results a second time.
  */
 import {CLIENT_FRAME_CHARS, CLIENT_QUERIES_MAX} from '../../shared/client-limits.ts';
 import type {QueryChange} from '../../shared/protocol/function-socket/client-message.ts';
@@ -23,14 +25,14 @@ import type {Query} from './watched-query.ts';
 export class QuerySet {
   readonly #byToken = new Map<QueryToken, Query>();
   readonly #byId = new Map<number, Query>();
-  /** Those that the server may not know of as they are now. */
+  /** Queries whose current state the server might not know. */
   readonly #changed = new Set<Query>();
   #nextId = 0;
-  /** How many the server has in its set. */
+  /** The number of queries in the server's set. */
   #sent = 0;
-  /** Wanted ones for which there is no room. */
+  /** Wanted queries beyond the server's limit. */
   readonly #heldBack = new Set<Query>();
-  /** Of the set as it was sent on the present socket. */
+  /** The version of the set as sent on the current socket. */
   #version = 0;
 
   get version(): number {
@@ -41,7 +43,7 @@ export class QuerySet {
     return this.#byToken.get(token);
   }
 
-  /** Undefined: it has been removed. */
+  /** Undefined: the query has been removed. */
   withId(id: number): Query | undefined {
     return this.#byId.get(id);
   }
@@ -69,20 +71,21 @@ export class QuerySet {
     if (query.subscribers === 0) this.#changed.add(query);
   }
 
-  /** There is something that `flush` has not dealt with. */
+  /** `flush` has something to do. */
   get isChanged(): boolean {
     return this.#changed.size > 0;
   }
 
   /**
-   * What the server is to be told, as messages; none: nothing.
-   * @param isReady whether they can be sent. Otherwise only what the server does not know of is forgotten
-   * @param isTurnOver whether who unsubscribed has had the time to come back. Otherwise nothing is forgotten or removed
+   * Returns the messages that bring the server up to date; empty if there is nothing to send.
+   * @param isReady whether they can be sent. If not, only queries unknown to the server are forgotten
+   * @param isTurnOver whether the tick of an unsubscribe has ended, so that subscribers had time to return. If not,
+   * nothing is forgotten or removed
    * @param seen goes with the first message, and is a reason to send one
    */
   flush(isReady: boolean, isTurnOver: boolean, seen?: DataVersion): string[] {
     const changes: string[] = [];
-    // Those that go make room.
+    // Removed queries free capacity.
     for (const query of this.#changed) {
       if (query.subscribers > 0 || !isTurnOver || (!isReady && query.isSent)) continue;
       this.#forget(query);
@@ -108,12 +111,12 @@ export class QuerySet {
     return this.#messages(changes, seen);
   }
 
-  /** Those that have no result and will not be sent before others have gone. */
+  /** Queries without a result that cannot be sent before others are removed. */
   heldBack(): Query[] {
     return [...this.#heldBack].filter(({result}) => result === undefined);
   }
 
-  /** There is no socket any more: the next one begins without a set. */
+  /** The socket is lost; the next one starts with an empty set. */
   socketLost(): void {
     this.#version = 0;
     this.#sent = 0;
@@ -132,7 +135,7 @@ export class QuerySet {
     this.#byId.delete(query.id);
   }
 
-  /** In as many messages as frames are needed. */
+  /** Splits the changes into as many messages as the frame size requires. */
   #messages(changes: string[], seen?: DataVersion): string[] {
     const messages: string[] = [];
     for (let first = 0; first < changes.length || (seen !== undefined && messages.length === 0); ) {

@@ -1,6 +1,6 @@
 /**
- * What an update from the server makes of a query. Nothing is changed here: a transition is taken as a whole, or, when one of its updates
- * cannot be followed, not at all.
+ * Computes a query's new state from an update of the server. Nothing is modified here, because a transition is applied
+ * completely or, if one of its updates cannot be applied, not at all.
  */
 import type {QueryUpdate, TextDelta} from '../../shared/protocol/function-socket/server-message.ts';
 import {textDigest} from '../../shared/values/text-digest.ts';
@@ -14,8 +14,8 @@ import type {Query, QueryResult} from './watched-query.ts';
 export type QueryState = Pick<Query, 'journal' | 'result' | 'shown'>;
 
 /**
- * @param hasFloats whether there may be numbers in it that JSON cannot hold
- * @returns null: it is a change of something else than the client has
+ * @param hasFloats whether the update can contain numbers that JSON cannot represent
+ * @returns null when the update is based on a result that the client does not have
  */
 export function updatedState(query: Query, update: QueryUpdate, hasFloats: boolean): QueryState | null {
   if ('error' in update) {
@@ -31,7 +31,7 @@ export function updatedState(query: Query, update: QueryUpdate, hasFloats: boole
     if (text === null || textDigest(text) !== digest) return null;
     return {journal, result: sameResult(query, decodeValue(text)), shown: {digest, text}};
   }
-  // A kind of change that is younger than this client.
+  // A kind of change that is newer than this client.
   if (!('value' in update)) return null;
   const value = (hasFloats ? decodeParsed(update.value) : update.value) as Value;
   return {journal, result: sameResult(query, value), shown: {digest, text: null}};
@@ -42,7 +42,7 @@ function changedText({result, shown}: Query, delta: TextDelta): string | null {
   return applyTextDelta(shown.text ?? encodeDocument(result.value), delta);
 }
 
-/** The object from before, if it says the same. */
+/** Returns the previous object if it has the same value. */
 function sameResult({result}: Query, value: Value): QueryResult {
   if (!result?.ok) return {ok: true, value};
   const kept = keepReferences(result.value, value);

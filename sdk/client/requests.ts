@@ -1,5 +1,5 @@
 /**
- * Mutations and actions that have no outcome yet, in the order of their calls.
+ * Mutations and actions without an outcome yet, in the order of their calls.
  *
  *   mutation:  queued ──send──▶ sent ──ok, ts──▶ done ──a transition to ts or later is shown──▶ (resolved)
  *                ▲               │ │                ▲ socket lost: stays done, its outcome is known
@@ -8,7 +8,8 @@
  *   action:    queued ──send──▶ sent ──answer──▶ (resolved | rejected)
  *                                └──socket lost──▶ (rejected: nobody knows whether it ran)
  *
- * The server keeps outcomes under the client's id and the number of the request, so that sending a mutation again does not run it again.
+ * The server stores outcomes under the client's id and the request number, so sending a mutation again does not run it
+ * again.
  */
 import {
   CLIENT_CALLS_UNDER_WAY_CHARS_MAX,
@@ -28,18 +29,18 @@ export type Request = {
   readonly who: Who;
   readonly startedMs: number;
   state: 'queued' | 'sent' | 'done';
-  /** Was sent before, on a socket that is lost: it may have run. */
+  /** Was sent on an earlier socket that is lost, so it might have run. */
   isRepeated: boolean;
-  /** Of one that is done: its value, and the moment from which results include it. */
+  /** For a completed mutation: its value, and the version from which results include it. */
   outcome: {value: Value; ts: number} | undefined;
   resolve(value: Value): void;
   reject(error: Error): void;
 };
 
 export class Requests {
-  /** By number, and so in the order of the calls. */
+  /** By request number, and therefore in the order of the calls. */
   readonly #open = new Map<number, Request>();
-  /** Of those, how many there are of each kind, and by each caller. */
+  /** The number of open requests by kind and by caller. */
   readonly #counts = {mutation: 0, action: 0};
   readonly #callers = new Map<Who, number>();
   #nextId = 0;
@@ -61,7 +62,7 @@ export class Requests {
     return this.#open.values().next().value;
   }
 
-  /** @throws Error when too many wait already */
+  /** @throws Error when too many requests wait already */
   add(kind: RequestKind, call: FunctionCall, who: Who): {request: Request; answer: Promise<Value>} {
     if (this.#open.size >= CLIENT_REQUESTS_MAX) {
       throw new Error(
@@ -97,7 +98,10 @@ export class Requests {
     else this.#callers.set(who, count);
   }
 
-  /** What is to be sent now, marked as sent: no more than may be under way together, but one always. */
+  /**
+   * Returns the messages to send now and marks them as sent. At least one request is always under way, whatever its
+   * size.
+   */
   toSend(kind: RequestKind): string[] {
     const messages: string[] = [];
     if (this.#counts[kind] === 0) return messages;
@@ -116,13 +120,13 @@ export class Requests {
     return messages;
   }
 
-  /** Those that wait and were made by somebody else than this user. */
+  /** Queued requests that another user made. */
   ofOthers(user: string | undefined): Request[] {
     if ([...this.#callers.keys()].every(who => who.user === user)) return [];
     return this.#all(({state, who}) => state === 'queued' && who.user !== user);
   }
 
-  /** @returns actions that nobody will answer */
+  /** @returns actions that will get no response */
   socketLost(): Request[] {
     const sent = this.#all(({state}) => state === 'sent');
     return sent.filter(request => {
@@ -133,7 +137,7 @@ export class Requests {
     });
   }
 
-  /** @returns those whose effects are in the results of this moment; they are gone */
+  /** @returns mutations whose effects are included in results of this version; they are removed */
   reached(ts: number): Request[] {
     const included = this.#all(({outcome}) => outcome !== undefined && outcome.ts <= ts);
     for (const request of included) this.remove(request);
@@ -144,26 +148,26 @@ export class Requests {
     return [...this.#open.values()].filter(is);
   }
 
-  /** The latest moment that some mutation waits for. */
+  /** The latest version that some mutation waits for. */
   get awaitedTs(): number {
     let latest = 0;
     for (const {outcome} of this.#open.values()) latest = Math.max(latest, outcome?.ts ?? 0);
     return latest;
   }
 
-  /** Moments are counted anew: whatever is shown next is after all of these. */
+  /** Versions count from the start again, so whatever is shown next includes all of these mutations. */
   forgetMoments(): void {
     for (const request of this.#open.values()) if (request.outcome !== undefined) request.outcome.ts = 0;
   }
 
-  /** The lowest mutation without an outcome: there is always one, for this is asked while one is sent. */
+  /** The lowest mutation without an outcome. One always exists, because this runs while a mutation is being sent. */
   #settledBelow(): number {
     for (const {id, kind, outcome} of this.#open.values()) if (kind === 'mutation' && outcome === undefined) return id;
     return this.#nextId;
   }
 }
 
-/** `Promise.withResolvers` is younger than the runtimes that clients run in. */
+/** `Promise.withResolvers` is newer than some runtimes that clients support. */
 function withResolvers<T>(): {promise: Promise<T>; resolve: (value: T) => void; reject: (error: Error) => void} {
   let resolve!: (value: T) => void;
   let reject!: (error: Error) => void;

@@ -1,4 +1,4 @@
-/** What a client has said and heard on one socket. Gone with it. */
+/** The state of one socket, that is, what the client has sent and received on it. It ends with the socket. */
 import type {
   DataVersion,
   ServerMessage,
@@ -8,27 +8,30 @@ import type {
 import {TransitionParts} from './transition-parts.ts';
 
 export type Session = {
-  /** Its socket is gone: nothing of it matters any more. */
+  /** The socket is lost, so nothing in this session matters any more. */
   isLost: boolean;
-  /** Of the server's history. Undefined: it has not said hello yet. */
+  /** The server's timeline. Undefined: the server has not sent its hello yet. */
   timeline?: string;
-  /** Where the results are that are shown. */
+  /** The version of the results that are shown. */
   version: StateVersion;
-  /** Of `Identity`, the one that was told last. */
+  /** The revision of `Identity` that was last sent. */
   revision: number;
   identityVersion: number;
   isIdentityConfirmed: boolean;
-  /** The query set that was sent first: once it is shown, the client has caught up. Undefined: nothing has been sent. */
+  /** The first query set sent; once it is shown, the client has caught up. Undefined: nothing has been sent. */
   greeted?: number;
   hasCaughtUp: boolean;
-  /** The server knows that results from this query set on are to be of this version at least. */
+  /** The server knows that results from this query set on must be of at least this version. */
   floor?: {version: DataVersion; querySet: number};
   readonly parts: TransitionParts;
-  /** Transitions that wait, with their texts' `hasFloats`. */
+  /** Transitions that wait, with the `hasFloats` of their texts. */
   readonly held: {transition: Transition; hasFloats: boolean}[];
 };
 
-/** @param revision of the identity if the server need not be told, for it takes everybody for nobody at first; else -1 */
+/**
+ * @param revision the identity's revision if the server needs no message, because a connection starts without a user;
+ * otherwise -1
+ */
 export function newSession(revision: number): Session {
   return {
     isLost: false,
@@ -46,11 +49,11 @@ export function isSameVersion(a: StateVersion, b: StateVersion): boolean {
   return a.query_set === b.query_set && a.identity === b.identity && a.ts === b.ts;
 }
 
-/** Null: it is no JSON. What it says is believed: the server speaks the protocol that was agreed on. */
+/** Null: not JSON. The content is trusted: the server speaks the negotiated protocol. */
 export function parsedMessage(text: string): ServerMessage | null {
   try {
     return JSON.parse(text) as ServerMessage;
   } catch {
-    return null; // Whoever asked opens another socket.
+    return null; // The caller opens another socket.
   }
 }

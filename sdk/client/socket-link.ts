@@ -1,5 +1,5 @@
 /**
- * The one socket of a client: opened when it is first needed, and again whenever it is lost.
+ * The one socket of a client, which opens on first use and again whenever it is lost.
  *
  *   idle ──start──▶ connecting ──open──▶ open
  *                    ▲      │ close | error | 10 s       │ close | 60 s of silence | restart
@@ -9,8 +9,8 @@
  *
  *   any ──end──▶ ended, for good
  *
- * Failures in a row make the back-off longer; `caughtUp` ends the row: an open socket alone is no success, for an overloaded server opens
- * sockets and closes them.
+ * Consecutive failures increase the back-off; `caughtUp` resets it. An open socket alone does not count as success,
+ * because an overloaded server opens sockets and closes them.
  */
 import {
   CLIENT_BACK_OFF_CLEAN_MS,
@@ -24,7 +24,7 @@ import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.t
 import type {Any} from '../values/any.ts';
 import {clientBackOffMs} from './back-off.ts';
 
-/** `WebSocket` of browsers, Node 22 and others, or of the package `ws`. */
+/** `WebSocket` of browsers, Node 22 and other runtimes, or of the package `ws`. */
 export type WebSocketConstructor = new (url: string, protocols?: string | string[]) => Any;
 
 type Socket = {
@@ -36,7 +36,7 @@ type Socket = {
   close(): void;
 };
 
-/** What browsers have and others may have. */
+/** Features that browsers have and other runtimes can have. */
 type Page = {
   addEventListener?: (type: string, listener: () => void) => void;
   removeEventListener?: (type: string, listener: () => void) => void;
@@ -46,9 +46,9 @@ type Page = {
 export type LinkEvents = {
   opened(lastCloseReason: string | undefined): void;
   frame(text: string): void;
-  /** A socket that was open is gone. */
+  /** A socket that was open is lost. */
   lost(): void;
-  /** The state, or one of the counts. */
+  /** The state or one of the counts has changed. */
   changed(): void;
   log(text: string): void;
 };
@@ -65,10 +65,10 @@ export class SocketLink {
   #opened = 0;
   #failures = 0;
   readonly #page = globalThis as Page;
-  /** When the next attempt is meant to be. */
+  /** When the next attempt is due, in epoch milliseconds. */
   #nextMs = 0;
   readonly #online = () => {
-    // An attempt that began in a network that is gone would hang.
+    // An attempt that started on a network that is gone would hang.
     if (this.#state === 'connecting') this.#lost('client: the network is back', CLIENT_BACK_OFF_CLEAN_MS);
     this.#wakeUp(true);
   };
@@ -82,17 +82,17 @@ export class SocketLink {
     this.#events = events;
   }
 
-  /** Sockets that were opened, this one included. */
+  /** Sockets opened so far, including the current one. */
   get opened(): number {
     return this.#opened;
   }
 
-  /** Attempts since the client was last up to date. */
+  /** Failed attempts since the client was last up to date. */
   get failures(): number {
     return this.#failures;
   }
 
-  /** @throws Error where there is no WebSocket */
+  /** @throws Error when there is no WebSocket */
   start(): void {
     if (this.#state !== 'idle') return;
     this.#connect();
@@ -110,12 +110,12 @@ export class SocketLink {
     this.#events.changed();
   }
 
-  /** The socket is of no use any more. */
+  /** Drops a socket that can no longer be used. */
   restart(reason: string): void {
     this.#lost(`client: ${reason}`, CLIENT_BACK_OFF_CLEAN_MS);
   }
 
-  /** Resolves when the socket is closed, or the server took too long for that. */
+  /** Resolves when the socket is closed, or after CLIENT_CLOSE_MS. */
   async end(): Promise<void> {
     const socket = this.#drop('ended');
     this.#page.removeEventListener?.('online', this.#online);
@@ -155,7 +155,7 @@ export class SocketLink {
       else this.restart('a binary frame');
     };
     socket.onclose = ({code, reason}) => this.#lost(`${code} ${reason}`.trim(), baseOf(code));
-    // A close follows and says more; not where a socket of Node 22 does not open.
+    // A close event with the reason follows, except when a socket of Node 22 fails to open.
     socket.onerror = () => {
       setTimeout(() => {
         if (this.#socket === socket && this.#state === 'connecting') this.#lost('error', CLIENT_BACK_OFF_MS);
@@ -177,11 +177,11 @@ export class SocketLink {
     this.#nextMs = Date.now() + waitMs;
     this.#failures++;
     this.#drop('waiting');
-    // Whoever was told may have ended it.
+    // An event listener might have ended the link.
     if (this.#state === 'waiting') this.#timer = setTimeout(() => this.#connect(), waitMs);
   }
 
-  /** @returns the socket, which is being closed and not heard any more */
+  /** @returns the socket, which is closing and no longer observed */
   #drop(next: 'waiting' | 'ended'): Socket | null {
     const socket = this.#socket;
     const wasOpen = this.#state === 'open';
@@ -197,7 +197,7 @@ export class SocketLink {
     return socket;
   }
 
-  /** Timers stand still in pages that are hidden and machines that sleep. */
+  /** Timers stop in hidden pages and on sleeping machines, so silence is checked here too. */
   #wakeUp(isDue: boolean): void {
     if (this.#state === 'waiting') {
       if (!isDue) return;

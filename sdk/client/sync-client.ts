@@ -1,10 +1,11 @@
 /**
- * The engine of the reactive clients: puts its parts together, and says what is to be sent. Each part has its own file, with its states
- * drawn in it: the socket (`socket-link.ts`), the watched queries (`query-set.ts`), what updates make of them (`query-update.ts`), calls
- * (`requests.ts`), the caller (`identity.ts`), what is shown (`optimistic-updates.ts`), what comes from the server (`incoming.ts`).
+ * The engine of the reactive clients, which combines its parts and decides what to send. Each part has its own file,
+ * most with a diagram of its states: the socket (`socket-link.ts`), the watched queries (`query-set.ts`), their updates
+ * (`query-update.ts`), calls (`requests.ts`), the caller (`identity.ts`), what is shown (`optimistic-updates.ts`),
+ * messages from the server (`incoming.ts`).
  *
- * What is to be sent is told by comparing what is wanted with what this socket has been sent (`#pump`), not kept in a queue: a new socket
- * is sent everything that still matters, in one go.
+ * There is no send queue: `#pump` compares what is wanted with what this socket has been sent. So a new socket gets
+ * everything that still matters at once.
  */
 import {CLIENT_ARGS_BYTES_MAX, CLIENT_QUERIES_MAX, CLIENT_TOKEN_LEEWAY_MS} from '../../shared/client-limits.ts';
 import type {ClientHello} from '../../shared/protocol/function-socket/client-message.ts';
@@ -31,19 +32,19 @@ import {VersionFloor} from './version-floor.ts';
 import type {Query, QueryResult} from './watched-query.ts';
 
 export type SyncClientOptions = {
-  /** Where there is no `WebSocket`, or another one is to be used. */
+  /** Default: the global `WebSocket`. Required in runtimes that have none. */
   webSocketConstructor?: WebSocketConstructor | undefined;
-  /** Ask before the page is left while calls have no answer. Default: true in browsers. */
+  /** Ask for confirmation before the page is left while calls have no response. Default: true in browsers. */
   unsavedChangesWarning?: boolean | undefined;
-  /** Default: the console. False: nothing is said. */
+  /** Default: the console. False: nothing is logged. */
   logger?: LoggerOption;
-  /** Say what the connection does, too. */
+  /** Also log what the connection does. Default: false. */
   verbose?: boolean | undefined;
-  /** Is told with each transition which queries ran again, and why, as far as the server tells. */
+  /** Called with each transition: which queries ran again, and why, as far as the server reports it. */
   onExplain?: ((explained: Explained) => void) | undefined;
-  /** Ask nothing before `setAuth`, or `clearAuth`: for apps that know late who is signed in. Default: false. */
+  /** Send nothing before `setAuth` or `clearAuth`, for apps that learn late who is signed in. Default: false. */
   expectAuth?: boolean | undefined;
-  /** A token is refreshed so long before it ends. Default: 10. */
+  /** How many seconds before its expiry a token is refreshed. Default: 10. */
   authRefreshTokenLeewaySeconds?: number | undefined;
 };
 
@@ -61,17 +62,17 @@ export class SyncClient implements SyncEngine {
   readonly #connection: ConnectionStates;
   readonly #listeners = new Set<(changed: ReadonlySet<QueryToken>) => void>();
   readonly #stopWarning: () => void;
-  /** Null: there is no open socket. */
+  /** Null: no socket is open. */
   #session: Session | null = null;
   readonly #incoming: Incoming;
   #hasEverConnected = false;
   #isPumping = false;
   #isClosed = false;
   #closed: Promise<void> | undefined;
-  /** Why the server will not talk to this client any more. */
+  /** The error with which the server permanently ended the connection. */
   #fatal: Error | undefined;
 
-  /** Nothing is sent before it is used. @throws Error for an address that is none */
+  /** Connects on first use. @throws Error when the address is not valid */
   constructor(url: string, options: SyncClientOptions = {}) {
     this.url = deploymentUrl(url);
     this.#options = options;
@@ -223,7 +224,7 @@ export class SyncClient implements SyncEngine {
     if (this.#isClosed) throw new Error('This svc client has already been closed');
   }
 
-  /** @param begin runs before anything is sent; if it throws, nothing is */
+  /** @param begin runs before anything is sent; if it throws, nothing is sent */
   #request(kind: RequestKind, call: FunctionCall, begin: (request: Request) => void): Promise<Value> {
     if (this.#fatal !== undefined) return Promise.reject(this.#fatal);
     const {request, answer} = this.#requests.add(kind, call, this.#identity.who);
@@ -255,7 +256,7 @@ export class SyncClient implements SyncEngine {
     });
   }
 
-  /** Sends what is wanted and has not been sent on this socket. */
+  /** Sends everything that is wanted and has not been sent on this socket. */
   #pump(isTurnOver = false): void {
     const session = this.#session;
     if (session === null || this.#identity.isPaused) {
@@ -271,10 +272,10 @@ export class SyncClient implements SyncEngine {
     for (const message of this.#requests.toSend('mutation')) this.#link.send(message);
     if (session.greeted === undefined) {
       session.greeted = this.#queries.version;
-      // No query is asked for, so no transition will come: there is nothing that mutations of the socket before could be missing in.
+      // No query is watched, so no transition will come, and no result can lack the effects of earlier mutations.
       if (session.greeted === 0) this.#incoming.settleReached(Number.POSITIVE_INFINITY);
     }
-    // An action is lost with its socket: it does not go before the server is known to be there.
+    // An action is lost with its socket, so it is sent only after the server has answered on this one.
     if (session.timeline === undefined) return;
     for (const message of this.#requests.toSend('action')) this.#link.send(message);
   }
@@ -290,7 +291,7 @@ export class SyncClient implements SyncEngine {
     session.isIdentityConfirmed = false;
   }
 
-  /** What somebody else has called is not sent in the name of who is signed in. */
+  /** Rejects queued calls of another user, so that they are not sent as the current one. */
   #refuseOthers(session: Session): void {
     const others = this.#requests.ofOthers(this.#identity.who.user);
     if (others.length === 0) return;
@@ -343,7 +344,7 @@ export class SyncClient implements SyncEngine {
   #lost(): void {
     if (this.#session !== null) this.#session.isLost = true;
     this.#session = null;
-    if (this.#isClosed) return; // Promises stay as they are.
+    if (this.#isClosed) return; // Promises stay pending.
     this.#queries.socketLost();
     this.#fail(this.#requests.socketLost(), () => new Error('Connection lost while action was in flight'));
   }
@@ -353,7 +354,7 @@ export class SyncClient implements SyncEngine {
     for (const listener of [...this.#listeners]) guarded(this.#logger, () => listener(changed));
   }
 
-  /** The server will not have this client: it does not come back. What is shown stays. */
+  /** The server permanently rejects this client, so it does not reconnect. What is shown stays. */
   #end(error: Error): void {
     this.#fatal = error;
     this.#logger.error(error.message);
@@ -364,7 +365,10 @@ export class SyncClient implements SyncEngine {
     this.#connection.touch();
   }
 
-  /** Callers are told last: what they called is not shown any more. @param queries have failed in the same way */
+  /**
+   * Rejects the calls last, when their optimistic updates are no longer shown.
+   * @param queries fail with the same error
+   */
   #fail(requests: Request[], errorOf: (request: Request) => Error, queries: Query[] = []): void {
     for (const request of requests) this.#requests.remove(request);
     const changed = this.#shown.replace(
@@ -398,12 +402,12 @@ export class SyncClient implements SyncEngine {
   }
 }
 
-/** `crypto.randomUUID` is missing in pages that came over plain HTTP. */
+/** `crypto.randomUUID` is missing in pages loaded over plain HTTP. */
 function randomId(): string {
   return [...crypto.getRandomValues(new Uint32Array(4))].map(hex).join('');
 }
 
-/** A character is at most three bytes for each of its UTF-16 units: most texts need no counting. */
+/** A UTF-16 unit takes at most three bytes, so most texts need no encoding. */
 function byteLength(text: string): number {
   return text.length * 3 <= CLIENT_ARGS_BYTES_MAX ? text.length : new TextEncoder().encode(text).length;
 }

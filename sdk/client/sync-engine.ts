@@ -1,12 +1,14 @@
 /**
- * What the reactive clients (`SvcClient`, and the hooks of `svc/react`) are built on: one socket to one deployment, the queries that are
- * watched over it, the calls under way, and who the caller is. This file is the interface; `sync-client.ts` is what is behind it.
+ * The interface of the engine behind the reactive clients (`SvcClient`, and the hooks of `svc/react`). An engine has
+ * one socket to one deployment, the queries watched over it, the calls under way, and the caller's identity.
+ * `sync-client.ts` implements it.
  *
- * What holds for whoever uses it:
- * - Results of all queries are of one moment. They change together, before anybody is told, and everybody is told once.
- * - `localResult` gives the same object until the result is another one, and parts of a result that did not change are the same objects.
- *   They are shared: nobody may change them.
- * - A mutation's promise resolves after the results that include it are there and listeners have been told.
+ * Guarantees:
+ * - Results of all queries are of one version. They change together, before any listener runs, and each listener runs
+ *   once.
+ * - `localResult` returns the same object until the result changes, and unchanged parts of a result stay the same
+ *   objects. They are shared, so callers must not modify them.
+ * - A mutation's promise resolves after the results that include it have arrived and listeners have run.
  */
 import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import type {AnyFunctionReference} from '../server/function-reference.ts';
@@ -18,22 +20,25 @@ import type {OptimisticLocalStore} from './optimistic-updates.ts';
 import type {QueryResult} from './watched-query.ts';
 
 export type SubscribeOptions = {
-  /** The function is wanted as a paginated query. One that is of the other kind gives an error as its result. */
+  /** Expect a paginated query. A function of the other kind has an error as its result. Default: false. */
   paginated?: boolean;
-  /** Where pages end, from `journal` of an equal query that was watched before. */
+  /** The ends of pages: `journal` of an equal query that was watched before. */
   journal?: string | undefined;
 };
 
 export type Subscription = {
   readonly token: QueryToken;
-  /** The result and the subscription at the server go with the last subscriber, at the next microtask: who comes back before keeps them. */
+  /**
+   * Ends at the next microtask, together with the result and the server's subscription if this was the last subscriber.
+   * A new subscription before then keeps them.
+   */
   unsubscribe(): void;
 };
 
 export type MutationCallOptions = {
   /**
-   * Shows at once what the mutation is expected to do. Runs again on top of each result from the server, until one of them
-   * includes the mutation or it has failed.
+   * Shows the mutation's expected effect at once. Runs again on top of each result from the server, until one of them
+   * includes the mutation or the mutation has failed.
    */
   optimisticUpdate?: ((localStore: OptimisticLocalStore, args: Record<string, Value>) => unknown) | undefined;
 };
@@ -42,41 +47,48 @@ export interface SyncEngine {
   readonly url: string;
   readonly isClosed: boolean;
 
-  /** Names a query and its arguments: equal arguments, equal token. No traffic. @throws Error for arguments that are no values */
+  /**
+   * Identifies a query and its arguments: equal arguments give equal tokens. Sends nothing.
+   * @throws Error when the arguments are not values
+   */
   queryToken(reference: AnyFunctionReference | string, args?: unknown, options?: {paginated?: boolean}): QueryToken;
   /** Watches a query. Equal queries are watched once. */
   subscribe(reference: AnyFunctionReference | string, args?: unknown, options?: SubscribeOptions): Subscription;
-  /** What is to be shown, optimistic updates included. Undefined: nothing yet. */
+  /** The result to show, including optimistic updates. Undefined: none yet. */
   localResult(token: QueryToken): QueryResult | undefined;
-  /** Where the pages of a watched query end, to be given to `subscribe` of an equal one. */
+  /** The ends of the pages of a watched query, to pass to `subscribe` of an equal one. */
   journal(token: QueryToken): string | undefined;
-  /** For results that came another way: from here on nothing older than this version is shown. */
+  /** For results from another source, such as a rendered page: from now on nothing older than this version is shown. */
   notBefore(version: DataVersion): void;
-  /** Whether results may be older than this version. */
+  /** Whether results can be older than this version. */
   isBehind(version: DataVersion): boolean;
   /**
-   * @param listener is told once after each change, with all tokens whose `localResult` is another than before; and after each transition,
-   *   for which `isBehind` may be another
+   * @param listener is called once after each change, with the tokens whose `localResult` has changed, and after each
+   * transition, which can change `isBehind`
    */
   onChange(listener: (changed: ReadonlySet<QueryToken>) => void): () => void;
 
   /** Runs once, after the mutations called before it. Rejects as soon as it is known to have failed. */
   mutation(reference: AnyFunctionReference | string, args?: unknown, options?: MutationCallOptions): Promise<Value>;
-  /** Runs at most once. Rejects when the connection is lost before its answer is there. */
+  /** Runs at most once. Rejects when the action fails or the connection is lost before the result arrives. */
   action(reference: AnyFunctionReference | string, args?: unknown): Promise<Value>;
 
   /**
-   * @param onChange is told true when the server has confirmed the caller's identity, and false when there is none
+   * @param onChange is called with true when the server has confirmed the user, and with false when no user is signed
+   * in
    */
   setAuth(fetchToken: AuthTokenFetcher, onChange?: (isAuthenticated: boolean) => void): void;
   clearAuth(): void;
   getAuth(): {token: string; decoded: Record<string, unknown>} | undefined;
 
-  /** The same object until something in it changes. */
+  /** Returns the same object until a member changes. */
   connectionState(): ConnectionState;
-  /** Told on a microtask, only after a change. */
+  /** Notifies on a microtask, only after a change. */
   subscribeToConnectionState(listener: (state: ConnectionState) => void): () => void;
 
-  /** For good: nothing is shown or sent any more, and promises of calls stay pending. Resolves when the socket is closed. */
+  /**
+   * Stops permanently: nothing is shown or sent any more, and promises of calls stay pending. Resolves when the socket
+   * is closed.
+   */
   close(): Promise<void>;
 }

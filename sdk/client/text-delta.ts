@@ -1,7 +1,10 @@
-/** A text that came of another one by cutting and putting in. The server makes deltas; clients apply them. */
+/**
+ * Applies a text delta, which describes a text as another one with parts cut and inserted. The server creates deltas;
+ * clients apply them.
+ */
 import type {TextDelta} from '../../shared/protocol/function-socket/server-message.ts';
 
-/** @returns null: the delta is not one of this text */
+/** @returns null when the delta does not fit this text */
 export function applyTextDelta(text: string, delta: TextDelta): string | null {
   let result = '';
   let copied = 0;

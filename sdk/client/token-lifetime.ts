@@ -1,6 +1,6 @@
-/** What a client reads of a token: its claims, unverified, whose it is, and for how long it is good. */
+/** Reads the claims, the user and the lifetime of a token, without verifying it. */
 
-/** Null: it is no JWT. */
+/** Null: not a JWT. */
 export function decodedToken(token: string): Record<string, unknown> | null {
   try {
     const [, payload = ''] = token.split('.');
@@ -9,17 +9,17 @@ export function decodedToken(token: string): Record<string, unknown> | null {
     const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : null;
   } catch {
-    return null; // No base64, or no JSON in it: what that means is the caller's to say.
+    return null; // Not base64, or not JSON; the caller decides what that means.
   }
 }
 
-/** The same for all tokens of one user. */
+/** A key that is the same for all tokens of one user. */
 export function userOf(token: string | null | undefined): string {
   const {iss, sub} = decodedToken(token ?? '') ?? {};
   return sub === undefined ? (token ?? '') : `${String(iss)}|${String(sub)}`;
 }
 
-/** By the server's clock alone: this machine's may be wrong. Null: the token does not say. */
+/** In milliseconds, from the token's own claims, because the clock of this machine might be wrong. Null: not stated. */
 export function tokenLifetimeMs(token: string): number | null {
   const {iat, exp} = decodedToken(token) ?? {};
   return typeof iat === 'number' && typeof exp === 'number' ? (exp - iat) * 1000 : null;

@@ -1,4 +1,4 @@
-/** Asks before a page is left that has calls without an answer. */
+/** Asks for confirmation before the user leaves a page that has calls without a response. */
 
 type Page = {
   addEventListener?: (type: 'beforeunload', listener: (event: LeavingEvent) => void) => void;
@@ -7,9 +7,9 @@ type Page = {
 type LeavingEvent = {preventDefault(): void; returnValue: unknown};
 
 /**
- * @param wanted undefined: where there is a page to leave
- * @returns ends it
- * @throws Error where it is wanted and there is no page
+ * @param wanted undefined: true if there is a page to leave, else false
+ * @returns a function that stops asking
+ * @throws Error when it is wanted and there is no page
  */
 export function warnOfUnsavedChanges(wanted: boolean | undefined, isUnsaved: () => boolean): () => void {
   const {window} = globalThis as {window?: Page};
@@ -20,7 +20,7 @@ export function warnOfUnsavedChanges(wanted: boolean | undefined, isUnsaved: () 
   const listener = (event: LeavingEvent) => {
     if (!isUnsaved()) return;
     event.preventDefault();
-    event.returnValue = true; // What browsers of before 2023 want.
+    event.returnValue = true; // Required by browsers released before 2023.
   };
   window.addEventListener('beforeunload', listener);
   return () => window.removeEventListener?.('beforeunload', listener);

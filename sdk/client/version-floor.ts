@@ -1,6 +1,7 @@
 /**
- * The oldest version of the data that a client may be shown next, where it has results that came another way: in a page that a server
- * rendered. The server of its socket learns of it with the greeting or with the next query set, and sends nothing older from there on.
+ * The minimum version of the data that a client can show next, because it already has results from another source, such
+ * as a page rendered by a server. The client sends it with the greeting or the next query set, and the server then
+ * sends nothing older.
  */
 import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import type {Session} from './session.ts';
@@ -12,7 +13,7 @@ export class VersionFloor {
     if (!covers(this.#version, version)) this.#version = version;
   }
 
-  /** What the greeting says. @param seen over the sockets before */
+  /** The version to send in the greeting. @param seen the version shown on earlier sockets */
   greet(session: Session, seen: DataVersion | undefined): DataVersion | undefined {
     const version = this.#version;
     if (version === undefined || (seen !== undefined && seen.timeline !== version.timeline)) return seen;
@@ -20,7 +21,7 @@ export class VersionFloor {
     return covers(seen, version) ? seen : version;
   }
 
-  /** What the next query set has to say. @param querySet its number */
+  /** The version to send with the next query set, if any. @param querySet its number */
   tell(session: Session, seen: DataVersion | undefined, querySet: number): DataVersion | undefined {
     const version = this.#version;
     if (version === undefined || covers(seen, version) || covers(session.floor?.version, version)) return undefined;
@@ -28,13 +29,14 @@ export class VersionFloor {
     return version;
   }
 
-  /** Whether live results may be older than this version. */
+  /** Whether live results can be older than this version. */
   isBehind(version: DataVersion, seen: DataVersion | undefined, session: Session | null): boolean {
     if (covers(seen, version)) return false;
     if (session === null || session.version.query_set === 0) return true;
-    // Of a history that the server does not have: what it shows is all there is.
+    // The version is of a timeline that the server does not have, so its results are all there is.
     if (session.timeline !== version.timeline) return false;
-    // A database file that was put back counts again from less: an answer to what the server was told is as new as can be.
+    // After a restore of the database file, versions count from a lower number. So a result that the server sent after
+    // it got the floor is as new as possible.
     const {floor} = session;
     return floor === undefined || !covers(floor.version, version) || session.version.query_set < floor.querySet;
   }

@@ -1,4 +1,4 @@
-/** The client of one tenant of the native API. */
+/** The typed client of the native API, for the documents, queries, live queries and journal of one tenant. */
 import {NATIVE_RETRIES, NATIVE_TIMEOUT_MS} from '../../shared/client-limits.ts';
 import {SvcClientError} from './error.ts';
 import {eventsOf} from './events.ts';
@@ -25,35 +25,41 @@ import type {
 } from './types.ts';
 
 export type ClientOptions = {
-  /** Where the service is, `http://127.0.0.1:3210` for instance. */
+  /** Base URL of the service, for example `http://127.0.0.1:3210`. */
   readonly url: string;
   readonly tenant: string;
-  /** A credential, or what gets one that is valid now; asked before each request. */
+  /** A credential, or a function that returns one that is valid now; it is called before each request. */
   readonly key: string | (() => string | Promise<string>);
-  /** Another one than the global. */
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** For live queries: another one than the global; null: none, each is a stream of events. */
+  /**
+   * WebSocket class for live queries. Default: the global one. Null: no socket, so each live query is a stream of
+   * events.
+   */
   readonly webSocket?: WebSocketConstructor | null;
-  /** How long one attempt of a call may take: 30 seconds unless said. */
+  /** Timeout of one attempt of a call, in milliseconds. Default: 30 000. */
   readonly timeoutMs?: number;
-  /** Further attempts of a call that failed for now: 3 unless said. */
+  /** Further attempts after a transient failure. Default: 3. */
   readonly retries?: number;
 };
 
 export type PutOptions = ConditionOptions & {
-  /** Only makes it: `op.precondition_failed` when it is there. */
+  /** Only create the document: rejects with `op.precondition_failed` if it exists. Default: false. */
   readonly ifAbsent?: boolean;
 };
 
 export type UpsertOptions<Fields> = ConditionOptions & {
-  /** What is done to a document that is there; absent: it is replaced. */
+  /** Applied to a document that exists. Default: it is replaced by `fields`. */
   readonly changes?: Changes<Fields>;
 };
 
 export type OperationOptions = CallOptions & {
-  /** Sent as JSON. */
+  /** The request body, sent as JSON. */
   readonly body?: unknown;
-  /** Of a write that takes one: with it the write is tried again when its answer is lost, without it it is sent once. */
+  /**
+   * For a write that supports it. With a key, the write is tried again after a transient failure. Default: none, and
+   * the write is sent once.
+   */
   readonly idempotencyKey?: string;
 };
 
@@ -65,17 +71,20 @@ export type Page<Document> = {
 
 export type JournalOptions<Tables> = {
   readonly signal?: AbortSignal;
-  /** Records after this sequence; from now on; absent: from the oldest one kept. */
+  /**
+   * Start after this sequence, or with `'latest'` at the end of the journal. Default: the oldest record that is still
+   * stored.
+   */
   readonly after?: number | 'latest';
-  /** The journal that `after` belongs to, as a page or a bootstrap names it. */
+  /** The timeline (journal id) that `after` belongs to, as in a page of the journal or a bootstrap. */
   readonly timeline?: string;
-  /** Only records that concern one of them. */
+  /** Only records that affect one of these tables. Default: all. */
   readonly tables?: readonly TableName<Tables>[];
-  /** Ends after so many records. */
+  /** End after this number of records. Default: no end. */
   readonly limit?: number;
 };
 
-/** A client for an app's tables: `createClient<{notes: {text: string}}>({url, tenant, key})`. */
+/** Creates a client for an app's tables: `createClient<{notes: {text: string}}>({url, tenant, key})`. */
 export function createClient<Tables extends object = AnyTables>(options: ClientOptions): NativeClient<Tables> {
   return new NativeClient<Tables>(options);
 }
@@ -99,7 +108,10 @@ export class NativeClient<Tables extends object = AnyTables> {
 
   /* ── documents ── */
 
-  /** Null: it is not there. @throws SvcClientError `op.not_found`: the url is wrong, and no route of the service is there */
+  /**
+   * Resolves with null if the document does not exist.
+   * @throws SvcClientError `op.not_found` when the service has no such route, because the URL is wrong
+   */
   async get<Table extends TableName<Tables>>(
     table: Table,
     id: string,
@@ -115,7 +127,7 @@ export class NativeClient<Tables extends object = AnyTables> {
     }
   }
 
-  /** All documents of a table, in order of creation. Of long tables take `pages` or `documents`. */
+  /** All documents of a table, in order of creation. For long tables, use `pages` or `documents`. */
   async list<Table extends TableName<Tables>>(table: Table, options?: CallOptions): Promise<Doc<Tables[Table]>[]> {
     const {data} = await this.#transport.json<{data: Doc<Tables[Table]>[]}>('GET', pathOf(table), options);
     return data;
@@ -131,7 +143,7 @@ export class NativeClient<Tables extends object = AnyTables> {
     return id;
   }
 
-  /** Makes a document with this id, or replaces the one that is there. */
+  /** Creates a document with this id, or replaces the existing one. */
   async put<Table extends TableName<Tables>>(
     table: Table,
     id: string,
@@ -143,7 +155,10 @@ export class NativeClient<Tables extends object = AnyTables> {
     return {...written(answer), created: answer.status === 201};
   }
 
-  /** Changes or replaces the document that has the values of `fields` in a unique index, or makes one. */
+  /**
+   * Finds a document by the values that `fields` has in a unique index, and changes or replaces it. Creates it if there
+   * is none.
+   */
   async upsert<Table extends TableName<Tables>>(
     table: Table,
     {by}: UniqueIndex,
@@ -155,7 +170,7 @@ export class NativeClient<Tables extends object = AnyTables> {
     return {...written(answer), created: answer.status === 201};
   }
 
-  /** Changes fields of a document that is there, all of them in one write. */
+  /** Changes fields of an existing document in one write. */
   async patch<Table extends TableName<Tables>>(
     table: Table,
     id: string,
@@ -181,7 +196,10 @@ export class NativeClient<Tables extends object = AnyTables> {
     return (await this.#transport.json<{data: Shown<Tables[Table], Asked>[]}>('POST', '/query', ask)).data;
   }
 
-  /** Results of several queries, in their order, all of one moment; of one with `count: true` how many match. */
+  /**
+   * Results of several queries, in their order, all of one version of the data. A query with `count: true` gives a
+   * number.
+   */
   async queries<const Asked extends readonly BatchQuery<Tables>[]>(
     queries: Asked,
     options?: CallOptions,
@@ -192,7 +210,7 @@ export class NativeClient<Tables extends object = AnyTables> {
     return results.map(result => ('data' in result ? result.data : result.count)) as never;
   }
 
-  /** How many documents match, up to the limit. */
+  /** The number of matching documents, up to `limit`. */
   async count<Table extends TableName<Tables>>(
     table: Table,
     query?: Counted<Tables[Table]>,
@@ -202,7 +220,10 @@ export class NativeClient<Tables extends object = AnyTables> {
     return (await this.#transport.json<{count: number}>('POST', '/query/count', ask)).count;
   }
 
-  /** The pages of a query, one after the other as they are asked for; every document that is there throughout comes once. */
+  /**
+   * Reads a query page by page, on demand. A document that exists throughout is returned exactly once. `pageSize` is
+   * 100 by default; `after` is a `next_cursor` to continue from.
+   */
   async *pages<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]> = Query<Tables[Table]>>(
     table: Table,
     query?: Asked,
@@ -230,8 +251,8 @@ export class NativeClient<Tables extends object = AnyTables> {
   }
 
   /**
-   * The whole result, now and whenever it changes, also after the connection was lost.
-   * @returns ends it
+   * Calls `onResult` with the whole result now and after each change, and reconnects when the connection is lost.
+   * @returns a function that ends the live query
    */
   live<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]>>(
     table: Table,
@@ -243,8 +264,8 @@ export class NativeClient<Tables extends object = AnyTables> {
   }
 
   /**
-   * How many documents match, now and whenever it changes.
-   * @returns ends it
+   * Calls `onCount` with the number of matching documents now and after each change.
+   * @returns a function that ends the live query
    */
   liveCount<Table extends TableName<Tables>>(
     table: Table,
@@ -259,8 +280,9 @@ export class NativeClient<Tables extends object = AnyTables> {
   /* ── several writes at once ── */
 
   /**
-   * Makes all that `write` notes down in one commit, or nothing of it.
-   * @returns by position, what came of each; the error of one that fails has its position as `detail.operation`
+   * Runs all operations that `write` adds, in one commit: either all of them or none. `dryRun: true` rolls them back.
+   * @returns the outcomes, in the order of the operations. If one fails, the error has its position as
+   * `detail.operation`
    */
   async transaction(
     write: (transaction: Transaction<Tables>) => void,
@@ -274,9 +296,10 @@ export class NativeClient<Tables extends object = AnyTables> {
   /* ── everything else ── */
 
   /**
-   * An operation of the service that this client has no method for, with its key, retries and errors.
+   * Calls an operation of the service for which this client has no method, with the same credential, retries and
+   * errors.
    * @param path below `/api/tenants/{tenant}`, with its query string: `/tasks?limit=10`
-   * @returns the JSON of the answer; null: it has no body
+   * @returns the JSON of the response, or null if it has no body
    */
   async call<Result = unknown>(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -290,9 +313,10 @@ export class NativeClient<Tables extends object = AnyTables> {
   /* ── the journal ── */
 
   /**
-   * Every committed write, in order: those that are kept and those to come, for as long as it is asked for the next one. It goes on
-   * where it was when the connection is lost.
-   * @throws SvcClientError `journal.cursor_expired`: what was to come next is not kept any more, or is of another journal
+   * Every committed write, in order: the stored records, then new ones as they are committed. Reading continues at the
+   * same position after the connection was lost.
+   * @throws SvcClientError `journal.cursor_expired` when the next record is no longer stored or belongs to another
+   * timeline
    */
   async *journal({
     after,
@@ -316,7 +340,8 @@ export class NativeClient<Tables extends object = AnyTables> {
       signal,
     };
     for await (const {event, data} of eventsOf(this.#transport, stream)) {
-      // A tenant that was restored, or made again, meanwhile has another journal, whose sequences say nothing of this one.
+      // A tenant that was restored or created again has another timeline, and sequences of different timelines are
+      // unrelated.
       if (event === 'open') parameters.set('timeline', (JSON.parse(data) as {timeline: string}).timeline);
       if (event !== 'message') continue;
       yield JSON.parse(data) as JournalRecord<Tables>;

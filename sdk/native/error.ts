@@ -1,20 +1,23 @@
-/** What a call rejects with: the service's own error, or why there was no answer. */
+/** The error that calls reject with, either from the service or with the reason why there was no response. */
 import {ERROR_STATUS} from '../../shared/errors.ts';
 
-/** What another attempt meets again, whatever its status. */
+/** Errors that another attempt would meet again, whatever their status. */
 const LASTING = /^(op\.(quarantined|storage_damaged)|client\.no_key)$/;
 
 export class SvcClientError extends Error {
   override readonly name = 'SvcClientError';
-  /** The service's code, `op.not_found` for one; `client.unreachable`, `client.timeout`, `client.bad_answer` and `client.no_key` are of the client. */
+  /**
+   * The service's code, for example `op.not_found`, or one of the client's own: `client.unreachable`, `client.timeout`,
+   * `client.bad_answer`, `client.no_key`.
+   */
   readonly code: string;
-  /** Of HTTP; 0: there was no answer. */
+  /** The HTTP status; 0 when there was no response. */
   readonly status: number;
-  /** What more there is to say; its shape is the code's. */
+  /** Additional data; its shape depends on the code. */
   readonly detail: Readonly<Record<string, unknown>>;
-  /** `X-Request-Id`: what the service's log knows it by. Null: there was no answer. */
+  /** `X-Request-Id`, which identifies the request in the service's log. Null: there was no response, or it had none. */
   readonly requestId: string | null;
-  /** Milliseconds after which it may be tried again, as the service said; null: it did not. */
+  /** Milliseconds after which to try again, as requested by the service. Null: not stated. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -34,13 +37,16 @@ export class SvcClientError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** It may be another time: nobody answered, or the service, or a proxy before it, is busy or restarts. */
+  /**
+   * Another attempt might succeed: there was no response, or the service or a proxy in front of it is busy or
+   * restarting.
+   */
   get isTransient(): boolean {
     return [0, 429, 502, 503, 504].includes(this.status) && !LASTING.test(this.code);
   }
 }
 
-/** @param body what came, which a proxy may have said */
+/** @param body the response body, which might come from a proxy */
 export function errorOf(response: Response, body: string): SvcClientError {
   const {status, headers} = response;
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
@@ -52,10 +58,10 @@ export function errorOf(response: Response, body: string): SvcClientError {
   return new SvcClientError(code, message, status, detail, headers.get('x-request-id'), retryAfterMs);
 }
 
-/** An error as the service writes it. */
+/** An error in the service's wire format. */
 export type ErrorSaid = {code: string; message: string; detail?: Readonly<Record<string, unknown>>};
 
-/** One that came without a status: it gets the one that it has over HTTP. */
+/** Creates an error from one without a status: it gets the status that its code has over HTTP. */
 export function errorSaid({code, message, detail}: ErrorSaid): SvcClientError {
   const statuses: Readonly<Record<string, number | null | undefined>> = ERROR_STATUS;
   const seconds = detail?.retry_after_seconds;

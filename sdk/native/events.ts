@@ -1,6 +1,6 @@
 /**
- * A stream of the service's events that comes back: after whatever ended it but an error that would end the next one too. It goes on
- * behind the last event that was handed over, so that none is missing and none comes twice.
+ * A stream of server-sent events that reconnects after every failure, except an error that would end the next stream
+ * too. It continues after the last event that was delivered, so no event is missing and none comes twice.
  *
  *   connecting ──the head came──▶ open ──ended | cut | silent for 45 s──▶ waiting (back-off) ──▶ connecting
  *        └──an error that stays──▶ thrown        └──`end` without an error──▶ over
@@ -33,11 +33,11 @@ export async function* eventsOf(transport: Transport, options: StreamOptions): A
         if (event.event === 'end') {
           const error = endOf(event.data);
           if (error === null) return;
-          // The key has ended, and there may be another by now; if not, the next answer says so.
+          // The key has expired, and there might be another by now. If not, the next response says so.
           if (error.status !== UNAUTHORIZED) throw error;
           break;
         }
-        // An answer that has only begun is no progress: what ends the next one as soon must wait longer each time.
+        // A response that has only started is not progress: if it keeps ending early, the delay must grow.
         if (event.event === 'message' && event.id !== null) failures = 0;
         if (event.data !== '') yield event;
       }
@@ -51,7 +51,7 @@ export async function* eventsOf(transport: Transport, options: StreamOptions): A
   }
 }
 
-/** Until it ends. @throws SvcClientError */
+/** Yields events until this one stream ends. @throws SvcClientError */
 async function* oneStream(
   transport: Transport,
   {method, path, body, signal}: StreamOptions,
@@ -83,18 +83,18 @@ async function* oneStream(
     throw caught instanceof SvcClientError ? caught : unreachable(caught);
   } finally {
     clearTimeout(timer);
-    silence.abort(); // also where whoever listens has left
+    silence.abort(); // also when the consumer has stopped
   }
 }
 
-/** Text between empty lines. A long one comes in many pieces, each of which is looked at once. */
+/** Splits text at empty lines. A long block can arrive in many chunks, each of which is scanned once. */
 class Blocks {
-  /** Of the one that has begun. */
+  /** Chunks of the unfinished block. */
   #pieces: string[] = [];
-  /** A line feed at the end of what came: the next piece may make it an empty line. */
+  /** A trailing line feed: together with the next chunk it might form an empty line. */
   #feed = '';
 
-  /** @returns those that end in this text */
+  /** @returns the blocks that end in this chunk */
   ended(text: string): string[] {
     const blocks = (this.#feed + text).split('\n\n');
     const begun = blocks.pop()!;
@@ -122,7 +122,7 @@ function eventOf(block: string): StreamEvent {
 
 const UNAUTHORIZED = 401;
 
-/** Null: nothing more was asked for. */
+/** Null: a regular end, because nothing more was requested. */
 function endOf(data: string): SvcClientError | null {
   const {error} = JSON.parse(data) as {error: ErrorSaid | null};
   return error === null ? null : errorSaid(error);

@@ -1,4 +1,4 @@
-/** The package's entry point `svc/client`: a typed client of the native API, for Node and browsers. */
+/** Entry point `svc/client`, a typed client of the native API for Node and browsers. */
 export {
   type ClientOptions,
   createClient,

@@ -1,6 +1,7 @@
 /**
- * Queries that are held live: whole results, each told once, for as long as somebody wants them. Readers of equal queries share one,
- * and all of a client share a socket, where the service takes its key that way; else each is a stream of events.
+ * Live queries, which pass each new result to their readers, whole and once, until the reader stops. Readers of equal
+ * queries share one live query, and all live queries of a client share one socket if the service accepts its key there.
+ * Otherwise each is a stream of events.
  */
 import {SvcClientError} from './error.ts';
 import {eventsOf, type StreamState} from './events.ts';
@@ -9,15 +10,21 @@ import type {Transport} from './transport.ts';
 
 export type LiveOptions = {
   readonly signal?: AbortSignal;
-  /** It has ended, because the query is refused or its tenant is gone. Unless said, this is thrown where nobody catches it. */
+  /**
+   * Called once when the live query fails permanently: the service refuses it, its tenant is gone, or a callback threw.
+   * Default: the error is thrown uncaught.
+   */
   readonly onError?: (error: unknown) => void;
-  /** Whether what was shown last is up to date, as far as can be told. */
+  /**
+   * Called with `'connected'` while the result shown is up to date as far as the client knows, and with `'waiting'`
+   * while it reconnects.
+   */
   readonly onState?: (state: StreamState) => void;
 };
 
 type Reader = Omit<LiveOptions, 'signal'> & {
   readonly onResult: (result: never) => void;
-  /** What it was told last. */
+  /** The last result passed to the reader, as JSON. */
   shown: string | null;
   state: StreamState | null;
 };
@@ -32,7 +39,7 @@ export class LiveQueries {
     this.#socket = socket;
   }
 
-  /** @returns ends it: its reader is not told anything any more */
+  /** @returns a function that ends it; no callback runs afterwards */
   read<Result>(query: object, onResult: (result: Result) => void, {signal, onError, onState}: LiveOptions): () => void {
     if (signal?.aborted === true) return () => {};
     const text = JSON.stringify(query);
@@ -68,7 +75,7 @@ class LiveQuery implements Subscriber {
   readonly #socket: LiveSocket;
   readonly #ended: () => void;
   readonly #readers = new Set<Reader>();
-  /** As text: each reader gets a copy of its own. */
+  /** As JSON, so that each reader gets its own copy. */
   #shown: string | null = null;
   #state: StreamState | null = null;
   #stop = () => {};
@@ -98,14 +105,14 @@ class LiveQuery implements Subscriber {
     for (const reader of [...this.#readers]) this.#tell(reader);
   }
 
-  /** What came back begins with the whole result, changed or not. */
+  /** After a reconnect the stream starts with the whole result, changed or not. */
   show(result: unknown): void {
     this.#shown = JSON.stringify(result);
     for (const reader of [...this.#readers]) this.#tell(reader);
   }
 
   fail(error: unknown): void {
-    this.#ended(); // Whoever asks again when told gets another one.
+    this.#ended(); // A callback that starts the same query gets a new one.
     for (const reader of [...this.#readers]) this.#end(reader, error);
   }
 
@@ -120,7 +127,7 @@ class LiveQuery implements Subscriber {
     const follow = async () => {
       const onState = (state: StreamState) => {
         if (!signal.aborted) this.become(state);
-        // Who was told may have left.
+        // The callback might have ended this query.
         if (signal.aborted || state === 'connected' || !this.#socket.mayTake(this.query)) return;
         ended.abort();
         this.#stop = this.#socket.subscribe(this);
@@ -133,14 +140,14 @@ class LiveQuery implements Subscriber {
     };
     follow().catch(error => {
       if (signal.aborted) return;
-      // With another key, or another tenant of that name, a socket may be had.
+      // With another key, or another tenant of that name, a socket might be accepted.
       if (error instanceof SvcClientError && !error.isTransient && [0, 401, 403, 404].includes(error.status))
         this.#socket.mayBeTried();
       this.fail(error);
     });
   }
 
-  /** What it has not been told yet, unless it has left. */
+  /** Passes on what the reader has not seen yet, unless it has stopped. */
   #tell(reader: Reader): void {
     try {
       if (this.#readers.has(reader) && reader.state !== this.#state) {
@@ -159,7 +166,7 @@ class LiveQuery implements Subscriber {
   #end(reader: Reader, error: unknown): void {
     if (!this.#readers.has(reader)) return;
     this.leave(reader);
-    // Apart, for what it throws is not for the other readers.
+    // On a microtask, so that an exception does not affect other readers.
     queueMicrotask(() => {
       if (reader.onError === undefined) throw error;
       reader.onError(error);

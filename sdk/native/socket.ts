@@ -1,11 +1,12 @@
 /**
- * The one WebSocket (svc.v2) of a client's live queries: open while there are any, opened again when it is lost.
+ * The one WebSocket (svc.v2) of a client's live queries, which is open while there are any and reopens when it is lost.
  *
  *   idle ──a query──▶ connecting ──hello──▶ open ──closed | silent for 45 s──▶ waiting (back-off) ──▶ connecting
  *                      └──no hello in 15 s, twice, but HTTP answers──▶ refused: for 5 minutes queries go another way
  *
- * Nothing but a list of subprotocols can be sent with an upgrade, in browsers and in Node: the key is one of them, and the service takes
- * only keys so that do not last. Why an upgrade failed is not told; over HTTP it is, which is where queries then go.
+ * An upgrade request can carry only a list of subprotocols, in browsers and in Node, so the key is sent as one of them.
+ * The service accepts only short-lived keys this way. A socket does not report why its upgrade failed but HTTP does, so
+ * queries then fall back to event streams.
  */
 import {
   CLIENT_BACK_OFF_CLEAN_MS,
@@ -21,7 +22,7 @@ import {type ErrorSaid, errorSaid, SvcClientError} from './error.ts';
 import type {StreamState} from './events.ts';
 import {type Transport, wait} from './transport.ts';
 
-/** `WebSocket` of browsers and Node 22, or another that is like it. */
+/** `WebSocket` of browsers and Node 22, or a compatible class. */
 export type WebSocketConstructor = new (url: string, protocols: string[]) => Any;
 
 type Socket = {
@@ -44,17 +45,17 @@ export type Subscriber = {
   readonly query: string;
   become(state: StreamState): void;
   show(result: unknown): void;
-  /** It has ended. */
+  /** The query has failed permanently. */
   fail(error: unknown): void;
-  /** It has ended, for there is no socket. */
+  /** No socket is available; the query must use another transport. */
   refused(): void;
 };
 
 type Subscription = {
   readonly subscriber: Subscriber;
-  /** Of this connection; null: it has not answered yet. */
+  /** The id on the current connection. Null: no result has arrived yet. */
   id: number | null;
-  /** Refusals in a row that pass. */
+  /** Consecutive transient failures. */
   failures: number;
 };
 
@@ -64,11 +65,11 @@ export class LiveSocket {
   /** By `request_id`. */
   readonly #subscriptions = new Map<string, Subscription>();
   #requests = 0;
-  /** Ends what keeps it open; null: idle. */
+  /** Aborts the current run of `#keepOpen`. Null: idle. */
   #running: AbortController | null = null;
-  /** The one that is open. */
+  /** The open socket. */
   #socket: Socket | null = null;
-  /** Of connections, in a row: a result ends the row. */
+  /** Consecutive failed connections; a result resets it. */
   #failures = 0;
   #refusedUntilMs = 0;
 
@@ -77,18 +78,18 @@ export class LiveSocket {
     this.#socketClass = socketClass;
   }
 
-  /** Worth trying. */
+  /** Whether a socket is worth trying for this query. */
   mayTake(query: string): boolean {
     if (this.#socketClass === null || query.length > NATIVE_SUBSCRIBE_CHARS_MAX) return false;
     return Date.now() >= this.#refusedUntilMs;
   }
 
-  /** What it was refused for may be over. */
+  /** Lifts a refusal whose reason might be gone. */
   mayBeTried(): void {
     this.#refusedUntilMs = 0;
   }
 
-  /** @returns ends it */
+  /** @returns a function that ends the subscription */
   subscribe(subscriber: Subscriber): () => void {
     const request = String(++this.#requests);
     this.#subscriptions.set(request, {subscriber, id: null, failures: 0});
@@ -102,7 +103,7 @@ export class LiveSocket {
     this.#subscriptions.delete(request);
     if (id !== null) this.#send({type: 'unsubscribe', subscription_id: id});
     const running = this.#running;
-    // Whoever shows something else ends queries and starts others at once.
+    // Deferred, because a page that switches views ends queries and starts others at once.
     setTimeout(() => {
       if (this.#subscriptions.size > 0 || this.#running !== running) return;
       this.#running = null;
@@ -130,7 +131,7 @@ export class LiveSocket {
     for (const {subscriber} of this.#taken()) subscriber.fail(error);
   }
 
-  /** Resolves when the service does not take the key this way. @throws what the signal was aborted with */
+  /** Resolves when the service does not accept the key on a socket. @throws the signal's abort reason */
   async #keepOpen(signal: AbortSignal): Promise<void> {
     let isSecond = false;
     for (;;) {
@@ -151,7 +152,7 @@ export class LiveSocket {
     }
   }
 
-  /** Null: it takes too long. @throws SvcClientError there is none */
+  /** Null: getting the key took too long. @throws SvcClientError when there is no key */
   async #keyWithin(signal: AbortSignal): Promise<string | null> {
     const timeout = AbortSignal.timeout(this.#transport.options.timeoutMs);
     return await this.#transport.key(AbortSignal.any([signal, timeout])).catch(caught => {
@@ -172,14 +173,14 @@ export class LiveSocket {
     return all;
   }
 
-  /** Resolves when it is lost, or the signal is aborted. @returns whether it was open */
+  /** Resolves when the connection is lost or the signal is aborted. @returns whether it was open */
   #connection(key: string, signal: AbortSignal): Promise<boolean> {
     return new Promise(resolve => {
       let socket: Socket;
       try {
         socket = new this.#socketClass!(this.#transport.socketUrl, [PROTOCOL, key]) as Socket;
       } catch {
-        resolve(false); // An address or a page that can have none.
+        resolve(false); // The address is invalid, or the page cannot open sockets.
         return;
       }
       let wasOpen = false;
@@ -189,13 +190,14 @@ export class LiveSocket {
         signal.removeEventListener('abort', over);
         socket.onmessage = null;
         socket.onclose = null;
-        socket.onerror = () => {}; // One that is closed before it is open.
+        socket.onerror = () => {}; // Closing a socket that is not open yet reports an error.
         socket.close();
         if (this.#socket === socket) this.#socket = null;
         for (const subscription of this.#subscriptions.values()) subscription.id = null;
         resolve(wasOpen);
       };
-      // Pages do not see the service's pings. Whatever it answers to says that it is there; its hello comes unasked.
+      // Pages do not see the service's pings. Any response to this frame shows that the service is alive; the hello
+      // comes unrequested.
       const timer = setInterval(() => {
         if (!wasOpen || unanswered++ === 2) over();
         else if (wasOpen) socket.send('{"type":"clear_auth"}');
@@ -210,7 +212,7 @@ export class LiveSocket {
           wasOpen = true;
           this.#socket = socket;
           this.#send({type: 'client_hello', protocol: PROTOCOL});
-          // Who is told may end some, and begin others, which ask by themselves.
+          // Callbacks can end subscriptions and start others, which send their own request.
           for (const request of [...this.#subscriptions.keys()]) this.#ask(request);
         } else this.#receive(frame);
       };
@@ -234,7 +236,7 @@ export class LiveSocket {
     const request = asked ?? [...this.#subscriptions].find(([, subscription]) => subscription.id === id)?.[0];
     const subscription = this.#subscriptions.get(request ?? '');
     if (subscription === undefined) {
-      if (asked !== undefined) this.#send({type: 'unsubscribe', subscription_id: id}); // Who asked has left meanwhile.
+      if (asked !== undefined) this.#send({type: 'unsubscribe', subscription_id: id}); // Ended meanwhile.
       return;
     }
     const wasRefused = subscription.failures > 0;
@@ -245,7 +247,7 @@ export class LiveSocket {
     subscription.subscriber.show(data);
   }
 
-  /** @param said what went wrong is in its detail */
+  /** @param said an envelope whose detail contains the actual code */
   #failed(request: string, said: ErrorSaid): void {
     const subscription = this.#subscriptions.get(request);
     if (subscription === undefined) return;

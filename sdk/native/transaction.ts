@@ -1,17 +1,20 @@
-/** A transaction is noted down and sent in one request: nothing of it is known before all of it is done. */
+/**
+ * Collects the operations of a transaction and sends them in one request. No outcome is known before all of them are
+ * done.
+ */
 import type {Changes, Doc, TableName, UniqueIndex} from './types.ts';
 
-/** Stands for the id that an earlier operation of the same transaction writes. */
+/** Stands for the id of the document that an earlier operation of the same transaction writes. */
 export type Reference = {readonly $ref: number};
 
-/** The same value with references in the place of any text. */
+/** The same type, where any string can also be a reference. */
 export type WithReferences<T> = T extends string
   ? T | Reference
   : T extends object
     ? {[Member in keyof T]: WithReferences<T[Member]>}
     : T;
 
-/** By position: what came of each operation. A `delete` has no version, a `schedule` a job and nothing else. */
+/** The outcome of each operation, by position. A `delete` has no version; a `schedule` has only `job_id`. */
 export type TransactionResult = {
   readonly id?: string;
   readonly version?: string;
@@ -22,7 +25,7 @@ export type TransactionResult = {
 type Condition = {readonly ifVersion?: string};
 type Id = string | Reference;
 
-/** A write for later. */
+/** A write to run later. */
 export type ScheduledMutation<Tables> = {
   readonly [Table in TableName<Tables>]:
     | {readonly type: 'insert'; readonly table: Table; readonly fields: WithReferences<Tables[Table]>; readonly id?: Id}
@@ -36,10 +39,10 @@ export type ScheduledMutation<Tables> = {
 }[TableName<Tables>];
 
 export class Transaction<Tables> {
-  /** As they are sent. */
+  /** In the wire format. */
   readonly operations: Readonly<Record<string, unknown>>[] = [];
 
-  /** @param id one of your own */
+  /** @param id your own id for the document. Default: the service generates one */
   insert<Table extends TableName<Tables>>(table: Table, fields: WithReferences<Tables[Table]>, id?: string): Reference {
     return this.#add({type: 'insert', table, fields, ...(id === undefined ? {} : {id})});
   }
@@ -53,7 +56,7 @@ export class Transaction<Tables> {
     return this.#add({type: 'patch', table, id, ...(changes as object), ...matching(condition)});
   }
 
-  /** One that is there. */
+  /** Replaces an existing document. */
   replace<Table extends TableName<Tables>>(
     table: Table,
     id: Id,
@@ -63,7 +66,7 @@ export class Transaction<Tables> {
     return this.#add({type: 'replace', table, id, fields, ...matching(condition)});
   }
 
-  /** Made with `fields`, or if it is there changed, or without changes replaced. */
+  /** Creates a document from `fields`. If it exists, `changes` are applied to it, or without them it is replaced. */
   upsert<Table extends TableName<Tables>>(
     table: Table,
     which: Id | UniqueIndex,
@@ -99,7 +102,7 @@ function matching({ifVersion}: Condition = {}): {if_match?: string} {
   return ifVersion === undefined ? {} : {if_match: ifVersion};
 }
 
-/** Names the state of a document that was read: it is another after each change. */
+/** Identifies the state of a document that was read: it differs after each change. Pass it as `ifVersion`. */
 export function versionOf({_creationTime, _updateTime}: Pick<Doc<object>, '_creationTime' | '_updateTime'>): string {
   return `${_creationTime}-${_updateTime}`;
 }

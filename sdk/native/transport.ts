@@ -1,6 +1,6 @@
 /**
- * Requests to one tenant. What fails for now is tried again, with a wait that grows: reads always may be, writes because each has an
- * `Idempotency-Key`, under which the service does them once however often they come.
+ * Sends requests to one tenant. Transient failures are retried with growing delays. Reads can always be retried, and
+ * writes because each has an `Idempotency-Key`, so the service applies it once, however often it arrives.
  */
 import {NATIVE_RETRY_BASE_MS, NATIVE_RETRY_WAIT_MS_MAX} from '../../shared/client-limits.ts';
 import {clientBackOffMs} from '../client/back-off.ts';
@@ -22,7 +22,7 @@ export type TransportOptions = {
 export type Ask = CallOptions & {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The `Idempotency-Key` of a write; one of its own unless said. Null: none, and the write is sent once. */
+  /** The `Idempotency-Key` of a write. Default: a random one. Null: none, and the write is sent once. */
   readonly idempotencyKey?: string | null;
 };
 
@@ -32,9 +32,9 @@ export class Transport {
   readonly options: TransportOptions;
   readonly #root: string;
   readonly #tenant: string;
-  /** That was got last. */
+  /** The last key that the app's function returned. */
   #key: string | null = null;
-  /** Why there is no newer one; null: there is. */
+  /** Why there is no newer key. Null: there is one. */
   #keyFailure: SvcClientError | null = null;
 
   constructor(options: TransportOptions) {
@@ -43,12 +43,12 @@ export class Transport {
     this.#tenant = `/api/tenants/${encodeURIComponent(options.tenant)}`;
   }
 
-  /** Of live queries. */
+  /** The address for live queries. */
   get socketUrl(): string {
     return `${this.#root.replace(/^http/, 'ws')}/ws?tenant_id=${encodeURIComponent(this.options.tenant)}`;
   }
 
-  /** Whether the service can be reached, and has time. @throws what the signal was aborted with */
+  /** Whether the service can be reached and is not overloaded. @throws the signal's abort reason */
   async answers(signal: AbortSignal): Promise<boolean> {
     try {
       await this.#once('GET', '/api/whoami', undefined, {signal});
@@ -59,13 +59,13 @@ export class Transport {
     }
   }
 
-  /** @param path below the tenant's @throws SvcClientError, or what the signal was aborted with */
+  /** @param path below the tenant's path @throws SvcClientError, or the signal's abort reason */
   async call(method: string, path: string, ask: Ask = {}): Promise<Answer> {
     const isWrite = method !== 'GET' && !path.startsWith('/query');
     const {idempotencyKey: key = randomKey()} = ask;
     const headers = {...(isWrite && key !== null ? {'idempotency-key': key} : {}), ...ask.headers};
     const retries = isWrite && key === null ? 0 : this.options.retries;
-    // Once: an attempt that differs from the one before would be refused under its key.
+    // Encoded once: an attempt with another body would be refused under the same idempotency key.
     const body = textOf(ask.body);
     for (let failures = 0; ; failures++) {
       try {
@@ -81,12 +81,12 @@ export class Transport {
     }
   }
 
-  /** The JSON of an answer. */
+  /** Resolves with the JSON of the response. */
   async json<T>(method: string, path: string, ask?: Ask): Promise<T> {
     return parsed<T>(await this.call(method, path, ask));
   }
 
-  /** An answer that goes on, of which the head has come. @throws SvcClientError */
+  /** Opens an event stream; resolves when the response head has arrived. @throws SvcClientError */
   async open(method: string, path: string, {body, headers, signal}: Ask): Promise<Response> {
     const said = {accept: 'text/event-stream', ...headers};
     const response = await this.#send(method, this.#tenant + path, textOf(body), said, signal);
@@ -125,7 +125,7 @@ export class Transport {
     signal: AbortSignal | undefined,
   ): Promise<Response> {
     const type: Record<string, string> = body === undefined ? {} : {'content-type': 'application/json'};
-    // Called as a function of nobody: browsers do not take it as one of an object.
+    // Called without a receiver, because browsers refuse `fetch` as a method of another object.
     const {fetch: send} = this.options;
     return await send(this.#root + path, {
       method,
@@ -136,8 +136,9 @@ export class Transport {
   }
 
   /**
-   * One that is valid now, or, where there is none to be had, the last one: what gets them may need the network that is gone.
-   * @throws SvcClientError `client.no_key`: there has been none; what the signal was aborted with
+   * Resolves with a key that is valid now, or with the last one if there is no new one: the function that gets keys
+   * might need the network that is down.
+   * @throws SvcClientError `client.no_key` when there has never been a key, or the signal's abort reason
    */
   async key(signal?: AbortSignal): Promise<string> {
     const {key} = this.options;
@@ -159,13 +160,16 @@ export class Transport {
     return this.#key;
   }
 
-  /** @param body of an answer that is an error: the last key counts no more, and why there is no other says more than that */
+  /**
+   * If the last key is refused, why there is no newer one is the more useful error.
+   * @param body of an error response
+   */
   #refusal(response: Response, body: string): SvcClientError {
     return (response.status === UNAUTHORIZED ? this.#keyFailure : null) ?? errorOf(response, body);
   }
 }
 
-/** What it resolves with, if that is before the signal is aborted. @throws what that was aborted with */
+/** Resolves like `work` unless the signal is aborted first. @throws the signal's abort reason */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await work;
   let stop = () => {};
@@ -177,7 +181,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   return await Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', stop));
 }
 
-/** The JSON of an answer. @throws SvcClientError `client.bad_answer` */
+/** The JSON of a response. @throws SvcClientError `client.bad_answer` */
 export function parsed<T>({text, status, headers}: Answer): T {
   try {
     return JSON.parse(text) as T;
@@ -200,7 +204,7 @@ function wordsOf(caught: unknown): string {
   return caught instanceof Error ? caught.message : String(caught);
 }
 
-/** Also where the page is not one of a secure origin, which has no `randomUUID`. */
+/** Works in insecure origins too, where `crypto.randomUUID` is missing. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('');
 }
@@ -210,7 +214,7 @@ type Page = {
   removeEventListener?: (type: string, listener: () => void) => void;
 };
 
-/** Resolves after so long, or when the network is back. @throws what the signal was aborted with */
+/** Resolves after `ms` milliseconds, or earlier when the network is back. @throws the signal's abort reason */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   const page = globalThis as Page;
   return new Promise((resolve, reject) => {

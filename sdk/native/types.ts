@@ -1,6 +1,7 @@
 /**
- * What goes to the service and comes from it, typed by the app's tables. A test holds these types to the wire types of the service;
- * those themselves would bring the library they are written in to every app.
+ * Requests to the service and its responses, typed by the app's tables. A test checks these types against the wire
+ * types of the service. Those are not used directly because every app would have to bundle the library they are written
+ * in.
  */
 import type {Any} from '../values/any.ts';
 
@@ -9,14 +10,14 @@ export type AnyTables = Record<string, Record<string, Any>>;
 
 export type TableName<Tables> = keyof Tables & string;
 
-/** A document as it is read: its own fields, and those that the service keeps. Times are epoch milliseconds, fractions possible. */
+/** A document as read: its own fields and the system fields. Times are epoch milliseconds, possibly with fractions. */
 export type Doc<Fields> = Fields & {
   readonly _id: string;
   readonly _creationTime: number;
   readonly _updateTime: number;
 };
 
-/** Steps into objects, which are not looked up in the document's type. */
+/** A dotted path into objects, which is not checked against the document's type. */
 type Path = `${string}.${string}`;
 type Name<Fields> = keyof Doc<Fields> & string;
 
@@ -27,7 +28,7 @@ type TestOf<Field extends string, Value> =
   | {readonly field: Field; readonly op: 'contains'; readonly value: unknown}
   | {readonly field: Field; readonly op: 'exists'; readonly value: boolean};
 
-/** One filter; `or` holds when one of them does, and of a list in it when all in that do. */
+/** One filter. `or` holds when one of its members does; a list as a member holds when all of its filters do. */
 export type Filter<Fields> =
   | {readonly [Field in Name<Fields>]-?: TestOf<Field, Exclude<Doc<Fields>[Field], undefined>>}[Name<Fields>]
   | TestOf<Path, unknown>
@@ -35,39 +36,42 @@ export type Filter<Fields> =
 
 export type Order<Fields> = {readonly field: Name<Fields> | Path; readonly direction: 'asc' | 'desc'};
 
-/** A query of one table. Left out: no filter, the order of creation, all of them. */
+/** A query of one table. Defaults: no filter, order of creation, no limit. */
 export type Query<Fields> = {
-  /** All must hold. */
+  /** All of them must hold. */
   readonly filters?: readonly Filter<Fields>[];
   readonly order?: Order<Fields> | readonly Order<Fields>[];
   readonly limit?: number;
-  /** What is shown of each document, beside `_id`; all of it unless said. */
+  /** Fields to return in addition to `_id`. Default: all. */
   readonly select?: readonly (Name<Fields> | Path)[];
 };
 
-/** One of several queries that are answered together. */
+/** One of several queries that are sent together. */
 export type BatchQuery<Tables> = {
   readonly [Table in TableName<Tables>]: Query<Tables[Table]> & {
     readonly table: Table;
-    /** How many match, instead of the documents. */
+    /** Return the number of matching documents instead of the documents. Default: false. */
     readonly count?: boolean;
   };
 }[TableName<Tables>];
 
-/** A unique index, by which a document is found: `fields` has a value for each of its fields. */
+/** The name of a unique index that identifies a document; `fields` must have a value for each of its fields. */
 export type UniqueIndex = {readonly by: string};
 
-/** What is counted. */
+/** The part of a query that a count uses. */
 export type Counted<Fields> = Pick<Query<Fields>, 'filters' | 'limit'>;
 
 type Head<Selected> = Selected extends `${infer First}.${string}` ? First : never;
 
-/** A document as the query shows it. Of a path its first step is there, and in it what was selected. */
+/**
+ * A document as the query returns it. For a path, the member has the name of its first step and contains what was
+ * selected.
+ */
 export type Shown<Fields, Asked> = Asked extends {readonly select: readonly (infer Selected)[]}
   ? Pick<Doc<Fields>, '_id' | Extract<Selected, keyof Doc<Fields>>> & {readonly [Name in Head<Selected>]?: unknown}
   : Doc<Fields>;
 
-/** What one of several queries is answered with. */
+/** The result of one of several queries. */
 export type BatchResult<Tables, Asked> = Asked extends {readonly count: true}
   ? number
   : Asked extends {readonly table: infer Table extends TableName<Tables>}
@@ -81,32 +85,38 @@ type Elements<Fields> = {
     : never;
 };
 
-/** What a patch does to fields of a document; none of them twice to one field. */
+/** Changes to fields of a document. A field can appear in only one of them. */
 export type Changes<Fields> = {
   /** Fields to set. */
   readonly patch?: Partial<Fields>;
   /** Fields to remove. */
   readonly unset?: readonly (keyof Fields & string)[];
-  /** What to add to numbers; a missing one counts as 0. */
+  /** Amounts to add to numbers; a missing field counts as 0. */
   readonly increment?: Numbers<Fields>;
-  /** Values to put at the end of arrays; a missing one counts as []. */
+  /** Values to append to arrays; a missing field counts as []. */
   readonly append?: Elements<Fields>;
-  /** Values of which all equal elements leave an array. */
+  /** Values to remove from arrays, with all equal elements. */
   readonly remove?: Elements<Fields>;
 };
 
-/** A write that was made. `version` is null if its first answer was lost: an answer that is repeated does not say it. */
+/**
+ * The outcome of a write. `version` is null if the first response was lost, because a repeated response does not
+ * contain it.
+ */
 export type Written = {readonly id: string; readonly version: string | null};
 export type Put = Written & {readonly created: boolean};
 
-/** A record of the journal: one committed write of the tenant. New types of events may come; pass over those you do not know. */
+/**
+ * A record of the journal: one committed write of the tenant. Ignore events of unknown types, because new ones can be
+ * added.
+ */
 export type JournalRecord<Tables = AnyTables> = {
   readonly version: 1;
   readonly sequence: number;
-  /** Epoch milliseconds, never less than that of the record before. */
+  /** Epoch milliseconds, never less than in the previous record. */
   readonly timestamp: number;
   readonly events: readonly {readonly type: string; readonly [member: string]: Any}[];
-  /** In order: whole documents as they are afterwards, null of one that was deleted. */
+  /** In order. `document` is the whole document after the write, or null if it was deleted. */
   readonly writes: readonly JournalWrite<Tables>[];
   readonly scheduled_execution_id: string | null;
   readonly integrity_sha256: string;
@@ -120,13 +130,13 @@ export type JournalWrite<Tables = AnyTables> = {
   };
 }[TableName<Tables>];
 
-/** Of one call. */
+/** Options of one call. */
 export type CallOptions = {
   readonly signal?: AbortSignal;
-  /** How long an attempt may take; the client's unless said. */
+  /** Timeout of one attempt, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number;
 };
 export type ConditionOptions = CallOptions & {
-  /** Only if the document is of this version (`versionOf`), else `op.precondition_failed`. */
+  /** Write only if the document has this version (`versionOf`); otherwise `op.precondition_failed`. */
   readonly ifVersion?: string;
 };
