@@ -1,6 +1,6 @@
 import type {AnyFunctionReference, EmptyObject, FunctionArgs} from '../server/function-reference.ts';
 
-/** Arguments and then options of a call: arguments may be left out where none are needed. */
+/** A call's arguments, then its options. The arguments can be omitted when the function requires none. */
 export type ArgsAndOptions<Reference extends AnyFunctionReference, Options> =
   FunctionArgs<Reference> extends EmptyObject
     ? [args?: EmptyObject, options?: Options]

@@ -1,4 +1,4 @@
-/** `SvcClient`: live queries, mutations and actions over one socket, without a framework. */
+/** The client `SvcClient`, with live queries, mutations and actions over one socket, for use without a framework. */
 import type {ConnectionState} from '../client/connection-state.ts';
 import {NOT_CONNECTED} from '../client/connection-state.ts';
 import {deploymentUrl} from '../client/deployment-url.ts';
@@ -18,14 +18,14 @@ import type {
 import type {ArgsAndOptions} from './args-and-options.ts';
 
 export interface SvcClientOptions extends SyncClientOptions {
-  /** Every method does nothing, and promises stay pending: for rendering on a server. */
+  /** For rendering on a server: every method does nothing, and its promises stay pending. Default: false. */
   disabled?: boolean | undefined;
 }
 
 export interface MutationOptions<Args = never> {
   /**
-   * Shows at once what the mutation is expected to do. It runs again whenever the server's results change, until they include the
-   * mutation: it must be pure, and synchronous.
+   * Shows the mutation's expected effect at once. It runs again whenever the server's results change, until they
+   * include the mutation, so it must be pure and synchronous.
    */
   optimisticUpdate?: (localStore: OptimisticLocalStore, args: Args) => unknown;
 }
@@ -34,13 +34,13 @@ export interface MutationOptions<Args = never> {
 export interface Unsubscribe<T> {
   (): void;
   unsubscribe(): void;
-  /** What was shown last. Undefined: nothing yet. @throws Error that the query failed with */
+  /** The result shown last; undefined while there is none. @throws Error when the query has failed */
   getCurrentValue(): T | undefined;
 }
 
 type Watcher = {
   readonly token: QueryToken;
-  /** What it was told last. Undefined: nothing. */
+  /** The result last passed to the callback. Undefined: none yet. */
   told: QueryResult | undefined;
   tell(result: QueryResult): void;
 };
@@ -51,10 +51,10 @@ export class SvcClient {
   /** Null: disabled. */
   readonly #sync: SyncClient | null;
   readonly #watchers = new Map<QueryToken, Set<Watcher>>();
-  /** Those that have begun with a result at hand, and are told of it soon. */
+  /** Watchers that started when a result was already present; a microtask passes it to their callbacks. */
   readonly #beginning = new Set<Watcher>();
 
-  /** @param url of the deployment: `https://host/svc/{tenant_id}`. @throws Error for what is no such address */
+  /** @param url of the deployment: `https://host/svc/{tenant_id}`. @throws Error when it is not such an address */
   constructor(url: string, options: SvcClientOptions = {}) {
     const {disabled, ...rest} = options;
     this.#url = deploymentUrl(url);
@@ -83,8 +83,9 @@ export class SvcClient {
   }
 
   /**
-   * Calls back with the first result and with each one that is another, never before this returns. Results are shared: do not change them.
-   * @param onError is told when the query fails. Without it, errors go to the logger
+   * Calls `callback` with the first result and with each new one, never before this method returns. Results are shared,
+   * so do not change them.
+   * @param onError is called when the query fails. Without it, errors go to the logger
    */
   onUpdate<Query extends FunctionReference<'query'>>(
     query: Query,
@@ -121,13 +122,16 @@ export class SvcClient {
     });
   }
 
-  /** The result as it is now: that of a subscription, if there is one. */
+  /**
+   * Resolves with the current result, which a subscription to the same query provides if there is one. Rejects when the
+   * query fails.
+   */
   async query<Query extends FunctionReference<'query'>>(
     query: Query,
     ...args: OptionalRestArgs<Query>
   ): Promise<FunctionReturnType<Query>> {
     return await new Promise((resolve, reject) => {
-      // Nothing is called back before this is there.
+      // No callback runs before `stop` is assigned.
       const stop = this.onUpdate(query, args[0] as FunctionArgs<Query>, settled(resolve), settled(reject));
       function settled<T>(settle: (outcome: T) => void) {
         return (outcome: T) => {
@@ -139,8 +143,8 @@ export class SvcClient {
   }
 
   /**
-   * Runs once, after the mutations called before. Resolves when subscriptions show its effects; rejects as soon as it has failed. Without
-   * a connection it waits for one.
+   * Runs once, after the mutations called before it. Resolves when subscriptions show its effects; rejects as soon as
+   * it has failed. Without a connection it waits for one.
    */
   async mutation<Mutation extends FunctionReference<'mutation'>>(
     mutation: Mutation,
@@ -151,7 +155,7 @@ export class SvcClient {
     return (await this.#sync.mutation(mutation, args, calls)) as FunctionReturnType<Mutation>;
   }
 
-  /** Runs at most once. Rejects when the connection is lost before its answer is there. */
+  /** Runs at most once. Rejects when the action fails or the connection is lost before the result arrives. */
   async action<Action extends FunctionReference<'action'>>(
     action: Action,
     ...args: OptionalRestArgs<Action>
@@ -161,19 +165,24 @@ export class SvcClient {
   }
 
   /**
-   * From now on the caller is who the fetched tokens say. Fresh ones are fetched before the old ones end.
-   * @param onChange is told whether the server has confirmed who the caller is
+   * Authenticates all later calls with the tokens that `fetchToken` returns. A new token is fetched before the current
+   * one expires.
+   * @param onChange is called with true when the server has confirmed the user, and with false when no user is signed
+   * in
    */
   setAuth(fetchToken: AuthTokenFetcher, onChange?: (isAuthenticated: boolean) => void): void {
     this.#sync?.setAuth(fetchToken, onChange);
   }
 
-  /** From now on the caller is nobody. */
+  /** Makes all later calls without a user. */
   clearAuth(): void {
     this.#sync?.clearAuth();
   }
 
-  /** The present token and its claims, not verified. Undefined: nobody is signed in, or the first token is still being fetched. */
+  /**
+   * The current token and its unverified claims. Undefined while no user is signed in or the first token is being
+   * fetched.
+   */
   getAuth(): {token: string; decoded: Record<string, unknown>} | undefined {
     return this.#sync?.getAuth();
   }
@@ -182,12 +191,12 @@ export class SvcClient {
     return this.#sync?.connectionState() ?? NOT_CONNECTED;
   }
 
-  /** @param listener is told soon after each change. @returns ends it */
+  /** @param listener is called on a microtask after each change. @returns a function that removes the listener */
   subscribeToConnectionState(listener: (state: ConnectionState) => void): () => void {
     return this.#sync?.subscribeToConnectionState(listener) ?? (() => {});
   }
 
-  /** Ends all subscriptions and the connection, for good. Promises of calls stay pending. */
+  /** Ends all subscriptions and the connection permanently. Promises of calls stay pending. */
   async close(): Promise<void> {
     this.#watchers.clear();
     this.#beginning.clear();
@@ -215,7 +224,7 @@ export class SvcClient {
     if (watchers?.size === 0) this.#watchers.delete(watcher.token);
   }
 
-  /** Not told: that it is shown as not loaded, and what has ended or has been told. */
+  /** Skips results that are not loaded, watchers that have ended, and results already passed to the callback. */
   #update(watcher: Watcher): void {
     const result = this.#sync?.localResult(watcher.token);
     const isWatching = this.#watchers.get(watcher.token)?.has(watcher) === true;
@@ -224,7 +233,7 @@ export class SvcClient {
     try {
       watcher.tell(result);
     } catch (caught) {
-      this.#logger.error('A callback of onUpdate failed:', caught); // The others are told all the same.
+      this.#logger.error('A callback of onUpdate failed:', caught); // Other callbacks still run.
     }
   }
 }

@@ -1,4 +1,7 @@
-/** `SvcHttpClient`: one request a call, nothing kept between them but the queue of mutations. */
+/**
+ * The client `SvcHttpClient`, which sends one HTTP request per call. Its only state is the token and the mutation
+ * queue.
+ */
 import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import {decodeValue} from '../../shared/values/wire-value.ts';
 import {deploymentUrl} from '../client/deployment-url.ts';
@@ -9,23 +12,23 @@ import type {FunctionReference, FunctionReturnType, OptionalRestArgs} from '../s
 import type {Value} from '../values/value.ts';
 import type {ArgsAndOptions} from './args-and-options.ts';
 
-/** As much of `fetch` as is used. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (
   url: string,
   init: {method: string; headers: Record<string, string>; body: string},
 ) => Promise<{readonly ok: boolean; readonly status: number; text(): Promise<string>}>;
 
 export interface SvcHttpClientOptions {
-  /** A JWT that says who the caller is. */
+  /** A JWT that identifies the caller. Default: none, so calls are made without a user. */
   auth?: string | undefined;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   fetch?: Fetch | undefined;
-  /** Where lines go that functions wrote. Default: the console; false: nowhere. */
+  /** Receives the lines that functions logged. Default: the console. False: they are discarded. */
   logger?: LoggerOption;
 }
 
 export interface HttpMutationOptions {
-  /** Do not wait for the mutations called before. */
+  /** Do not wait for the mutations called before. Default: false. */
   skipQueue?: boolean;
 }
 
@@ -38,34 +41,34 @@ export class SvcHttpClient {
   readonly #fetch: Fetch;
   readonly #logger: Logger;
   #token: string | undefined;
-  /** Of the mutation called last: settled when its answer is there, whatever that is. */
+  /** The mutation called last; resolves when it has succeeded or failed. */
   #lastMutation: Promise<unknown> = Promise.resolve();
 
-  /** @param url of the deployment: `https://host/svc/{tenant_id}`. @throws Error for what is no such address */
+  /** @param url of the deployment: `https://host/svc/{tenant_id}`. @throws Error when it is not such an address */
   constructor(url: string, options: SvcHttpClientOptions = {}) {
     this.url = deploymentUrl(url);
-    // Browsers want their own called on the global object.
+    // Browsers require that their `fetch` is called on the global object.
     this.#fetch = options.fetch ?? ((to, init) => fetch(to, init));
     this.#logger = loggerOf(options.logger);
     this.#token = options.auth;
   }
 
-  /** @internal A query's result, and of which version of the data it is, if the server says. */
+  /** @internal A query's result, and the version of the data it was read from if the server reports one. */
   static answerOf(client: SvcHttpClient, call: FunctionCall): Promise<{value: Value; version?: DataVersion}> {
     return client.#answer('query', 'query', call, client.#token, {version: true});
   }
 
-  /** For calls from now on. */
+  /** Authenticates all later calls with this token. */
   setAuth(token: string): void {
     this.#token = token;
   }
 
-  /** From now on the caller is nobody. */
+  /** Makes all later calls without a user. */
   clearAuth(): void {
     this.#token = undefined;
   }
 
-  /** @throws Error: the function failed, or there was no proper answer */
+  /** @throws Error when the function failed or the response is not valid */
   async query<Query extends FunctionReference<'query'>>(
     query: Query,
     ...args: OptionalRestArgs<Query>
@@ -78,7 +81,7 @@ export class SvcHttpClient {
     )) as FunctionReturnType<Query>;
   }
 
-  /** One page: `paginationOpts` are among the arguments. */
+  /** Reads one page. The arguments include `paginationOpts`. */
   async paginatedQuery<Query extends FunctionReference<'paginatedQuery'>>(
     query: Query,
     ...args: OptionalRestArgs<Query>
@@ -88,8 +91,8 @@ export class SvcHttpClient {
   }
 
   /**
-   * Mutations run one after the other, in the order of their calls; one that fails does not stop the next. It is not sent again: without
-   * an answer nobody knows whether it ran.
+   * Mutations run one after the other, in the order of their calls; a failed one does not stop the next. The client
+   * never sends a mutation again: without a response it is unknown whether the mutation ran.
    */
   async mutation<Mutation extends FunctionReference<'mutation'>>(
     mutation: Mutation,
@@ -97,14 +100,14 @@ export class SvcHttpClient {
   ): Promise<FunctionReturnType<Mutation>> {
     const call = new FunctionCall(mutation, args);
     const token = this.#token;
-    // As who called it, by a newer token if there is one.
+    // Runs as the user who called it, with a newer token of that user if there is one.
     const run = () =>
       this.#post('mutation', 'mutation', call, userOf(token) === userOf(this.#token) ? this.#token : token) as Promise<
         FunctionReturnType<Mutation>
       >;
     if (options?.skipQueue === true) return await run();
     const answer = this.#lastMutation.then(run);
-    this.#lastMutation = answer.catch(() => {}); // Its caller hears of it.
+    this.#lastMutation = answer.catch(() => {}); // The caller gets the rejection from `answer`.
     return await answer;
   }
 

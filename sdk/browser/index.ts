@@ -1,4 +1,6 @@
-/** `svc/browser`: clients of a deployment for browsers and whatever else has `fetch` and `WebSocket`. */
+/**
+ * Entry point `svc/browser`, with clients of a deployment for browsers and other runtimes with `fetch` and `WebSocket`.
+ */
 
 export type {ConnectionState} from '../client/connection-state.ts';
 export type {Explained} from '../client/explain.ts';

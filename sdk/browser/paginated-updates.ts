@@ -1,4 +1,7 @@
-/** `onPaginatedUpdate`: lists in pages, of a client. A function of its own, so that pages without such lists do not load it. */
+/**
+ * The function `onPaginatedUpdate`, which shows paginated lists with `SvcClient`. It is separate so that pages without
+ * such lists do not load it.
+ */
 import {
   LivePages,
   type LoadedPages,
@@ -10,8 +13,8 @@ import {guarded} from '../client/logger.ts';
 import {SvcClient, type Unsubscribe, unsubscribe} from './client.ts';
 
 /**
- * Shows a list in pages: calls back when its first page is there and after each change, never before this returns. `loadMore` of what the
- * callback gets asks for the next page.
+ * Shows a paginated list: calls back when the first page arrives and after each change, never before this function
+ * returns. To request the next page, call `loadMore` of the value passed to the callback.
  * @param onError is called when a page fails. Without it, errors go to the logger
  */
 export function onPaginatedUpdate<Query extends PaginatedQueryReference>(

@@ -1,4 +1,4 @@
-/** `preloadQuery`: for servers that render pages. A function of its own, so that pages do not load it. */
+/** The function `preloadQuery`, for servers that render pages. It is separate so that pages do not load it. */
 import {encodeDocument} from '../../shared/values/wire-value.ts';
 import {FunctionCall} from '../client/function-call.ts';
 import type {Preloaded} from '../client/preloaded.ts';
@@ -6,9 +6,10 @@ import type {FunctionReference, OptionalRestArgs} from '../server/function-refer
 import {SvcHttpClient} from './http-client.ts';
 
 /**
- * Runs a query for a page that is being rendered: `usePreloadedQuery` of `svc/react` shows its result until the live one is as new.
- * @param client as whom, and of which deployment
- * @throws Error: the function failed, or there was no proper answer
+ * Runs a query for a page that is being rendered. `usePreloadedQuery` of `svc/react` shows its result until the live
+ * result is at least as new.
+ * @param client determines the deployment and the user
+ * @throws Error when the function failed or the response is not valid
  */
 export async function preloadQuery<Query extends FunctionReference<'query'>>(
   client: SvcHttpClient,

@@ -1,6 +1,6 @@
 /**
- * Sign-in by a library of the app's choice: it says who the user is and fetches tokens, the client sends them, and the server has the
- * last word.
+ * Connects an authentication library to the client. The library says whether a user is signed in and fetches tokens,
+ * the client sends them, and the server decides whether they are valid.
  */
 import {
   createContext,
@@ -19,27 +19,30 @@ import type {SvcReactClient} from './client.ts';
 import {SvcProvider} from './context.ts';
 
 export type SvcAuthState = {
-  /** It is not known yet whether somebody is signed in. */
+  /** It is not known yet whether a user is signed in. */
   isLoading: boolean;
-  /** Somebody is signed in, and the server has confirmed it. */
+  /** A user is signed in, and the server has confirmed it. */
   isAuthenticated: boolean;
 };
 
-/** What a library for signing in has to tell. Another `fetchAccessToken` than before: there may be another user. */
+/** The state that an authentication library provides. A new `fetchAccessToken` function can mean another user. */
 export type UseAuth = () => SvcAuthState & {fetchAccessToken: AuthTokenFetcher};
 
 const AuthContext = createContext<SvcAuthState | undefined>(undefined);
 
-/** What the server said last. */
+/** The server's last answer. */
 type Answer = {
   isConfirmed: boolean;
-  /** The function whose token it is about. */
+  /** The function whose token the answer is about. */
   of: AuthTokenFetcher;
-  /** That function came again in a later render: it is another one only when there is another user. */
+  /** The same function was passed in a later render, so a new function means another user. */
   isOfOne: boolean;
 };
 
-/** `SvcProvider` for apps with users. @param useAuth a hook of the library for signing in; the same in every render */
+/**
+ * `SvcProvider` for apps with users.
+ * @param useAuth a hook of the authentication library; it must be the same in every render
+ */
 export function SvcProviderWithAuth({
   client,
   useAuth,
@@ -72,7 +75,7 @@ export function SvcProviderWithAuth({
   );
 }
 
-/** @throws Error outside of `SvcProviderWithAuth` */
+/** The current authentication state. @throws Error outside of `SvcProviderWithAuth` */
 export function useSvcAuth(): SvcAuthState {
   const state = useContext(AuthContext);
   if (state !== undefined) return state;
@@ -82,13 +85,14 @@ export function useSvcAuth(): SvcAuthState {
   );
 }
 
-/** Null: nobody is to be confirmed any more. */
+/** Null: no user is waiting for confirmation any more. */
 type Answered = (answer: Pick<Answer, 'isConfirmed' | 'of'> | null) => void;
 
 /**
- * Whether the server has confirmed the user; null: it has not said yet. A confirmation holds until the next answer. A refusal is about one
- * function: with another one there is another user, of whom nothing is known, and who is not to be sent to the sign-in page for a moment.
- * A function that is another in every render says nothing of users: there the refusal holds, or it would be asked for ever.
+ * Whether the server has confirmed the user; null while it has not answered. A confirmation holds until the next
+ * answer. A refusal applies to one function: another function means another user, whose state is unknown and who must
+ * not see the sign-in page for a moment. But if the function is new in every render, it says nothing about the user, so
+ * the refusal holds; otherwise the client would ask the server forever.
  */
 function useConfirmation(fetchAccessToken: AuthTokenFetcher): [boolean | null, Answered] {
   const [answer, setAnswer] = useState<Answer | null>(null);
@@ -113,7 +117,7 @@ type AuthEffect = {
   answered: Answered;
 };
 
-/** Its effect runs before those of the children: they subscribe as who is signed in. */
+/** Its effect runs before those of the children, so they subscribe as the signed-in user. */
 function SetAuthFirst({client, isAuthenticated, fetchAccessToken, answered}: AuthEffect): null {
   useEffect(() => {
     if (!isAuthenticated) return undefined;
@@ -128,7 +132,7 @@ function SetAuthFirst({client, isAuthenticated, fetchAccessToken, answered}: Aut
   return null;
 }
 
-/** What it cleans up comes after what the children clean up: they are not asked for again as nobody. */
+/** Its cleanup runs after that of the children, so they do not subscribe again without a user. */
 function ClearAuthLast({client, isAuthenticated, answered}: AuthEffect): null {
   useEffect(() => {
     if (!isAuthenticated) return undefined;

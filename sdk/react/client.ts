@@ -1,4 +1,7 @@
-/** `SvcReactClient`: the connection of an app to its deployment. Made once, outside of components, and given to a provider. */
+/**
+ * The client `SvcReactClient`, an app's connection to its deployment. Create it once, outside of components, and pass
+ * it to a provider.
+ */
 import {CLIENT_PREWARM_MS} from '../../shared/client-limits.ts';
 import type {ConnectionState} from '../client/connection-state.ts';
 import type {AuthTokenFetcher} from '../client/identity.ts';
@@ -23,16 +26,16 @@ import {callAll, QueryStore} from './query-store.ts';
 export type SvcReactClientOptions = SyncClientOptions;
 
 export type MutationOptions<Args> = {
-  /** Shows at once what the mutation is expected to do. */
+  /** Shows the mutation's expected effect at once. */
   optimisticUpdate?: OptimisticUpdate<Args> | undefined;
 };
 
 export type WatchQueryOptions = {
-  /** Where pages end, of an equal query that was watched before: `journal()` of its watch. */
+  /** The ends of pages: `journal()` from the watch of an equal query. Default: none. */
   journal?: string | undefined;
 };
 
-/** Arguments, which may be left out where none are needed, and options. */
+/** A call's arguments, then its options. The arguments can be omitted when the function requires none. */
 export type ArgsAndOptions<
   Reference extends FunctionReference<'query' | 'mutation'>,
   Options,
@@ -40,28 +43,31 @@ export type ArgsAndOptions<
   ? [args?: EmptyObject, options?: Options]
   : [args: Reference['_args'], options?: Options];
 
-/** `extendSubscriptionFor`: milliseconds. Default: 5 s. */
+/** `extendSubscriptionFor` is in milliseconds. Default: 5000. */
 export type Prewarmed<Query extends FunctionReference<'query'>> = {
   query: Query;
   args: FunctionArgs<Query>;
   extendSubscriptionFor?: number | undefined;
 };
 
-/** A query outside of components. Nothing is asked before the first `onUpdate`. */
+/** A query outside of components. Nothing is sent before the first `onUpdate`. */
 export interface Watch<T> {
-  /** @returns ends it */
+  /** @returns a function that removes the callback */
   onUpdate(callback: () => void): () => void;
-  /** Undefined: not there yet. @throws Error when the query failed */
+  /** The current result. Undefined: not loaded yet. @throws Error when the query has failed */
   localQueryResult(): T | undefined;
-  /** Where the pages of its result end; undefined: it has none, or is not there yet. */
+  /** The ends of the result's pages. Undefined: it has none, or is not loaded yet. */
   journal(): string | undefined;
 }
 
-/** A list in pages outside of components. Nothing is asked before the first `onUpdate`, and the list ends with the last one. */
+/**
+ * A paginated list outside of components. Nothing is sent before the first `onUpdate`, and the list ends with its last
+ * callback.
+ */
 export type WatchedPages<Query extends PaginatedQueryReference> = {
-  /** @returns ends it */
+  /** @returns a function that removes the callback */
   onUpdate(callback: () => void): () => void;
-  /** Undefined: the first page is not there yet. @throws Error that a page failed with */
+  /** The loaded pages. Undefined: the first page is not loaded yet. @throws Error that a page failed with */
   localQueryResult(): LoadedPages<PaginatedQueryItem<Query>> | undefined;
 };
 
@@ -70,8 +76,9 @@ export class SvcReactClient {
   readonly store: QueryStore;
 
   /**
-   * Connects with the first use.
-   * @param url of the deployment: https://example.com/svc/TENANT. @throws Error for what is no such address
+   * Connects on first use.
+   * @param url of the deployment: https://example.com/svc/TENANT.
+   * @throws Error when it is not such an address
    */
   constructor(url: string, options: SvcReactClientOptions = {}) {
     this.store = new QueryStore(new SyncClient(url, options));
@@ -82,14 +89,16 @@ export class SvcReactClient {
   }
 
   /**
-   * Calls are made as who this token says. Apps that use `SvcProviderWithAuth` do not call this.
-   * @param onChange told true when the server has confirmed it, false when nobody is signed in (any more)
+   * Authenticates all later calls with the tokens that `fetchToken` returns. Apps that use `SvcProviderWithAuth` do not
+   * call this.
+   * @param onChange is called with true when the server has confirmed the user, and with false when no user is signed
+   * in
    */
   setAuth(fetchToken: AuthTokenFetcher, onChange?: (isAuthenticated: boolean) => void): void {
     this.store.engine.setAuth(fetchToken, onChange);
   }
 
-  /** Calls are made as nobody. */
+  /** Makes all later calls without a user. */
   clearAuth(): void {
     this.store.engine.clearAuth();
   }
@@ -135,13 +144,15 @@ export class SvcReactClient {
     };
   }
 
-  /** Watches a query for a while, so that its result is there when a component that is about to be shown asks for it. */
+  /**
+   * Watches a query for a limited time, so that its result is loaded when a component that is about to render needs it.
+   */
   prewarmQuery<Query extends FunctionReference<'query'>>({query, args, extendSubscriptionFor}: Prewarmed<Query>): void {
     const end = this.store.watch(this.store.query(query, args), () => {});
     setTimeout(end, extendSubscriptionFor ?? CLIENT_PREWARM_MS);
   }
 
-  /** Once. What is on the page already is not asked for again. */
+  /** Reads a query once, without a new request if its result is already loaded. Rejects when the query fails. */
   query<Query extends FunctionReference<'query'>>(
     query: Query,
     ...[args]: OptionalRestArgs<Query>
@@ -163,7 +174,10 @@ export class SvcReactClient {
     });
   }
 
-  /** Runs once, after the mutations called before it, also across lost connections. Resolves when what is shown includes it. */
+  /**
+   * Runs once, after the mutations called before it, even if the connection is lost meanwhile. Resolves when everything
+   * shown includes it; rejects as soon as it has failed.
+   */
   mutation<Mutation extends FunctionReference<'mutation'>>(
     mutation: Mutation,
     ...[args, options]: ArgsAndOptions<Mutation, MutationOptions<FunctionArgs<Mutation>>>
@@ -171,7 +185,7 @@ export class SvcReactClient {
     return this.store.engine.mutation(mutation, args, options);
   }
 
-  /** Runs at most once: rejects when the connection is lost before the answer. */
+  /** Runs at most once. Rejects when the action fails or the connection is lost before the result arrives. */
   action<Action extends FunctionReference<'action'>>(
     action: Action,
     ...[args]: OptionalRestArgs<Action>
@@ -179,17 +193,17 @@ export class SvcReactClient {
     return this.store.engine.action(action, args);
   }
 
-  /** The same object until something in it changes. */
+  /** Returns the same object until a member changes. */
   connectionState(): ConnectionState {
     return this.store.engine.connectionState();
   }
 
-  /** @returns ends it */
+  /** @returns a function that removes the listener */
   subscribeToConnectionState(listener: (state: ConnectionState) => void): () => void {
     return this.store.engine.subscribeToConnectionState(listener);
   }
 
-  /** For good. Resolves when the connection is closed. */
+  /** Closes the connection permanently. Resolves when it is closed. */
   close(): Promise<void> {
     return this.store.engine.close();
   }

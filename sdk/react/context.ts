@@ -1,20 +1,23 @@
-/** The client that a part of the component tree uses. */
+/** Provides the client to a part of the component tree. */
 import {createContext, createElement, type ReactElement, type ReactNode, useContext} from 'react';
 import type {SvcReactClient} from './client.ts';
 
 const ClientContext = createContext<SvcReactClient | undefined>(undefined);
 
-/** Components below it use this client. */
+/** Makes `client` available to all components below it. */
 export function SvcProvider({client, children}: {client: SvcReactClient; children?: ReactNode}): ReactElement {
   return createElement(ClientContext.Provider, {value: client}, children);
 }
 
-/** The provider's client; undefined outside of a provider, whatever the type says: most components are inside of one. */
+/**
+ * The provider's client. Outside of a provider it is undefined, although the type does not say so, because most
+ * components are inside of one.
+ */
 export function useSvc(): SvcReactClient {
   return useContext(ClientContext) as SvcReactClient;
 }
 
-/** @param hook that needs it. @throws Error outside of a provider */
+/** @param hook the name of the calling hook, for the message. @throws Error outside of a provider */
 export function useClient(hook: string): SvcReactClient {
   const client = useContext(ClientContext);
   if (client !== undefined) return client;

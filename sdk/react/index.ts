@@ -1,5 +1,8 @@
 'use client';
-/** `svc/react`: an app's functions in React components. The first line is for frameworks that run components on servers. */
+/**
+ * Entry point `svc/react`, with React hooks for an app's functions. The first line marks the module as client-side for
+ * frameworks that run components on servers.
+ */
 export type {ConnectionState} from '../client/connection-state.ts';
 export type {AuthTokenFetcher} from '../client/identity.ts';
 export type {

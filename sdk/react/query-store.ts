@@ -1,6 +1,6 @@
 /**
- * What hooks and watches see of the engine: results by token, and for each token those who want to be told. Listeners of one change are
- * told in one go and each once, so that React renders them together.
+ * The view of the engine that hooks and watches use, with results and listeners by token. All listeners of one change
+ * run together and each once, so that React renders them together.
  */
 import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import type {QueryToken} from '../client/function-call.ts';
@@ -18,17 +18,17 @@ export type WatchedQuery = {
 /** A result that came with the page, shown until the live one is as new. */
 export type HeldResult = {
   readonly query: WatchedQuery;
-  /** Null: not known, so that any live result will do. */
+  /** Null: unknown, so any live result replaces it. */
   readonly version: DataVersion | null;
-  /** It has given way to the live one. */
+  /** The live result has replaced it. */
   isReleased: boolean;
-  /** Is called when it gives way. */
+  /** Called when the live result replaces it. */
   readonly listener: () => void;
 };
 
 export class QueryStore {
   readonly engine: SyncEngine;
-  /** They give way together: of one that went before the others, the page would show another version. */
+  /** Replaced together, because if one were replaced before the others, the page would mix versions. */
   readonly #held = new Set<HeldResult>();
   readonly #listeners = new Map<QueryToken, Set<() => void>>();
 
@@ -37,24 +37,25 @@ export class QueryStore {
     engine.onChange(changed => this.#tell(changed));
   }
 
-  /** Names a query. No traffic. @throws Error for what is no reference and for arguments that are no values */
+  /** Describes a query. Sends nothing. @throws Error when it is not a reference or the arguments are not values */
   query(reference: AnyFunctionReference | string, args: unknown, paginated = false): WatchedQuery {
     return {token: this.engine.queryToken(reference, args, {paginated}), reference, args, paginated};
   }
 
-  /** Undefined: not there yet. The same object until the result is another one. */
+  /** Undefined: not loaded yet. Returns the same object until the result changes. */
   result({token}: WatchedQuery): QueryResult | undefined {
     return this.engine.localResult(token);
   }
 
-  /** Where the pages of a watched query end, for `watch` of an equal one later. */
+  /** The ends of the pages of a watched query, for a later `watch` of an equal one. */
   journal({token}: WatchedQuery): string | undefined {
     return this.engine.journal(token);
   }
 
   /**
-   * Keeps the result current until the function it returns is called.
-   * @param listener one function for each watcher; it may be that of many queries, and is then told once of a change of several
+   * Keeps the result current until the returned function is called.
+   * @param listener a different function for each watcher. It can watch many queries, and is called once when several
+   * of them change together
    */
   watch({token, reference, args, paginated}: WatchedQuery, listener: () => void, journal?: string): () => void {
     const subscription = this.engine.subscribe(reference, args, {paginated, journal});
@@ -67,20 +68,20 @@ export class QueryStore {
     };
   }
 
-  /** Shows a result until live ones are as new. @returns ends it */
+  /** Shows a result until live ones are as new. @returns a function that ends this */
   hold(held: HeldResult): () => void {
     if (held.version !== null) this.engine.notBefore(held.version);
-    // It was rendered as what is live: it stays that, whatever the others wait for.
+    // The page was rendered from the live result, so it keeps showing that, whatever other held results wait for.
     held.isReleased ||= this.#isReady(held);
     this.#held.add(held);
     return () => {
       this.#held.delete(held);
-      // The others may have waited for it; they are not told while React is in the middle of a page.
+      // Others might have waited for this one. Their listeners run later, because React is in the middle of an update.
       queueMicrotask(() => callAll(this.#release()));
     };
   }
 
-  /** Whether it is shown instead of what is live. */
+  /** Whether it is shown instead of the live result. */
   isHeld(held: HeldResult): boolean {
     return !held.isReleased && (this.#held.has(held) || !this.#isReady(held));
   }
@@ -89,7 +90,7 @@ export class QueryStore {
     return this.result(query) !== undefined && (version === null || !this.engine.isBehind(version));
   }
 
-  /** @returns listeners of those that give way now */
+  /** @returns the listeners of the results that are replaced now */
   #release(): (() => void)[] {
     const held = [...this.#held].filter(({isReleased}) => !isReleased);
     if (!held.every(one => this.#isReady(one))) return [];
@@ -106,7 +107,7 @@ export class QueryStore {
   }
 }
 
-/** All of them, also where one fails. @throws what they have thrown */
+/** Calls all listeners, even if one throws. @throws what they have thrown */
 export function callAll(listeners: Iterable<() => void>): void {
   const failures: unknown[] = [];
   for (const listener of [...listeners]) {

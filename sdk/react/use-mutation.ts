@@ -1,4 +1,4 @@
-/** `useMutation` and `useAction`: functions that call functions. */
+/** The hooks `useMutation` and `useAction`, which return functions that call the server. */
 import {useMemo} from 'react';
 import {
   type FunctionArgs,
@@ -11,29 +11,30 @@ import type {SvcReactClient} from './client.ts';
 import {useClient} from './context.ts';
 import type {OptimisticUpdate} from './optimistic-update.ts';
 
-/** Turns a mistake that would go unseen, `async`, into one of types. */
+/** Makes an `async` optimistic update, which would otherwise go unnoticed, a type error. */
 type Synchronous<Update extends (...args: never[]) => unknown> =
   ReturnType<Update> extends Promise<unknown> ? 'Optimistic updates must be synchronous' : unknown;
 
 /** Calls a mutation. */
 export interface ReactMutation<Mutation extends FunctionReference<'mutation'>> {
-  /** Resolves when the mutation is committed and all that is shown includes it; rejects when it has failed. */
+  /** Resolves when the mutation is committed and everything shown includes it; rejects when it has failed. */
   (...args: OptionalRestArgs<Mutation>): Promise<FunctionReturnType<Mutation>>;
   /**
-   * Another function that shows at once what the mutation is expected to do: `update` runs when it is called, and again on top of each
-   * newer state, until the mutation's own effect is there. It must not change results in place, and not wait for anything.
+   * Returns another function that shows the mutation's expected effect at once. `update` runs when that function is
+   * called, and again on top of each newer state until the mutation's own effect arrives. It must be synchronous and
+   * must not modify results.
    */
   withOptimisticUpdate<Update extends OptimisticUpdate<FunctionArgs<Mutation>>>(
     update: Update & Synchronous<Update>,
   ): ReactMutation<Mutation>;
 }
 
-/** Calls an action. Resolves with what it returned; it is not tried again. */
+/** Calls an action. Resolves with its result. It runs at most once, so it is not tried again. */
 export type ReactAction<Action extends FunctionReference<'action'>> = (
   ...args: OptionalRestArgs<Action>
 ) => Promise<FunctionReturnType<Action>>;
 
-/** @returns a function that stays the same across renders */
+/** @returns a function that calls the mutation; it stays the same across renders */
 export function useMutation<Mutation extends FunctionReference<'mutation'>>(
   mutation: Mutation,
 ): ReactMutation<Mutation> {
@@ -43,7 +44,7 @@ export function useMutation<Mutation extends FunctionReference<'mutation'>>(
   return useMemo(() => mutationOf(client, mutation, undefined), [client, name]);
 }
 
-/** @returns a function that stays the same across renders */
+/** @returns a function that calls the action; it stays the same across renders */
 export function useAction<Action extends FunctionReference<'action'>>(action: Action): ReactAction<Action> {
   const client = useClient('useAction');
   const name = getFunctionName(action);
@@ -77,7 +78,7 @@ function mutationOf<Mutation extends FunctionReference<'mutation'>>(
   return Object.assign(call, {withOptimisticUpdate});
 }
 
-/** `onClick={send}` calls it with the event. @throws Error that says what was meant */
+/** `onClick={send}` passes the event as arguments. @throws Error that suggests the correct form */
 function refuseEvent(args: unknown, name: string): void {
   const isEvent =
     typeof args === 'object' && args !== null && 'bubbles' in args && 'type' in args && 'preventDefault' in args;

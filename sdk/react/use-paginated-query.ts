@@ -1,4 +1,4 @@
-/** `usePaginatedQuery`: a list that grows page by page and stays current as a whole. */
+/** The hook `usePaginatedQuery`, for a list that grows page by page and stays current as a whole. */
 import {useCallback, useEffect, useMemo, useState} from 'react';
 import type {PaginatedQueryArgs, PaginatedQueryItem, PaginatedQueryReference} from '../client/live-pages.ts';
 import {
@@ -19,9 +19,12 @@ import type {QueryStore} from './query-store.ts';
 import {useResults} from './use-results.ts';
 
 export type UsePaginatedQueryResult<Item> = {
-  /** Of all pages so far, without gaps, current. The same array until something in it changes. */
+  /** The items of all pages so far, without gaps, current. The same array until something in it changes. */
   results: Item[];
-  /** Asks for so many more, when the status is `CanLoadMore`; otherwise it does nothing. */
+  /**
+   * Requests `numItems` more when the status is `CanLoadMore`; otherwise does nothing.
+   * @throws Error when `numItems` is not positive
+   */
   loadMore: (numItems: number) => void;
 } & (
   | {status: 'LoadingFirstPage' | 'LoadingMore'; isLoading: true}
@@ -32,17 +35,17 @@ export type UsePaginatedQueryReturnType<Query extends PaginatedQueryReference> =
   PaginatedQueryItem<Query>
 >;
 
-/** What a list is of: when it is of something else, it begins again. */
+/** Identifies the list; the hook starts over when the store or the token changes. */
 type Subject = {store: QueryStore; token: string | null; list: PagedList};
 
 /**
- * Shows a query in pages.
+ * Shows a paginated query.
  *
  *     const {results, status, loadMore} = usePaginatedQuery(api.messages.list, {channel}, {initialNumItems: 20});
  *
- * @param args without `paginationOpts`; `"skip"`: do not ask
- * @param options initialNumItems: how many the first page has
- * @throws Error, while rendering, when a page failed
+ * @param args without `paginationOpts`; `"skip"` sends nothing
+ * @param options `initialNumItems`: the size of the first page
+ * @throws Error while rendering, when a page failed
  */
 export function usePaginatedQuery<Query extends PaginatedQueryReference>(
   query: Query,
@@ -51,7 +54,7 @@ export function usePaginatedQuery<Query extends PaginatedQueryReference>(
 ): UsePaginatedQueryReturnType<Query> {
   const {store} = useClient('usePaginatedQuery');
   const initialNumItems = checkedInitialNumItems(options);
-  // Without arguments, too, a wrong reference is told.
+  // A wrong reference is reported even with `"skip"`.
   const name = getFunctionName(query);
   const token = args === 'skip' ? null : store.query(query, args, true).token;
   const begun = (): Subject => ({store, token, list: newList(initialNumItems)});
@@ -118,7 +121,7 @@ function checkedInitialNumItems(options: {initialNumItems: number} | undefined):
   );
 }
 
-/** `onClick={loadMore}` calls it with the event. */
+/** `onClick={loadMore}` passes the event. @throws Error when `numItems` is not a positive number */
 function refuseNoNumber(numItems: unknown, name: string): void {
   if (typeof numItems === 'number' && numItems > 0) return;
   throw new Error(

@@ -1,4 +1,4 @@
-/** `usePreloadedQuery`: a result that came with the page, then the live one. */
+/** The hook `usePreloadedQuery`, which shows a result that came with the page, then the live one. */
 import {useMemo, useSyncExternalStore} from 'react';
 import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
 import {decodeValue} from '../../shared/values/wire-value.ts';
@@ -11,11 +11,12 @@ import type {HeldResult, QueryStore, WatchedQuery} from './query-store.ts';
 import {useResults} from './use-results.ts';
 
 /**
- * Shows what `preloadQuery` gave, in the server's HTML and until the live result is of the same version or a newer one; then that, kept
- * current. Several of a page give way together, so that they never show two versions where the live results are of one.
+ * Shows the result of `preloadQuery`, in the server's HTML and until the live result is of the same version or newer.
+ * From then on it shows the live result. All preloaded results of a page are replaced together, so that the page never
+ * mixes two versions.
  *
- * @returns the result: never undefined
- * @throws Error, while rendering, when the live query failed: an error boundary shows it
+ * @returns the result, never undefined
+ * @throws Error while rendering, when the live query failed; an error boundary can show it
  */
 export function usePreloadedQuery<Query extends FunctionReference<'query'>>(
   preloaded: Preloaded<Query>,
@@ -41,7 +42,7 @@ class PreloadedResult implements HeldResult {
   listener = (): void => {};
   readonly #store: QueryStore;
   readonly #first: QueryResult & {ok: true};
-  /** What is shown where there is no live result. */
+  /** Shown while there is no live result. */
   #last: QueryResult;
 
   constructor(store: QueryStore, path: string, args: string, value: string, version: DataVersion | null) {
@@ -58,13 +59,13 @@ class PreloadedResult implements HeldResult {
     this.listener = listener;
     const stop = this.#store.hold(this);
     return () => {
-      // Hidden and shown again, it goes on from what it showed.
+      // A component that is hidden and shown again continues with what it showed.
       if (this.isReleased) this.#last = this.shown(this.#store.result(this.query));
       stop();
     };
   };
 
-  /** An equal live result changes nothing on the page, the references in it included. */
+  /** An equal live result changes nothing on the page: its references stay the same. */
   shown(live: QueryResult | undefined): QueryResult {
     if (live === undefined) return this.#last;
     const {value} = this.#first;

@@ -1,4 +1,4 @@
-/** `useQueries`: any number of queries in one hook. */
+/** The hook `useQueries`, for any number of queries at once. */
 import {useMemo} from 'react';
 import type {DefaultFunctionArgs, FunctionReference, FunctionReturnType} from '../server/function-reference.ts';
 import {useClient} from './context.ts';
@@ -6,17 +6,17 @@ import {useResults} from './use-results.ts';
 
 export type RequestForQueries = Record<string, {query: FunctionReference<'query'>; args: DefaultFunctionArgs}>;
 
-/** By the same keys. An error is returned, and not thrown as by `useQuery`; undefined: not there yet. */
+/** Results by the same keys. Undefined: not loaded yet. An error is returned, not thrown as by `useQuery`. */
 export type ResultsOfQueries<Requests extends RequestForQueries> = {
   [Key in keyof Requests]: FunctionReturnType<Requests[Key]['query']> | undefined | Error;
 };
 
 /**
- * Shows queries whose number is not known when the component is written; all their results are of one moment.
+ * Shows a variable number of queries. All their results are of one version of the data.
  *
  *     const byId = useQueries(Object.fromEntries(ids.map(id => [id, {query: api.users.get, args: {id}}])));
  *
- * @returns the same object until one of the results, or one of the keys, is another one
+ * @returns the same object until one of the results or keys changes
  */
 export function useQueries<Requests extends RequestForQueries>(queries: Requests): ResultsOfQueries<Requests> {
   const {store} = useClient('useQueries');

@@ -1,9 +1,9 @@
-/** `useQuery`: the result of one query, kept current. */
+/** The hook `useQuery`, which returns the result of one query and keeps it current. */
 import type {EmptyObject, FunctionReference, FunctionReturnType} from '../server/function-reference.ts';
 import {useClient} from './context.ts';
 import {useResults} from './use-results.ts';
 
-/** The arguments behind a query in a hook; `"skip"`: do not ask. They may be left out where none are needed. */
+/** A query's arguments in a hook; `"skip"` sends nothing. They can be omitted when the function requires none. */
 export type OptionalRestArgsOrSkip<Query extends FunctionReference<'query' | 'paginatedQuery'>> =
   Query['_args'] extends EmptyObject ? [args?: EmptyObject | 'skip'] : [args: Query['_args'] | 'skip'];
 
@@ -13,8 +13,8 @@ export type OptionalRestArgsOrSkip<Query extends FunctionReference<'query' | 'pa
  *     const messages = useQuery(api.messages.list, {channel});
  *     if (messages === undefined) return <Loading />;
  *
- * @returns the result; undefined: not there yet, or `"skip"`. The same object until the result is another one
- * @throws Error, while rendering, when the query failed: an error boundary shows it
+ * @returns the result, or undefined while it is not loaded or with `"skip"`. The same object until the result changes
+ * @throws Error while rendering, when the query failed; an error boundary can show it
  */
 export function useQuery<Query extends FunctionReference<'query'>>(
   query: Query,

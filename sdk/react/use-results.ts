@@ -1,16 +1,16 @@
 /**
- * The hook under all that show queries. A component subscribes when it is on the page and not when it is rendered, and what it reads
- * while rendering is checked again before it is shown: React never shows two components results of different moments.
+ * The hook that all query hooks use. A component subscribes when it is mounted, not when it is rendered. What it reads
+ * while rendering is checked again before the commit, so React never shows results of different versions together.
  */
 import {useMemo, useState, useSyncExternalStore} from 'react';
 import type {QueryToken} from '../client/function-call.ts';
 import type {QueryResult} from '../client/watched-query.ts';
 import type {QueryStore, WatchedQuery} from './query-store.ts';
 
-/** In the order of the queries; undefined: not there yet. */
+/** In the order of the queries. Undefined: not loaded yet. */
 export type Results = readonly (QueryResult | undefined)[];
 
-/** The same array until one of the results is another one. */
+/** Returns the same array until one of the results changes. */
 export function useResults(store: QueryStore, queries: readonly WatchedQuery[]): Results {
   const [journals] = useState(() => new Map<QueryToken, string>());
   const set = queries.map(({token}) => token).join('\n');
@@ -19,11 +19,11 @@ export function useResults(store: QueryStore, queries: readonly WatchedQuery[]):
   return useSyncExternalStore(source.subscribe, source.current, source.initial);
 }
 
-/** A set of queries as `useSyncExternalStore` wants a store. */
+/** A set of queries, in the form that `useSyncExternalStore` requires. */
 class ResultSource {
   readonly #store: QueryStore;
   readonly #queries: readonly WatchedQuery[];
-  /** Where pages ended when they were last unsubscribed: hidden and shown again, a list has the pages it had. */
+  /** The ends of pages at the last unsubscribe, so that a list that is hidden and shown again has the same pages. */
   readonly #journals: Map<QueryToken, string>;
   readonly #nothing: Results;
   #last: Results;
@@ -42,7 +42,7 @@ class ResultSource {
     return this.#last;
   };
 
-  /** On a server, and in the first render in a browser of what a server rendered. */
+  /** Used on a server, and in the browser's first render of server HTML. */
   readonly initial = (): Results => this.#nothing;
 
   readonly subscribe = (listener: () => void): (() => void) => {

@@ -1,6 +1,6 @@
 /**
- * The type of `api` and `internal`: modules' exports as a tree of references. Generated code names each module once; what
- * is exported but not a function is left out.
+ * The types of `api` and `internal`, which represent the exports of all modules as a tree of references. Generated code
+ * names each module once. Exports that are not functions are omitted.
  */
 import type {
   AnyFunctionReference,
@@ -15,15 +15,18 @@ import type {RegisteredAction, RegisteredMutation, RegisteredPaginatedQuery, Reg
 export type ApiFromModules<AllModules extends Record<string, object>> = Directory<AllModules, AnyFunctionReference> &
   OfModules<AllModules>;
 
-/** In types only: what an API was made of, so that it can be filtered without looking into modules that nobody asks for. */
+/**
+ * Exists in types only: the modules of an API, so that it can be filtered without resolving modules that are not used.
+ */
 type OfModules<Modules extends Record<string, object>> = {readonly [MODULES]?: Modules};
 declare const MODULES: unique symbol;
 
 /**
- * Modules below one directory: each first part of a path is a member. A module may have the name of a directory.
+ * Modules below one directory: the first part of each path is a member. A module can have the name of a directory.
  *
- * Members are what paths say, whether or not there are functions in them: the type of `api.b` must not depend on what module
- * `a` exports, or no function of `a` that calls one of `b` could leave its return type to the compiler.
+ * Members depend only on the paths, whether or not the modules contain functions. Otherwise the type of `api.b` would
+ * depend on the exports of module `a`, and a function of `a` that calls one of `b` could not have an inferred return
+ * type.
  */
 type Directory<Modules extends Record<string, object>, Predicate> = {
   [Name in FirstParts<keyof Modules & string>]: (Name extends keyof Modules
@@ -42,7 +45,7 @@ type Below<Modules extends Record<string, object>, Name extends string> = {
   [Path in keyof Modules as Path extends `${Name}/${infer Rest}` ? Rest : never]: Modules[Path];
 };
 
-/** HTTP actions are reached through routes, and have no reference. */
+/** HTTP actions have no reference, because they are reached through routes. */
 type Module<Exports extends object, Predicate> = {
   [Name in keyof Exports as Exports[Name] extends Callable
     ? ReferenceTo<Exports[Name]> extends Predicate
@@ -71,12 +74,12 @@ type Reference<
   Returned,
 > = FunctionReference<Type, Visibility, Args, ReceivedType<Returned>>;
 
-/** What a caller gets: nothing returned is null. */
+/** The result that a caller gets: a handler that returns nothing gives null. */
 type ReceivedType<Returned> = NullForNothing<Awaited<Returned>>;
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has this type.
 type NullForNothing<T> = T extends undefined | void ? null : T;
 
-/** The references of an API that are like `Predicate`. */
+/** The references of an API that are assignable to `Predicate`. */
 export type FilterApi<Api, Predicate> =
   Api extends OfModules<infer Modules>
     ? [Record<string, object>] extends [Modules]
@@ -84,7 +87,7 @@ export type FilterApi<Api, Predicate> =
       : Directory<Modules, Predicate> & OfModules<Modules>
     : FilteredMembers<Api, Predicate>;
 
-/** Of part of an API, which does not say what it was made of: what holds no such reference is left out. */
+/** Filters a part of an API, whose modules are not known. Members without a matching reference are omitted. */
 type FilteredMembers<Api, Predicate> = {
   [Name in keyof Api as Kept<Api[Name], Predicate> extends true ? Name : never]: Api[Name] extends Predicate
     ? Api[Name]
@@ -99,7 +102,7 @@ type Kept<Member, Predicate> = Member extends Predicate
       ? false
       : true;
 
-/** The same object, seen as less. */
+/** Returns the same object with a narrower type. */
 export function filterApi<Api, Predicate>(api: Api): FilterApi<Api, Predicate> {
   return api as unknown as FilterApi<Api, Predicate>;
 }

@@ -1,22 +1,24 @@
-/** The default export of `svc/auth.config.ts`: whose tokens a deployment accepts. */
+/**
+ * The type of the default export of `svc/auth.config.ts`, which lists the issuers whose tokens a deployment accepts.
+ */
 
 export type AuthConfig = {providers: AuthProvider[]};
 
 export type AuthProvider =
-  /** OpenID Connect: keys are discovered at the issuer. */
+  /** OpenID Connect: the keys are discovered at the issuer. */
   | {
-      /** The issuer. */
+      /** URL of the issuer. */
       domain: string;
-      /** What the token's audience must be. */
+      /** The required audience of the token. */
       applicationID: string;
     }
   /** Any issuer of signed tokens. */
   | {
       type: 'customJwt';
       issuer: string;
-      /** Where its keys are: a URL, or a `data:` URI that holds them. */
+      /** The issuer's key set (JWKS): a URL, or a `data:` URI that contains it. */
       jwks: string;
       algorithm: 'RS256' | 'ES256';
-      /** Absent: any audience. */
+      /** The required audience of the token. Default: any. */
       applicationID?: string;
     };

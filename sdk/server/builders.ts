@@ -1,6 +1,6 @@
 /**
- * The types of the registrars (`query`, `mutation`, …): from validators, if there are any, to the arguments a handler gets
- * and the results it may return.
+ * The types of the registrars (`query`, `mutation`, …). They derive the handler's arguments and possible results from
+ * the validators, if there are any.
  */
 import type {Any} from '../values/any.ts';
 import type {GenericValidator, Infer, ObjectType, PropertyValidators} from '../values/validators.ts';
@@ -17,11 +17,11 @@ import type {
   RegisteredQuery,
 } from './registered.ts';
 
-/** `args` and `returns`: fields, one validator, or nothing. */
+/** The type of `args` and `returns`: fields, one validator, or nothing. */
 // biome-ignore lint/suspicious/noConfusingVoidType: what a type parameter is that nothing was given for.
 type Declared = PropertyValidators | GenericValidator | void;
 
-/** The handler's second parameter. No validator: an object, or none. */
+/** The handler's second parameter. Without a validator: an object or none. */
 export type ArgsArray = OneArgs | [];
 type OneArgs<Args extends DefaultFunctionArgs = DefaultFunctionArgs> = [args: Args];
 
@@ -36,7 +36,7 @@ export type DefaultArgs<Args extends Declared> = [Args] extends [GenericValidato
     ? OneArgs<ObjectType<Args>>
     : OneArgs;
 
-/** The arguments a caller passes. */
+/** The arguments that a caller passes. */
 export type ArgsArrayToObject<Args extends ArgsArray> = Args extends OneArgs<infer Only> ? Only : EmptyObject;
 
 export type ReturnsDeclared<Returns extends Declared> = [Returns] extends [GenericValidator]
@@ -45,7 +45,7 @@ export type ReturnsDeclared<Returns extends Declared> = [Returns] extends [Gener
     ? Returnable<ObjectType<Returns>>
     : Any;
 type Returnable<T> = Promise<NothingForNull<T>> | NothingForNull<T>;
-/** Returning nothing is returning null. */
+/** Returning nothing is the same as returning null. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has this type.
 type NothingForNull<T> = T extends null ? T | undefined | void : T;
 
@@ -84,7 +84,7 @@ export type HttpActionBuilder<DataModel extends GenericDataModel = Any> = (
   handler: (ctx: GenericActionCtx<DataModel>, request: Request) => Promise<Response>,
 ) => PublicHttpAction;
 
-/** `paginationOpts` is added to what was declared. */
+/** Adds `paginationOpts` to the declared arguments. */
 type PagedArgs<Args extends Declared> = [Args] extends [GenericValidator]
   ? Expand<Infer<Args> & {paginationOpts: PaginationOptions}>
   : [Args] extends [PropertyValidators]

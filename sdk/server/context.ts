@@ -1,4 +1,4 @@
-/** The first argument of each kind of handler. A member that a kind does not have is not in its type. */
+/** The first argument of each kind of handler. The type contains only members that the kind supports. */
 import type {GenericId, Value} from '../values/value.ts';
 import type {GenericDataModel} from './data-model.ts';
 import type {GenericDatabaseReader, GenericDatabaseWriter} from './database.ts';
@@ -20,16 +20,19 @@ export interface GenericMutationCtx<DataModel extends GenericDataModel> {
   scheduler: Scheduler;
 }
 
-/** Of actions and HTTP actions. The data model is named for symmetry: they reach data through functions only. */
+/**
+ * The context of actions and HTTP actions, which can access data only through functions. It has `DataModel` as a
+ * parameter for symmetry.
+ */
 export interface GenericActionCtx<DataModel extends GenericDataModel> {
   /** @internal */
   readonly _dataModel?: DataModel;
-  /** In a transaction of its own. */
+  /** Runs a query in its own transaction. */
   runQuery<Query extends FunctionReference<'query' | 'paginatedQuery', FunctionVisibility>>(
     query: Query,
     ...args: OptionalRestArgs<Query>
   ): Promise<FunctionReturnType<Query>>;
-  /** In a transaction of its own: committed when the promise resolves. */
+  /** Runs a mutation in its own transaction, which is committed when the promise resolves. */
   runMutation<Mutation extends FunctionReference<'mutation', FunctionVisibility>>(
     mutation: Mutation,
     ...args: OptionalRestArgs<Mutation>
@@ -46,7 +49,7 @@ export type SchedulableFunctionReference = FunctionReference<'mutation', Functio
 
 /** Runs mutations later, exactly once. In a mutation, scheduling is part of its transaction. */
 export interface Scheduler {
-  /** @returns the job's id, for `cancel` */
+  /** @param delayMs milliseconds from now @returns the job's id, for `cancel` */
   runAfter<Mutation extends SchedulableFunctionReference>(
     delayMs: number,
     functionReference: Mutation,
@@ -57,19 +60,19 @@ export interface Scheduler {
     functionReference: Mutation,
     ...args: OptionalRestArgs<Mutation>
   ): Promise<GenericId<'_scheduled_functions'>>;
-  /** A job that is not pending any more is left as it is. */
+  /** Cancels a pending job. Does nothing if the job is no longer pending. */
   cancel(id: string): Promise<void>;
 }
 
 export interface Auth {
-  /** Null: the request carries no token. */
+  /** Null: the request has no token. */
   getUserIdentity(): Promise<UserIdentity | null>;
-  /** Throws when the request carries no token. */
+  /** @throws Error when the request has no token */
   getVerifiedIdentity(): Promise<UserIdentity>;
 }
 
 export interface UserIdentity {
-  /** `issuer|subject`: stable and unique, for use as a key. */
+  /** `issuer|subject`: stable and unique, so it can be used as a key. */
   readonly tokenIdentifier: string;
   readonly subject: string;
   readonly issuer: string;

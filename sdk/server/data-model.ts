@@ -1,6 +1,6 @@
 /**
- * A data model is a type: for each table its documents, the field paths that may be named, and its indexes. Code generation
- * derives it from the schema; without a schema it is `AnyDataModel`.
+ * The type of an app's data, which describes the documents, the field paths and the indexes of each table. Code
+ * generation derives it from the schema; without a schema it is `AnyDataModel`.
  */
 import type {Any} from '../values/any.ts';
 import type {BetterOmit, Expand, GenericId, Value} from '../values/value.ts';
@@ -16,7 +16,7 @@ export type GenericTableInfo = {
 };
 export type GenericDataModel = Record<string, GenericTableInfo>;
 
-/** Every table name is allowed, documents are untyped. */
+/** Allows every table name; documents are untyped. */
 export type AnyDataModel = {
   [TableName in string]: {document: Any; fieldPaths: string; indexes: Record<string, string[]>};
 };
@@ -39,7 +39,7 @@ export type NamedIndex<
   IndexName extends IndexNames<TableInfo>,
 > = Indexes<TableInfo>[IndexName];
 
-/** The fields every document has besides the declared ones. */
+/** The fields that every document has in addition to `_id` and the declared ones. Times are epoch milliseconds. */
 export type SystemFields = {_creationTime: number; _updateTime: number};
 export type IdField<TableName extends string> = {_id: GenericId<TableName>};
 export type SystemFieldNames = '_id' | '_creationTime' | '_updateTime';
@@ -48,18 +48,18 @@ export type SystemIndexes = {by_id: ['_id']; by_creation_time: ['_creationTime']
 /** Appended to every index. */
 export type IndexTiebreakerField = '_creationTime';
 
-/** What `db.insert` takes. */
+/** The argument of `db.insert`: a document without system fields. */
 export type WithoutSystemFields<Document> = Expand<BetterOmit<Document, SystemFieldNames>>;
 export type WithOptionalSystemFields<Document> = Expand<
   WithoutSystemFields<Document> & Partial<Pick<Document, Extract<keyof Document, SystemFieldNames>>>
 >;
 
-/** What `db.patch` takes: some fields; `undefined` removes one that may be absent. */
+/** The argument of `db.patch`: some fields. `undefined` removes an optional field. */
 export type PatchValue<Document> = {
   [Key in keyof Document]?: undefined extends Document[Key] ? Document[Key] | undefined : Document[Key];
 };
 
-/** The type at a dotted path; `undefined` where some documents have nothing there. */
+/** The type at a dotted path; includes `undefined` if some documents have no value there. */
 export type FieldTypeFromFieldPath<Document, FieldPath extends string> =
   TypeAtPath<Document, FieldPath> extends infer Type
     ? [Type] extends [Value | undefined]

@@ -1,4 +1,4 @@
-/** `ctx.db`. */
+/** The types of `ctx.db`, for reading in queries and also writing in mutations. */
 import type {GenericId} from '../values/value.ts';
 import type {
   DocumentByName,
@@ -11,7 +11,7 @@ import type {
 import type {QueryInitializer} from './query.ts';
 
 export interface GenericDatabaseReader<DataModel extends GenericDataModel> {
-  /** Null: there is no such document. */
+  /** Resolves with null if there is no such document. */
   get<TableName extends TableNamesInDataModel<DataModel>>(
     id: GenericId<TableName>,
   ): Promise<DocumentByName<DataModel, TableName> | null>;
@@ -26,11 +26,11 @@ export interface GenericDatabaseWriter<DataModel extends GenericDataModel> exten
     table: TableName,
     value: WithoutSystemFields<DocumentByName<DataModel, TableName>>,
   ): Promise<GenericId<TableName>>;
-  /** Replaces the fields that are given; `undefined` removes one. Throws if there is no such document. */
+  /** Replaces the given fields; `undefined` removes one. @throws Error when there is no such document */
   patch<TableName extends TableNamesInDataModel<DataModel>>(
     id: GenericId<TableName>,
     value: PatchValue<DocumentByName<DataModel, TableName>>,
   ): Promise<void>;
-  /** Throws if there is no such document. */
+  /** @throws Error when there is no such document */
   delete(id: GenericId<TableNamesInDataModel<DataModel>>): Promise<void>;
 }

@@ -1,8 +1,11 @@
-/** `filter(q => …)`: an expression over each document, built once. Constants stand for themselves. */
+/**
+ * The argument of `filter(q => …)`, an expression that is built once and evaluated for each document. Constants can be
+ * used as expressions.
+ */
 import type {Value} from '../values/value.ts';
 import type {DocumentByInfo, FieldPaths, FieldTypeFromFieldPath, GenericTableInfo} from './data-model.ts';
 
-/** Made by the builder only. */
+/** An expression; only the builder creates it. */
 export abstract class Expression<T extends Value | undefined> {
   declare protected readonly _value: T;
 }
@@ -11,14 +14,15 @@ export type ExpressionOrValue<T extends Value | undefined> = Expression<T> | T;
 
 export interface FilterBuilder<TableInfo extends GenericTableInfo> {
   /**
-   * In types only: has the compiler compare builders of two tables member by member. By the variance of `TableInfo` alone the
-   * queries of a table would not be queries of any table, and no function over queries of any table could be written.
+   * Exists in types only. It makes the compiler compare builders of two tables member by member. Compared by the
+   * variance of `TableInfo` alone, a query of one table would not be assignable to a query of any table, so functions
+   * over queries of any table could not be written.
    */
   readonly _tableInfo?: {[Key in keyof TableInfo]-?: unknown};
 
   eq<T extends Value | undefined>(l: ExpressionOrValue<T>, r: ExpressionOrValue<T>): Expression<boolean>;
   neq<T extends Value | undefined>(l: ExpressionOrValue<T>, r: ExpressionOrValue<T>): Expression<boolean>;
-  /** By the one order of all values: missing fields come before null, null before numbers. */
+  /** Uses the order of all values: missing fields sort before null, and null before numbers. */
   lt<T extends Value | undefined>(l: ExpressionOrValue<T>, r: ExpressionOrValue<T>): Expression<boolean>;
   lte<T extends Value | undefined>(l: ExpressionOrValue<T>, r: ExpressionOrValue<T>): Expression<boolean>;
   gt<T extends Value | undefined>(l: ExpressionOrValue<T>, r: ExpressionOrValue<T>): Expression<boolean>;

@@ -1,6 +1,7 @@
 /**
- * References: `api.messages.list`, `makeFunctionReference('messages:list')`, or plain strings. At run time a reference is
- * only a name under a registered symbol, which the platform reads; its types carry arguments and result.
+ * References to functions, such as `api.messages.list`, `makeFunctionReference('messages:list')`, or plain strings. At
+ * run time a reference is only a name under a registered symbol, which the platform reads. Its types describe the
+ * arguments and the result.
  */
 import type {Any} from '../values/any.ts';
 
@@ -27,12 +28,12 @@ export type FunctionReference<
 export type AnyFunctionReference = FunctionReference<Any, Any>;
 export type FunctionArgs<Reference extends AnyFunctionReference> = Reference['_args'];
 export type FunctionReturnType<Reference extends AnyFunctionReference> = Reference['_returnType'];
-/** The arguments behind a reference in a call: they may be left out where none are needed. */
+/** The arguments after a reference in a call. They can be omitted when the function requires none. */
 export type OptionalRestArgs<Reference extends AnyFunctionReference> = Reference['_args'] extends EmptyObject
   ? [args?: EmptyObject]
   : [args: Reference['_args']];
 
-/** @returns `a/b:f`, or `a/b` for a default export */
+/** @returns `a/b:f`, or `a/b` for a default export @throws Error when it is not a reference */
 export function getFunctionName(reference: AnyFunctionReference | string): string {
   if (typeof reference === 'string') return reference;
   const name = (reference as {[FUNCTION_NAME]?: unknown} | null | undefined)?.[FUNCTION_NAME];
@@ -46,7 +47,7 @@ function notAReference(value: unknown): Error {
   return new Error(`${shown} is not a functionReference: expected a function reference like "api.file.func"`);
 }
 
-/** A reference by name, for code without generated ones. */
+/** Creates a reference from a name such as `a/b:f`, for code without generated references. */
 export function makeFunctionReference<
   Type extends FunctionType,
   Args extends DefaultFunctionArgs = Any,
@@ -55,7 +56,7 @@ export function makeFunctionReference<
   return {[FUNCTION_NAME]: name} as unknown as FunctionReference<Type, 'public', Args, ReturnType>;
 }
 
-/** `anyApi`: any chain of names is accepted; a wrong one is noticed by the call. */
+/** The type of `anyApi`, which accepts any chain of names. A wrong name fails when it is called. */
 export type AnyApi = Record<string, Record<string, AnyModule>>;
 export type AnyModule = AnyFunctionReference & {[name: string]: AnyModule};
 

@@ -1,17 +1,17 @@
 /**
- * `withIndex(name, q => …)`: fields fixed by `eq` in the index's order, then bounds on the one field behind them. A type a
- * step: what may come next is all that can be written.
+ * The argument of `withIndex(name, q => …)`, which fixes fields with `eq` in the index's order, then bounds the next
+ * field. Each step has its own type, so that only valid continuations compile.
  */
 import type {FieldTypeFromFieldPath, GenericDocument, GenericIndexFields, IndexTiebreakerField} from './data-model.ts';
 
-/** A finished range. Made by the builder only. */
+/** A finished range; only the builder creates it. */
 export abstract class IndexRange {
   declare protected readonly _isIndexRange: never;
 }
 
 /**
- * At a position of the index: its field is `Fields[FieldNum]`. Every position has every member, so that the builder of an
- * index that is only known by a type parameter has them, too.
+ * The builder at a position of the index; its field is `Fields[FieldNum]`. Every position has all members, so that they
+ * exist even if the index is only known as a type parameter.
  */
 export interface IndexRangeBuilder<
   Document extends GenericDocument,
@@ -21,14 +21,16 @@ export interface IndexRangeBuilder<
     LowerBound<Document, Fields[FieldNum], 'upper' | 'unequal'>,
     UpperBound<Document, Fields[FieldNum], 'unequal'>,
     Inequality<Document, Fields[FieldNum], 'lower' | 'upper'> {
-  /** Documents whose field is exactly this value. `undefined`: those that do not have it. */
+  /** Matches documents whose field has exactly this value. `undefined` matches documents without the field. */
   eq(
     fieldName: Fields[FieldNum],
     value: FieldTypeFromFieldPath<Document, Fields[FieldNum]>,
   ): NextPosition<Document, Fields, FieldNum>;
 }
 
-/** Behind the listed fields comes the creation time, and behind that nothing. Where fields are not known, anything may. */
+/**
+ * After the declared fields comes the creation time, then nothing. If the fields are not known, any field can follow.
+ */
 type NextPosition<
   Document extends GenericDocument,
   Fields extends GenericIndexFields,
@@ -41,7 +43,7 @@ type NextPosition<
       : IndexRangeBuilder<Document, [IndexTiebreakerField]>
     : IndexRangeBuilder<Document, Fields, PlusOne<FieldNum>>;
 
-/** As far as an index has fields. */
+/** Adds one, up to the maximum number of fields of an index. */
 type PlusOne<Num extends number> = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17][Num];
 
 type Bound = 'lower' | 'upper' | 'unequal';
@@ -62,6 +64,6 @@ interface UpperBound<Document extends GenericDocument, Field extends string, Lef
 }
 
 interface Inequality<Document extends GenericDocument, Field extends string, Left extends Bound> {
-  /** All but this value; documents without the field included. */
+  /** Matches every other value, and documents without the field. */
   neq(fieldName: Field, value: FieldTypeFromFieldPath<Document, Field>): BoundsLeft<Document, Field, Left>;
 }

@@ -1,4 +1,4 @@
-/** `svc/server`: what the code under an app's `svc/` directory, and its generated code, is written with. */
+/** Entry point `svc/server`, the API for the code in an app's `svc/` directory and for its generated code. */
 export type {BetterOmit, Expand, GenericId, Value} from '../values/value.ts';
 export {type ApiFromModules, type FilterApi, filterApi} from './api.ts';
 export type {AuthConfig, AuthProvider} from './auth-config.ts';

@@ -1,26 +1,26 @@
-/** Pages of a query: what `paginate` takes and returns, and validators for both. */
+/** The argument and the result of `paginate`, and validators for both. */
 import {asObjectValidator, v} from '../values/v.ts';
 import type {GenericRequiredValidator} from '../values/validators.ts';
 
-/** A place in a query's results. Opaque, and good for that query only. */
+/** A position in a query's results. Opaque, and valid for that query only. */
 export type Cursor = string;
 
 export interface PaginationOptions {
-  /** Documents wanted. */
+  /** The number of documents wanted. */
   numItems: number;
-  /** Null: from the start. */
+  /** Where the page starts. Null: at the first document. */
   cursor: Cursor | null;
-  /** Everything up to here, however many documents that is. */
+  /** Where the page ends, whatever the number of documents before it. Default: after `numItems`. */
   endCursor?: Cursor | null;
   id?: number;
-  /** Documents looked at, and their bytes, at most. */
+  /** Limits for the documents read, as a number and in bytes. */
   maximumRowsRead?: number;
   maximumBytesRead?: number;
 }
 
 export interface PaginationResult<T> {
   page: T[];
-  /** The scan ran off the end. */
+  /** There are no more documents after this page. */
   isDone: boolean;
   continueCursor: Cursor;
   /** The middle of a page that was too large. */
@@ -30,7 +30,7 @@ export interface PaginationResult<T> {
 
 export const paginationOptsValidator = /* @__PURE__ */ optionsValidator();
 
-/** A call, so that bundlers can leave it out: pages import their references from here, and need no validators. */
+/** A function call, so that bundlers can remove it: pages import their references from here and need no validators. */
 function optionsValidator() {
   return v.object({
     numItems: v.number(),
@@ -42,7 +42,7 @@ function optionsValidator() {
   });
 }
 
-/** For `returns`. @param item validator of a page's element */
+/** For a function's `returns`. @param item validator of one item of a page */
 export function paginationResultValidator<T extends GenericRequiredValidator>(item: T): PaginationResultValidator<T> {
   return asObjectValidator(resultFields(item));
 }

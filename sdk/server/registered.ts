@@ -1,17 +1,19 @@
-/** What registrars make of a handler: a function that carries its kind, its visibility and its validators. */
+/** The result of a registrar, which is a function with its kind, its visibility and its validators. */
 import type {Any} from '../values/any.ts';
 import type {GenericActionCtx, GenericMutationCtx, GenericQueryCtx} from './context.ts';
 import type {DefaultFunctionArgs, FunctionVisibility} from './function-reference.ts';
 
 type Registered<Kind extends string, Visibility extends FunctionVisibility, Context, Args, Returned> = {
-  /** @deprecated Calling it runs the handler without checks or a transaction of its own: share a plain function instead. */
+  /**
+   * @deprecated Calling it runs the handler without checks, in its caller's transaction. Share a plain function.
+   */
   (ctx: Context, args: Args): Returned;
   readonly isSvcFunction: true;
   readonly kind: Kind;
   readonly visibility: Visibility;
-  /** JSON of the validator of the arguments, or `null`. */
+  /** JSON of the arguments' validator, or `null`. */
   exportArgs(): string;
-  /** JSON of the validator of the result, or `null`. */
+  /** JSON of the result's validator, or `null`. */
   exportReturns(): string;
   readonly _handler: (ctx: Context, args: Args) => Returned;
 };

@@ -1,7 +1,7 @@
 /**
- * `query`, `mutation`, …: they make a handler into a registered function. The generic ones here know no data model; an
- * app's generated code gives them its own types. What they attach is read by the platform when it analyses a deployment
- * and when it runs a function.
+ * The registrars `query`, `mutation`, …, which create a registered function from a handler. These generic ones know no
+ * data model; an app's generated code gives them specific types. The platform reads the attached members when it
+ * analyses a deployment and when it runs a function.
  */
 import type {Any} from '../values/any.ts';
 import {isValidator} from '../values/construction.ts';
@@ -47,7 +47,7 @@ function register(
   });
 }
 
-/** Functions are for the server; in a browser their code shows what nobody there should see. */
+/** Logs an error in a browser, because importing a function there makes server code public. */
 function complainInBrowser(): void {
   if (typeof (globalThis as {window?: unknown}).window === 'undefined') return;
   console.error(
@@ -70,7 +70,7 @@ function argsJson(args: unknown): string {
   return args === undefined ? 'null' : JSON.stringify(argsValidator(args).json);
 }
 
-/** @throws unless the arguments are declared as an object or anything */
+/** @throws Error unless the arguments are declared as an object or as `v.any()` */
 function argsValidator(args: unknown): GenericValidator {
   const validator = fieldsOrValidator(args, 'Args');
   if (validator.kind === 'object' || validator.kind === 'any') return validator;
@@ -89,7 +89,7 @@ function fieldsOrValidator(declared: unknown, what: string): GenericValidator {
   return isValidator(declared) ? (declared as GenericValidator) : asObjectValidator(declared as PropertyValidators);
 }
 
-/** `paginationOpts` is added to declared arguments; where none are declared the platform looks at this one by itself. */
+/** Adds `paginationOpts` to declared arguments. If none are declared, the platform checks `paginationOpts` itself. */
 function paginatedRegistrar(visibility: FunctionVisibility): (definition: unknown) => unknown {
   return definition => {
     const {args, returns, handler} = definitionOf(definition);
@@ -124,6 +124,6 @@ export const internalPaginatedQueryGeneric = /* @__PURE__ */ paginatedRegistrar(
   'internal'
 >;
 
-/** Only the bare form: HTTP has its own arguments. */
+/** Takes only a handler, because HTTP actions have a fixed argument, the `Request`. */
 export const httpActionGeneric = ((handler: unknown) =>
   register('httpAction', 'public', handler, 'null', 'null')) as HttpActionBuilder<Any>;

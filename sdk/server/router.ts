@@ -1,4 +1,6 @@
-/** `httpRouter()`: which HTTP action serves which path. The default export of `svc/http.ts`. */
+/**
+ * The router that `httpRouter()` creates, which maps paths to HTTP actions. It is the default export of `svc/http.ts`.
+ */
 import type {PublicHttpAction} from './registered.ts';
 
 export const ROUTABLE_HTTP_METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'] as const;
@@ -8,7 +10,7 @@ export type RouteSpecWithPath = {path: string; method: RoutableMethod; handler: 
 export type RouteSpecWithPathPrefix = {pathPrefix: string; method: RoutableMethod; handler: PublicHttpAction};
 export type RouteSpec = RouteSpecWithPath | RouteSpecWithPathPrefix;
 
-/** One route as the platform reads it. Exactly one of the two is not null. */
+/** One route in the form that the platform reads. Exactly one of `path` and `pathPrefix` is not null. */
 export type RouteEntry = {
   method: RoutableMethod;
   path: string | null;
@@ -22,12 +24,15 @@ export function httpRouter(): HttpRouter {
 
 export class HttpRouter {
   readonly isSvcRouter = true;
-  /** By path, then method. Libraries read these two and put others in their place; a deploy checks what they hold. */
+  /** By path, then method. Libraries read both maps and replace them, so a deploy checks their contents. */
   exactRoutes = new Map<string, Map<RoutableMethod, PublicHttpAction>>();
   /** By method, then prefix. */
   prefixRoutes = new Map<RoutableMethod, Map<string, PublicHttpAction>>();
 
-  /** Exactly one of `path` and `pathPrefix`. A prefix ends with `/` and serves everything below it. */
+  /**
+   * Adds a route with either `path` or `pathPrefix`. A prefix ends with `/` and matches everything below it.
+   * @throws Error when the route is invalid or already defined
+   */
   route(spec: RouteSpec): void {
     const {path, pathPrefix, method, handler} = spec as Partial<RouteSpecWithPath & RouteSpecWithPathPrefix>;
     if (handler === undefined) throw new Error('route requires handler');
@@ -65,7 +70,7 @@ export class HttpRouter {
     return this._routes().map(({path, pathPrefix, method, handler}) => [path ?? `${pathPrefix}*`, method, handler]);
   }
 
-  /** The route that serves a request, or null. HEAD is served like GET. A prefix is shown as `/a/*`. */
+  /** The route that serves a request, or null. HEAD is served like GET. A prefix is returned as `/a/*`. */
   lookup(path: string, method: RoutableMethod | 'HEAD'): [PublicHttpAction, RoutableMethod, string] | null {
     const wanted = method === 'HEAD' ? 'GET' : method;
     const exact = this.exactRoutes.get(path)?.get(wanted);
@@ -77,7 +82,7 @@ export class HttpRouter {
     return null;
   }
 
-  /** In the order of `getRoutes`. */
+  /** The routes in the order of `getRoutes`. */
   _routes(): RouteEntry[] {
     const exact = sorted(this.exactRoutes).flatMap(([path, handlers]) =>
       sorted(handlers).map(([method, handler]) => ({method, path, pathPrefix: null, handler})),

@@ -1,6 +1,6 @@
 /**
- * `svc/schema.ts`: tables, their fields and indexes. Only what would make no sense as data is refused here; a deploy checks
- * the definition as a whole and lists everything that is wrong with it.
+ * Defines the schema in `svc/schema.ts`, with its tables, their fields and indexes. Only definitions that cannot be
+ * represented fail here. A deploy checks the definition as a whole and lists all errors.
  */
 import type {SchemaDefinition as SchemaJson, SchemaTable} from '../../shared/protocol/functions.ts';
 import type {Any} from '../values/any.ts';
@@ -17,24 +17,24 @@ import type {
   SystemIndexes,
 } from './data-model.ts';
 
-/** A table. `index` adds an index to it. */
+/** A table. `index` adds an index to it, and to its type. */
 export interface TableDefinition<
   DocumentType extends VObject<Any, Any> = VObject<Any, Any>,
   Indexes extends GenericTableIndexes = Record<never, string[]>,
 > {
-  /** In types it carries the indexes, too. */
+  /** The validator of the table's documents. */
   readonly validator: DocumentType;
   /**
-   * Documents in the order of these fields, and those of one value found without looking at others. The creation time is
-   * always the last field of an index.
+   * Adds an index: documents sorted by these fields, so that a range can be read without scanning others. The creation
+   * time is always the last field of an index.
    */
   index<IndexName extends string, First extends DocumentType['fieldPaths'], Rest extends DocumentType['fieldPaths'][]>(
     name: IndexName,
     fields: [First, ...Rest],
   ): TableDefinition<DocumentType, Expand<Indexes & Record<IndexName, [First, ...Rest]>>>;
-  /** @internal The definition as a deployment keeps it. */
+  /** @internal The definition as a deployment stores it. */
   export(name: string): SchemaTable;
-  /** In types only. */
+  /** Exists in types only. */
   readonly _indexes?: Indexes;
 }
 
@@ -49,15 +49,15 @@ export interface SchemaDefinition<Schema extends GenericSchema, StrictTableTypes
 }
 
 export interface DefineSchemaOptions<StrictTableNameTypes extends boolean> {
-  /** False: types and indexes apply, documents are not checked. */
+  /** False: types and indexes apply, but documents are not checked. Default: true. */
   schemaValidation?: boolean;
-  /** False: the types allow tables that are not in the schema. */
+  /** False: the types allow tables that are not in the schema. Default: true. */
   strictTableNameTypes?: StrictTableNameTypes;
 }
 
 class Table {
   readonly validator: GenericValidator;
-  /** As libraries read them. */
+  /** In the form that libraries read. */
   readonly indexes: {indexDescriptor: string; fields: string[]}[] = [];
 
   constructor(validator: GenericValidator) {
@@ -89,7 +89,11 @@ class Table {
 
 const SYSTEM_FIELDS: SystemFieldNames[] = ['_id', '_creationTime', '_updateTime'];
 
-/** @param fields the table's own fields; system fields are added to every document */
+/**
+ * Defines a table.
+ * @param fields the table's own fields; system fields are added to every document
+ * @throws Error when a field has the name of a system field
+ */
 export function defineTable<Fields extends PropertyValidators>(
   fields: Fields,
 ): TableDefinition<VObject<ObjectType<Fields>, Fields>>;
@@ -112,7 +116,7 @@ function tableValidator(fields: unknown): GenericValidator & {kind: 'object'} {
   throw new Error(`defineTable(v.${name}(…)) is not supported: pass an object of field validators`);
 }
 
-/** The default export of `svc/schema.ts`. */
+/** Defines the schema: the default export of `svc/schema.ts`. */
 export function defineSchema<Schema extends GenericSchema, StrictTableNameTypes extends boolean = true>(
   tables: Schema,
   options?: DefineSchemaOptions<StrictTableNameTypes>,
@@ -134,7 +138,7 @@ function schemaJson(tables: GenericSchema, schemaValidation: boolean): SchemaJso
 
 type TableLike = Pick<Table, 'validator' | 'indexes'>;
 
-/** Libraries make tables of their own that have what ours have. */
+/** Libraries have table classes of their own with the same members. */
 function isTable(table: unknown): table is TableLike {
   if (typeof table !== 'object' || table === null) return false;
   const {validator, indexes} = table as Partial<TableLike>;
@@ -144,13 +148,13 @@ function isTable(table: unknown): table is TableLike {
 function exported(name: string, table: unknown): SchemaTable {
   if (table instanceof Table) return table.export(name);
   const {validator, indexes} = table as TableLike;
-  // They add fields to a validator after it was made: its JSON does not have them.
+  // Libraries add fields to a validator after it was created, so its JSON does not contain them.
   const made = new Table(tableValidator(validator.kind === 'object' ? validator.fields : validator));
   for (const {indexDescriptor, fields} of indexes) made.index(indexDescriptor, fields);
   return made.export(name);
 }
 
-/** What generated code makes of the schema. */
+/** The data model of a schema, for generated code. */
 export type DataModelFromSchemaDefinition<Schema extends SchemaDefinition<Any, boolean>> = LooseUnlessStrict<
   {
     [TableName in keyof Schema['tables'] & string]: TableInfo<TableName, Schema['tables'][TableName]>;

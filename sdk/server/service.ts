@@ -1,16 +1,16 @@
-/** What the default export of a service's module is called with, beside its `AbortSignal`. */
+/** The context that svc passes to the default export of a service's module, in addition to an `AbortSignal`. */
 import type {GenericActionCtx} from './context.ts';
 import type {GenericDataModel} from './data-model.ts';
 import type {FunctionReference, FunctionReturnType, FunctionVisibility} from './function-reference.ts';
 
-/** Calls public and internal functions of its tenant; nobody is asking. */
+/** Calls public and internal functions of its tenant, without a user. */
 export interface ServiceContext
   extends Pick<GenericActionCtx<GenericDataModel>, 'runQuery' | 'runMutation' | 'runAction' | 'scheduler'> {
   /**
-   * Calls `listener` with the query's result now and with each one that is new, one after another: while a listener works the newest
-   * result waits, and those between are not seen.
-   * @param onError told of a query that fails; without it that is a line in the log
-   * @returns how to stop
+   * Calls `listener` with the query's result now and with each new one, never concurrently. While a listener runs, only
+   * the newest result waits; intermediate results are skipped.
+   * @param onError called when the query fails. Default: the error is logged
+   * @returns a function that unsubscribes
    */
   onChange<Query extends FunctionReference<'query' | 'paginatedQuery', FunctionVisibility>>(
     query: Query,
@@ -20,7 +20,7 @@ export interface ServiceContext
   ): () => void;
 }
 
-/** Lines of the service's log. */
+/** Writes lines to the service's log. */
 export interface ServiceLog {
   debug(...values: unknown[]): void;
   log(...values: unknown[]): void;

@@ -1,4 +1,6 @@
-/** Exports that code written for other platforms imports: not in the types, and they throw by name. */
+/**
+ * Exports that code written for other platforms imports. They are not in the types, and throw an error that names them.
+ */
 
 /** @internal */
 export function cronJobs(): never {

@@ -1,4 +1,4 @@
-/** `svc/values`: validators, and the types of values and ids. Runs in any JavaScript environment. */
+/** Entry point `svc/values`, with validators and the types of values and ids. It runs in any JavaScript environment. */
 export {ValueError} from '../../shared/values/wire-value.ts';
 export {compareValues, getDocumentSize, type JsonValue, jsonToSvc, svcToJson} from './convert.ts';
 export {asObjectValidator, type ValidatorBuilder, v} from './v.ts';

@@ -1,7 +1,7 @@
 /**
- * Validators of values that hold no others, and what all validators have. `type` and `fieldPaths` exist in types only: what
- * a value has to be, and the dotted paths an index or filter may name in it. `json` is the serialised form that a deployment
- * keeps.
+ * Validators of values that contain no others, and the base class of all validators. `type` and `fieldPaths` exist in
+ * types only: the type of the accepted values, and the dotted paths that an index or filter can name in them. `json` is
+ * the serialised form that a deployment stores.
  */
 import type {ValidatorJson} from '../../shared/values/validator.ts';
 import type {Any} from './any.ts';
@@ -10,13 +10,13 @@ import type {GenericId} from './value.ts';
 export type OptionalProperty = 'optional' | 'required';
 
 export abstract class BaseValidator<Type, IsOptional extends OptionalProperty, FieldPaths extends string> {
-  /** In types only. */
+  /** Exists in types only. */
   declare readonly type: Type;
-  /** In types only. */
+  /** Exists in types only. */
   declare readonly fieldPaths: FieldPaths;
   readonly isOptional: IsOptional;
   readonly isSvcValidator = true;
-  /** Libraries made for Convex look for this one. */
+  /** Libraries made for Convex check this member. */
   readonly isConvexValidator = true;
   abstract readonly kind: string;
   abstract readonly json: ValidatorJson;
@@ -55,7 +55,7 @@ export class VString<Type = string, IsOptional extends OptionalProperty = 'requi
   readonly json: ValidatorJson = {type: 'string'};
 }
 
-/** `v.number()`. The kind is called `float64` because libraries look for that name. */
+/** `v.number()`. The kind is called `float64` because libraries expect that name. */
 export class VFloat64<Type = number, IsOptional extends OptionalProperty = 'required'> extends BaseValidator<
   Type,
   IsOptional,
@@ -83,7 +83,7 @@ export class VNull<Type = null, IsOptional extends OptionalProperty = 'required'
   readonly json: ValidatorJson = {type: 'null'};
 }
 
-/** Any path may be looked for in it. */
+/** A filter or an index can name any path in it. */
 export class VAny<Type = Any, IsOptional extends OptionalProperty = 'required'> extends BaseValidator<
   Type,
   IsOptional,

@@ -1,4 +1,7 @@
-/** `v`: the validators. Members that exist at run time only throw: they name a feature that is not supported. */
+/**
+ * Creates validators, as members of `v`. Members that exist only at run time throw an error that names the unsupported
+ * feature.
+ */
 import {isValidator} from './construction.ts';
 import {
   asOptional,
@@ -21,10 +24,10 @@ import {
 import type {GenericId} from './value.ts';
 
 export type ValidatorBuilder = {
-  /** An id of a document of this table. The document need not exist. */
+  /** The id of a document of this table. The document need not exist. */
   id<TableName extends string>(tableName: TableName): VId<GenericId<TableName>>;
   null(): VNull;
-  /** Any number, NaN and the infinities included. */
+  /** Any number, including NaN and the infinities. */
   number(): VFloat64;
   boolean(): VBoolean;
   string(): VString;
@@ -33,11 +36,11 @@ export type ValidatorBuilder = {
   array<T extends GenericRequiredValidator>(element: T): VArray<T['type'][], T>;
   /** An object with these fields and no others. */
   object<T extends PropertyValidators>(fields: T): VObject<ObjectType<T>, T>;
-  /** At least one of these. */
+  /** A value that matches at least one of these validators. */
   union<T extends GenericRequiredValidator[]>(...members: T): VUnion<T[number]['type'], T>;
-  /** Any value. A field of this type must be present; `v.optional(v.any())` may be absent. */
+  /** Any value. A field of this type must be present; `v.optional(v.any())` can be absent. */
   any(): VAny;
-  /** A field that may be absent. `null` is not absence. */
+  /** A field that can be absent. `null` does not count as absent. */
   optional<T extends GenericValidator>(value: T): VOptional<T>;
 };
 
@@ -76,12 +79,12 @@ const notSupported = {
 
 export const v: ValidatorBuilder = /* @__PURE__ */ all();
 
-/** A call, for bundlers leave calls out that are said to be pure, where nobody uses their results. */
+/** A function call, because bundlers remove unused calls that are marked as pure. */
 function all(): ValidatorBuilder {
   return Object.freeze({...supported, ...notSupported});
 }
 
-/** Fields, or a validator of an object, as a validator. */
+/** Converts fields to an object validator; returns a validator unchanged. */
 export function asObjectValidator<T extends GenericValidator | PropertyValidators>(
   fields: T,
 ): T extends GenericValidator ? T : T extends PropertyValidators ? VObject<ObjectType<T>, T> : never {

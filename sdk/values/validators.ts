@@ -1,5 +1,5 @@
 /**
- * What `v.…` makes: one class a kind, immutable. Here those that hold other validators, and the type that is any of them.
+ * The classes of validators that contain others, and the type of any validator. Each kind has its own immutable class.
  */
 import type {ValidatorJson} from '../../shared/values/validator.ts';
 import type {Any} from './any.ts';
@@ -28,7 +28,7 @@ export type Validator<Type, IsOptional extends OptionalProperty = 'required', Fi
   | VNull<Type, IsOptional>
   | VAny<Type, IsOptional>
   | VLiteral<Type, IsOptional>
-  // Older compilers call this circular if the aliases below stand here.
+  // Older compilers report a circular type if this uses the aliases below.
   | VArray<Type, Validator<Any, 'required', Any>, IsOptional>
   | VObject<Type, Record<string, Validator<Any, OptionalProperty, Any>>, IsOptional, FieldPaths>
   | VUnion<Type, Validator<Any, 'required', Any>[], IsOptional, FieldPaths>;
@@ -90,7 +90,7 @@ export class VUnion<
   }
 }
 
-/** The paths of fields: `a`, and `a.b` for what `a` holds. */
+/** The paths of fields: `a`, and `a.b` for the fields inside `a`. */
 type PathsOf<Fields extends PropertyValidators> = {
   [Key in keyof Fields & string]: Key | `${Key}.${Fields[Key]['fieldPaths']}`;
 }[keyof Fields & string];
@@ -119,7 +119,7 @@ export class VObject<
     Object.freeze(this);
   }
 
-  /** Only these fields. */
+  /** Returns a validator with only these fields. */
   pick<Keys extends keyof Fields & string>(
     ...names: Keys[]
   ): VObject<ObjectType<Pick<Fields, Keys>>, Pick<Fields, Keys>, IsOptional> {
@@ -127,7 +127,7 @@ export class VObject<
     return new VObject(this.isOptional, kept as Pick<Fields, Keys>);
   }
 
-  /** All but these fields. */
+  /** Returns a validator without these fields. */
   omit<Keys extends keyof Fields & string>(
     ...names: Keys[]
   ): VObject<ObjectType<Omitted<Fields, Keys>>, Omitted<Fields, Keys>, IsOptional> {
@@ -135,14 +135,14 @@ export class VObject<
     return new VObject(this.isOptional, kept as Omitted<Fields, Keys>);
   }
 
-  /** With more fields; where both have one, the later one counts. */
+  /** Returns a validator with more fields. A field in both is taken from `fields`. */
   extend<More extends PropertyValidators>(
     fields: More,
   ): VObject<ObjectType<Extended<Fields, More>>, Extended<Fields, More>, IsOptional> {
     return new VObject(this.isOptional, {...this.fields, ...fields} as unknown as Extended<Fields, More>);
   }
 
-  /** The same fields, all optional. */
+  /** Returns a validator with the same fields, all optional. */
   partial(): VObject<ObjectType<AllOptional<Fields>>, AllOptional<Fields>, IsOptional> {
     const fields = Object.fromEntries(Object.entries(this.fields).map(([name, field]) => [name, asOptional(field)]));
     return new VObject(this.isOptional, fields as AllOptional<Fields>);
@@ -155,7 +155,7 @@ type Extended<Fields extends PropertyValidators, More extends PropertyValidators
 >;
 type AllOptional<Fields extends PropertyValidators> = {[Key in keyof Fields]: VOptional<Fields[Key]>};
 
-/** The validator of a field that may be absent. */
+/** The validator of a field that can be absent. */
 export type VOptional<T extends GenericValidator> =
   T extends VId<infer Type, OptionalProperty>
     ? VId<Type | undefined, 'optional'>

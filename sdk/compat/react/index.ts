@@ -1,5 +1,5 @@
 'use client';
-/** `svc/compat/react`: svc/react under the names that libraries for Convex import. */
+/** Entry point `svc/compat/react`, which exports svc/react under the names that libraries for Convex import. */
 export * from '../../react/index.ts';
 export {
   SvcProvider as ConvexProvider,

@@ -1,9 +1,9 @@
-/** An optimistic update of one value, wherever the pages of a list show it. */
+/** Optimistically updates single items, in all loaded pages of a paginated list. */
 import type {OptimisticLocalStore} from '../../client/optimistic-updates.ts';
 import type {PaginatedQueryArgs, PaginatedQueryItem, PaginatedQueryReference} from '../../react/index.ts';
 import type {Any} from '../../values/any.ts';
 
-/** @param update what a value is to be; the same for those that stay */
+/** @param update returns the new item, or the same one if it stays */
 export function optimisticallyUpdateValueInPaginatedQuery<Query extends PaginatedQueryReference>(
   store: OptimisticLocalStore,
   query: Query,

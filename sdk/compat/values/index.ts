@@ -1,4 +1,4 @@
-/** `svc/compat/values`: svc/values under the names that libraries for Convex import. */
+/** Entry point `svc/compat/values`, which exports svc/values under the names that libraries for Convex import. */
 import {markAsCompat} from './marker.ts';
 
 export {jsonToSvc as jsonToConvex, svcToJson as convexToJson} from '../../values/convert.ts';

@@ -1,6 +1,9 @@
-/** What libraries for Convex import and svc does not have: it can be imported and named, and fails by name when it is used. */
+/**
+ * Exports that libraries for Convex import and svc does not support. They can be imported and named, and throw an error
+ * that names them when constructed.
+ */
 
-/** Errors are plain. Nothing is an instance of it; making one fails. */
+/** Never an instance: functions fail with plain errors. @throws Error when constructed */
 export class ConvexError extends Error {
   constructor() {
     super();
