@@ -1,6 +1,6 @@
 /**
- * The door of one worker: where its threads and processes ask for connections, under the policy of its tenant. It knows whose
- * they are because only that worker was told where the door is and what is to be said there.
+ * The proxy endpoint ("door") of one worker: its threads and processes request connections here, under their tenant's
+ * policy. The secret and the path of the socket identify the worker, because no other process gets them.
  */
 import {createHash, timingSafeEqual} from 'node:crypto';
 import {createServer, type Server, type Socket} from 'node:net';
@@ -23,10 +23,10 @@ const QUESTIONS = {requests_per_second: EGRESS_QUESTIONS_PER_SECOND_MAX, burst: 
 
 export type DoorParts = {
   metrics: EgressMetrics;
-  /** Of all tenants. */
+  /** Shared by all tenants. */
   lookups: LookupQueue;
   resolve: Resolve;
-  /** A door could not be opened, for the first time. */
+  /** Called at the first failure to open a door. */
   failed?: (grant: EgressGrant, error: unknown) => void;
 };
 
@@ -60,7 +60,7 @@ export class Door {
     return door;
   }
 
-  /** Where paths for data connections are made: users of other tenants cannot go through it. */
+  /** Where paths for data connections are created. Users of other tenants cannot traverse it. */
   get directory(): string {
     return dirname(this.#grant.socketPath);
   }
@@ -69,7 +69,7 @@ export class Door {
     return this.#policy;
   }
 
-  /** What the policy opened before it may not stay open. */
+  /** Ends all open connections if the policy changed, because the new one may not allow them. */
   use(grant: EgressGrant): void {
     if (JSON.stringify(grant.policy) === JSON.stringify(this.#grant.policy)) return;
     this.#grant = grant;
@@ -86,12 +86,13 @@ export class Door {
     return timingSafeEqual(digest(said), this.#secret);
   }
 
-  /** Why no further connection can be had; null: this one can, and is given back with `closed`. */
+  /** Reserves a connection, which `closed` releases. @returns why the reservation is refused; null: it succeeded */
   opened(): string | null {
     const {metrics} = this.parts;
     if (this.#connections >= EGRESS_CONNECTIONS_PER_TENANT_MAX)
       return `Too many connections at once (maximum ${EGRESS_CONNECTIONS_PER_TENANT_MAX} of one tenant)`;
-    // As many as are free, so tenants that take all they can leave the same to each other, and some to the next one.
+    // A tenant can have at most as many as are still free, so tenants that take all they can end up with equal numbers
+    // and leave some for the next one.
     if (this.#connections >= EGRESS_CONNECTIONS_MAX - metrics.connections)
       return 'The server has too many outgoing connections; try again';
     this.#connections++;
@@ -104,7 +105,7 @@ export class Door {
     this.parts.metrics.connections--;
   }
 
-  /** 0: this question may be asked now; else how many milliseconds later. */
+  /** Milliseconds until the next request may be handled; 0: now. */
   questionAfterMs(): number {
     return this.#questions.take(performance.now()) ? 0 : Math.ceil(1000 / EGRESS_QUESTIONS_PER_SECOND_MAX) * 10;
   }
@@ -119,7 +120,7 @@ export class Door {
   }
 }
 
-/** Of equal length, whatever was said. */
+/** Digests have equal length for any input, as `timingSafeEqual` requires. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -1,4 +1,7 @@
-/** The doors of all workers that serve a tenant, by the paths of their sockets. What is asked of a door is done in order. */
+/**
+ * The proxy endpoints ("doors") of all workers that serve a tenant, by socket path. Calls for one door take effect in
+ * order.
+ */
 import {readdir, rm} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
@@ -15,11 +18,11 @@ import {LookupQueue} from './lookup-queue.ts';
 import {systemNames} from './system-names.ts';
 
 type Standing = {
-  /** The newest. */
+  /** The latest one. */
   grant: EgressGrant;
-  /** Null: it could not be opened yet. */
+  /** Null: not open yet. */
   door: Door | null;
-  /** The latest attempt. It does not reject. */
+  /** The latest attempt. Never rejects. */
   opening: Promise<void>;
   timer: NodeJS.Timeout | null;
   isFailing: boolean;
@@ -39,8 +42,8 @@ export class Doors {
   }
 
   /**
-   * Resolves when the worker finds its door, and its policy is this one. A door that cannot be opened concerns its worker alone: it is
-   * tried again until it can be, or is nobody's.
+   * Resolves when the worker can reach its door and this policy applies. A door that cannot be opened affects only its
+   * own worker: opening it is retried until it succeeds or the grant is revoked.
    */
   async grant(grant: EgressGrant): Promise<void> {
     const known = this.#doors.get(grant.socketPath);
@@ -77,7 +80,7 @@ export class Doors {
   }
 
   async #opened(standing: Standing): Promise<void> {
-    // Of an earlier process: its door, and paths of its data connections.
+    // Left by an earlier process: its door, and paths of its data connections.
     const directory = dirname(standing.grant.socketPath);
     for (const name of await readdir(directory)) await rm(join(directory, name), {recursive: true, force: true});
     standing.door = await Door.open(standing.grant, this.#parts);

@@ -1,6 +1,7 @@
 /**
- * A link from a thread or process of a worker: its questions in, answers out. It keeps nothing for a client that does not read:
- * one question is read when the answers before it have been taken. With the link's end go all its connections.
+ * An egress client's connection ("link"), from a thread or process of a worker: reads requests and writes answers. It
+ * buffers nothing for a client that does not read: the next request is read once the previous answers have been taken.
+ * When the link ends, all its connections end.
  */
 import type {Socket} from 'node:net';
 import {isIP} from 'node:net';
@@ -10,17 +11,17 @@ import {EGRESS_HELLO_MS_MAX, EGRESS_LINE_BYTES_MAX} from './limits.ts';
 import {failureOf, Outgoing} from './outgoing.ts';
 import type {EgressPolicy} from './policy.ts';
 
-/** Names are asked for as if to be connected to on the port of the web. */
+/** Look-ups are checked against the policy as if for a connection to this port. */
 const LOOKUP_PORT = 443;
 
-/** What a link asks of the door it came through. */
+/** The part of the door that a link uses. */
 type Entry = {
   readonly parts: {readonly metrics: EgressMetrics};
   readonly policy: EgressPolicy;
-  /** Of the doors. */
+  /** The door's directory for data connections. */
   readonly directory: string;
   isSecret(said: string): boolean;
-  /** Takes a place of the tenant's. @returns why there is none; null: it has it */
+  /** Reserves one of the tenant's connections. @returns why the reservation is refused; null: it succeeded */
   opened(): string | null;
   closed(): void;
   questionAfterMs(): number;
@@ -116,7 +117,7 @@ export class Link {
   #ask(line: string): void {
     const question = questionIn(line);
     if (question === null || (question.type !== 'drop' && this.#connections.has(question.id))) {
-      this.end(); // Nobody who speaks with us says such a thing.
+      this.end(); // Our own client code never sends this.
       return;
     }
     if (question.type === 'drop') this.#connections.get(question.id)?.drop();

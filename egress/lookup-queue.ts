@@ -1,6 +1,7 @@
 /**
- * Look-ups of all tenants, so many at once. Of those that wait, one of the tenant with the fewest under way is next, so tenants whose
- * name servers do not answer delay no other. A look-up that is given up leaves the queue.
+ * Name look-ups of all tenants, of which only a limited number run at once. The next one to run belongs to the waiting
+ * tenant with the fewest under way, so tenants whose name servers do not answer do not delay others. An aborted look-up
+ * leaves the queue.
  */
 export type LookupLimits = {
   atOnce: number;
@@ -12,7 +13,7 @@ type Line = {underWay: number; waiting: Set<() => void>};
 
 export class LookupQueue {
   readonly #limits: LookupLimits;
-  /** Of tenants with look-ups, those served longest ago first. */
+  /** Tenants that have look-ups, the least recently served first. */
   readonly #lines = new Map<string, Line>();
   #underWay = 0;
 
@@ -30,7 +31,7 @@ export class LookupQueue {
     }
   }
 
-  /** Look-ups that wait. */
+  /** Number of waiting look-ups. */
   get waiting(): number {
     return [...this.#lines.values()].reduce((sum, {waiting}) => sum + waiting.size, 0);
   }

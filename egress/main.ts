@@ -1,10 +1,10 @@
 /**
- * The egress process: the only way out for the code of tenants, and for what workers want from outside. It holds the policies
- * of all tenants that are awake, looks up names, connects, and hands bytes on; it reads none of them.
+ * The egress process: the only route to the network for code of tenants, and for what workers fetch from outside. It
+ * holds the policies of all tenants that are awake, resolves names, connects and relays bytes without reading them.
  *
  *   waiting ──start──▶ serving ──channel to the supervisor closes──▶ exit at once
  *
- * When it dies, connections through it break off; the supervisor starts another and tells it of the same doors.
+ * When it dies, its connections break off. The supervisor starts another one and sends it the same grants.
  */
 import {unreachable} from '../shared/assert.ts';
 import type {EgressToSupervisor, SupervisorToEgress} from '../shared/ipc/egress.ts';
@@ -52,6 +52,6 @@ async function received(message: SupervisorToEgress): Promise<void> {
 }
 
 function send(message: EgressToSupervisor): void {
-  // The callback takes the error of a channel that closes under way; `disconnect` then ends this process.
+  // The callback receives the error if the channel is closing; `disconnect` then ends this process.
   if (process.connected) process.send?.(message, () => undefined);
 }

@@ -1,11 +1,12 @@
 /**
- * One connection of a tenant to the outside: made to an address that the policy opens, kept until its client comes for it at
- * a path that no other tenant's user can reach, then bytes both ways with as much under way as the slower side takes.
+ * One connection of a tenant to the outside. It connects to an address that the policy allows, waits for its client at
+ * a path that other tenants' users cannot reach, and then relays bytes both ways, buffering only what the slower side
+ * allows.
  *
  *   connecting ──open──▶ unclaimed ──client comes──▶ relaying ──both sides have ended──▶ over
  *       └ failed            └ nobody comes, or the far side breaks off: broken ──client drops it──▶ over
  *
- * A data connection that broke off is not closed before its client knows it (see shared/ipc/egress.ts).
+ * A data connection that broke off stays open until its client knows that it broke off (see shared/ipc/egress.ts).
  */
 import {randomBytes} from 'node:crypto';
 import {connect, createServer, isIP, type LookupFunction, type Server, type Socket} from 'node:net';
@@ -18,25 +19,25 @@ import {EGRESS_IDLE_MS_MAX, EGRESS_WINDOW_BYTES} from './limits.ts';
 export type OutgoingEvents = {
   open(path: string, address: string, port: number): void;
   failed(error: EgressFailure): void;
-  /** What comes from outside is at its end; the client is about to see that. */
+  /** The remote side has ended its stream; the client is about to see the end. */
   ended(): void;
   broken(error: EgressFailure): void;
-  /** Bytes that came from outside, and that went there. */
+  /** Bytes received from the remote side, and bytes sent to it. */
   relayed(received: number, sent: number): void;
-  /** Once. */
+  /** Called once. */
   over(): void;
 };
 
 export type OutgoingParts = {
   host: string;
   port: number;
-  /** Addresses that may be connected to. @throws EgressRefused, or what the look-up failed with */
+  /** Allowed addresses. @throws EgressRefused, or the error of the look-up */
   addresses: (signal: AbortSignal) => Promise<string[]>;
-  /** Where paths for data connections are made. */
+  /** Where paths for data connections are created. */
   directory: string;
 };
 
-/** The far side hears from time to time that we are there, and we that it is. */
+/** Interval of TCP keep-alive probes, by which each side notices that the other one is alive. */
 const KEEP_ALIVE_MS = 60_000;
 
 export class Outgoing {
@@ -58,7 +59,7 @@ export class Outgoing {
     void this.#connect();
   }
 
-  /** The client has closed it: what it sent before still goes out. */
+  /** The client has closed the connection: bytes that it sent before are still sent out. */
   drop(): void {
     this.#isDropped = true;
     const far = this.#far;
@@ -66,7 +67,7 @@ export class Outgoing {
     else far.once('finish', () => this.end());
   }
 
-  /** At once. */
+  /** Closes at once. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -114,7 +115,7 @@ export class Outgoing {
     const entrance = createServer({allowHalfOpen: true, pauseOnConnect: true, highWaterMark: EGRESS_WINDOW_BYTES});
     this.#entrance = entrance;
     entrance.maxConnections = 1;
-    // The system's message names a path of the server.
+    // The system's message would disclose a path of the server.
     entrance.once('error', () => this.#fail(NO_PATH));
     entrance.once('connection', near => {
       entrance.close();
@@ -136,7 +137,7 @@ export class Outgoing {
       return;
     }
     this.#near = near;
-    near.on('error', () => undefined); // Its client is gone: it closes.
+    near.on('error', () => undefined); // The client is gone; `close` follows.
     near.on('close', () => {
       far.end();
       this.drop();
@@ -156,7 +157,7 @@ export class Outgoing {
     this.end();
   }
 
-  /** It goes no further. */
+  /** Breaks the connection off and reports the error to the client. */
   break(error: EgressFailure): void {
     if (this.#isOver || this.#isBroken) return;
     if (this.#entrance === null || this.#isDropped) {
@@ -168,12 +169,12 @@ export class Outgoing {
     this.#entrance?.close();
     this.#events.broken(error);
     clearTimeout(this.#timer);
-    // Its client says that it knows; one that does not is not waited for.
+    // The client confirms with `drop`; this bounds the wait for it.
     this.#timer = setTimeout(() => this.end(), EGRESS_CLAIM_MS_MAX);
   }
 }
 
-/** What is connected to is what was checked: nobody is asked again. */
+/** Connects to the checked addresses only: no name is resolved again. */
 function among(addresses: readonly string[]): LookupFunction {
   const found = addresses.map(address => ({address, family: isIP(address)}));
   return (_hostname, options, callback) => {
@@ -193,7 +194,7 @@ function timedOut({host, port}: OutgoingParts): EgressFailure {
   return {refused: false, message: `connect ETIMEDOUT ${host}:${port}`, code: 'ETIMEDOUT', syscall: 'connect'};
 }
 
-/** Several addresses that all failed are an AggregateError; the first one speaks for them. */
+/** If all addresses failed, the error is an AggregateError; its first member is reported. */
 export function failureOf(caught: unknown): EgressFailure {
   const error = caught instanceof AggregateError ? (caught.errors[0] as unknown) : caught;
   if (error instanceof EgressRefused) return {refused: true, message: error.message, code: null, syscall: null};

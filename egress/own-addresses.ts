@@ -1,4 +1,7 @@
-/** Addresses of the machine's own interfaces, public ones too: what listens there may be meant for the machine alone. */
+/**
+ * Addresses of the machine's own interfaces, including public ones, because services that listen there may be meant for
+ * this machine only.
+ */
 import {networkInterfaces} from 'node:os';
 import {parseAddress} from '../shared/egress/address.ts';
 import {EGRESS_OWN_ADDRESSES_LOOK_MS} from './limits.ts';
@@ -6,7 +9,7 @@ import {EGRESS_OWN_ADDRESSES_LOOK_MS} from './limits.ts';
 let known: ReadonlySet<string> = new Set();
 let lookedMs = Number.NEGATIVE_INFINITY;
 
-/** In the form of `Address.toString`. */
+/** In the format of `Address.toString`. */
 export function ownAddresses(): ReadonlySet<string> {
   const nowMs = performance.now();
   if (nowMs - lookedMs < EGRESS_OWN_ADDRESSES_LOOK_MS) return known;

@@ -1,9 +1,10 @@
 /**
- * Where a tenant's code, and the look-up of its auth providers' keys, may connect to. The public internet is open; this
- * machine with all its addresses, private networks and everything reserved is closed; a tenant's lists open and close more. Deny wins over allow.
+ * Decides where a tenant's code, and the fetch of its auth providers' keys, can connect to. The public internet is
+ * open; this machine with all its addresses, private networks and reserved addresses are closed. A tenant's lists open
+ * and close more; deny wins over allow.
  *
- * The address decides, not the name: `check` is asked with the very address a connection is made to, after name resolution,
- * for each connection, redirects included.
+ * The decision is about the address, not the name: `check` gets the exact address that is connected to, after name
+ * resolution, for each connection, including redirects.
  */
 import {assert} from '../shared/assert.ts';
 import {type Address, aliasesOf, isBeyondNames, parseAddress, reservedReason} from '../shared/egress/address.ts';
@@ -19,7 +20,7 @@ import type {EgressSettings} from '../shared/ipc/egress.ts';
 import {EGRESS_ADDRESSES_MAX} from './limits.ts';
 import {ownAddresses} from './own-addresses.ts';
 
-/** All addresses of a name; rejects when it has none, and when the look-up is given up. */
+/** Resolves to all addresses of a name; rejects if it has none, or if the look-up is aborted. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<string[]>;
 
 export class EgressPolicy {
@@ -37,13 +38,13 @@ export class EgressPolicy {
 
   /**
    * @param settings checked with `checkEgressPattern` when they were stored
-   * @param own addresses of this machine, as `Address.toString` has them
+   * @param own addresses of this machine, in the format of `Address.toString`
    */
   static of(settings: EgressSettings, resolve: Resolve, own = ownAddresses): EgressPolicy {
     return new EgressPolicy(settings.allow.map(parsed), settings.deny.map(parsed), resolve, own);
   }
 
-  /** Why no connection to `address` may be made for `hostname:port`; null: it may. */
+  /** @returns why a connection to `address` for `hostname:port` is refused; null: it is allowed */
   check(hostname: string, port: number, address: string): string | null {
     const at = parseAddress(address);
     if (at === null) return refusal(hostname, port, `${JSON.stringify(address)} is not an address`);
@@ -60,21 +61,21 @@ export class EgressPolicy {
     return refusal(hostname, port, `${at.toString()} is ${what}`);
   }
 
-  /** Does the allow list open this address, which is reserved or this machine's? */
+  /** Whether the allow list opens this address, which is reserved or belongs to this machine. */
   #opens(host: string, port: number, address: Address, isPublic: boolean): boolean {
     if (this.#allow.some(entry => matchesAddress(entry, address, port))) return true;
-    // A name that is open because its address was public must not reach this machine once it leads here.
+    // A name that is allowed because its address was public must not reach this machine after its address changes.
     return !isPublic && !isBeyondNames(address) && this.#allow.some(entry => matchesName(entry, host, port));
   }
 
   /**
-   * The addresses of `hostname` that may be connected to: at least one.
-   * @throws EgressRefused when there is none, or what the resolver rejected with
+   * The allowed addresses of `hostname`, at least one.
+   * @throws EgressRefused if none is allowed, or the error of the resolver
    */
   async addresses(hostname: string, port: number, signal: AbortSignal): Promise<string[]> {
     const literal = parseAddress(plainHost(hostname)) !== null;
     const host = plainHost(hostname);
-    // A denied name is not even asked for: questions to name servers carry data too.
+    // A denied name is not resolved either, because DNS queries can carry data.
     if (this.#deny.some(entry => matchesName(entry, host, port))) {
       throw new EgressRefused(refusal(hostname, port, `${host} is denied`));
     }

@@ -1,6 +1,6 @@
 /**
- * The addresses of a name: from the hosts file, else from the name servers of resolv.conf. No thread waits for a name server, as
- * one does in `getaddrinfo`, so names that get no answer cost a socket each and delay nobody.
+ * Resolves names from the hosts file, else through the name servers of resolv.conf. Unlike `getaddrinfo`, it blocks no
+ * thread, so names without an answer cost one socket each and delay nothing else.
  */
 
 import {Resolver} from 'node:dns/promises';
@@ -23,7 +23,7 @@ export type SystemNamesParts = {
 };
 
 const SYSTEM: SystemNamesParts = {hosts: '/etc/hosts', resolvConf: '/etc/resolv.conf', servers: null};
-/** The name server has said that there is no such name, or that it has no address. */
+/** Errors by which a name server says that the name does not exist or has no address. */
 const NO_ADDRESS = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME', 'EBADQUERY', 'ENONAME']);
 
 type Search = {domains: string[]; dots: number};
@@ -56,7 +56,7 @@ export function systemNames({hosts, resolvConf, servers}: SystemNamesParts = SYS
   };
 }
 
-/** Empty: the name has none. @throws when no name server can say */
+/** @returns an empty list if the name has no address. @throws when no name server can answer */
 async function addressesOf(resolver: Resolver, name: string): Promise<string[]> {
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const found = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
@@ -68,7 +68,7 @@ async function addressesOf(resolver: Resolver, name: string): Promise<string[]> 
   return [];
 }
 
-/** As `getaddrinfo` tries them: a name with few dots is one of the search domains first. */
+/** In the order of `getaddrinfo`: a name with few dots is tried within the search domains first. */
 function candidates(host: string, {domains, dots}: Search): string[] {
   const searched = domains.map(domain => `${host}.${domain}`);
   return host.split('.').length - 1 >= dots ? [host, ...searched] : [...searched, host];
@@ -78,13 +78,13 @@ function isLocalhost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-/** With the codes and the words of `dns.lookup`, which is what code of tenants knows. */
+/** Has the codes and messages of `dns.lookup`, which tenants' code expects. */
 function lookupError(code: string, host: string, cause?: unknown): Error {
   const error = new Error(`getaddrinfo ${code} ${host}`, {cause});
   return Object.assign(error, {code, syscall: 'getaddrinfo', hostname: host});
 }
 
-/** A file of the system, read again after it has changed. */
+/** A system file that is read again after it has changed. */
 class SystemFile<T> {
   readonly #path: string;
   readonly #parse: (text: string) => T;
@@ -108,7 +108,7 @@ class SystemFile<T> {
     return this.#content;
   }
 
-  /** Another one after each change; empty: it is not there, or not ours to read. */
+  /** Identifies the file's version; empty: the file does not exist or is not readable. */
   #look(): string {
     try {
       accessSync(this.#path, constants.R_OK);
@@ -145,7 +145,7 @@ function searchIn(text: string): Search {
   return search;
 }
 
-/** The words of each line that has some. */
+/** The words of each line that is not empty. */
 function linesOf(text: string): string[][] {
   return text
     .split('\n')

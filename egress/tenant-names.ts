@@ -1,6 +1,6 @@
 /**
- * Names that one tenant looks up: each in the queue of all tenants, several wishes for one name once. A failure is
- * remembered for a moment, so code that tries again and again asks no name server.
+ * Name look-ups of one tenant. Simultaneous look-ups of one name share one place in the queue of all tenants. Failures
+ * are cached briefly, so code that retries in a loop does not reach a name server.
  */
 import {EGRESS_LOOKUP_FAILURE_MS, EGRESS_LOOKUP_FAILURES_KEPT} from './limits.ts';
 import {type LookupQueue, QueueFull} from './lookup-queue.ts';
@@ -14,7 +14,7 @@ export class TenantNames {
   readonly #queue: LookupQueue;
   readonly #resolve: Resolve;
   readonly #underWay = new Map<string, UnderWay>();
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #failures = new Map<string, Failure>();
 
   constructor(tenant: string, queue: LookupQueue, resolve: Resolve) {
@@ -23,7 +23,7 @@ export class TenantNames {
     this.#resolve = resolve;
   }
 
-  /** @throws what the look-up failed with, or the reason of `signal` */
+  /** @throws the error of the look-up, or the reason of `signal` */
   async addresses(host: string, signal: AbortSignal): Promise<string[]> {
     signal.throwIfAborted();
     const failure = this.#failures.get(host);
@@ -58,7 +58,7 @@ export class TenantNames {
     return underWay;
   }
 
-  /** It has ended, or no one wants it any more. */
+  /** The look-up has ended, or all of its callers have given up. */
   #end(host: string, underWay: UnderWay): void {
     if (this.#underWay.get(host) === underWay) this.#underWay.delete(host);
     underWay.stop.abort();
