@@ -1,6 +1,6 @@
 /**
- * The router's end of the channel to the supervisor: typed messages out, and requests matched with their replies. A broken
- * channel is not handled here: the process ends when it closes (see main.ts).
+ * The router's end of the channel to the supervisor: sends typed messages and matches requests with their replies. This
+ * file does not handle a broken channel: the process exits when the channel closes (see main.ts).
  */
 import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
@@ -28,27 +28,31 @@ export class ControlChannel {
     await this.#request(id => ({type: 'request', id, action, tenant}));
   }
 
-  /** What the route answers. @throws the supervisor's ServiceError */
+  /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
   keys(request: KeyRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
   }
 
-  /** The record of an action that is about to be done. @returns its sequence, once it is on disk. @throws the supervisor's ServiceError */
+  /**
+   * Stores the record of an action before the action begins.
+   * @returns its sequence, once it is on disk.
+   * @throws the supervisor's ServiceError
+   */
   async intent(audited: AuditedAction): Promise<number> {
     return Number(await this.#request(id => ({type: 'request', id, action: 'audit_intent', audited})));
   }
 
-  /** A page of the audit log, as JSON. */
+  /** @returns a page of the audit log, as JSON */
   async audit(request: AuditRequest): Promise<string> {
     return String(await this.#request(id => ({type: 'request', id, ...request})));
   }
 
-  /** The page of the whole service, as Prometheus text. */
+  /** @returns the metrics of the whole service, as Prometheus text */
   async metrics(): Promise<string> {
     return String(await this.#request(id => ({type: 'request', id, action: 'metrics'})));
   }
 
-  /** A reply to a request that is no longer waited for cannot come: requests wait until the process ends. */
+  /** Every reply belongs to a pending request, because requests wait until the process ends. */
   settle(message: Reply): void {
     const pending = this.#pending.get(message.id);
     this.#pending.delete(message.id);

@@ -1,10 +1,10 @@
 /**
- * The two admin credentials: `Authorization: Bearer <access token>` or `X-Svc-Admin-Token: <admin token>`; one valid one is
- * enough. The router knows digests only.
+ * The two admin credentials: `Authorization: Bearer <access token>` and `X-Svc-Admin-Token: <admin token>`. Either one
+ * is sufficient. The router knows only their digests.
  */
 import {bearerToken, Secret, wholeHeader} from './secret.ts';
 
-/** A header that is missing is empty. */
+/** A missing header is an empty string. */
 export type RequestHeaders = {getHeader(name: string): string};
 
 export class AdminCredential {
@@ -17,7 +17,7 @@ export class AdminCredential {
     this.#admin = new Secret(adminTokenSha256);
   }
 
-  /** Of a request that shows one of the two. The second header is looked at only where the first is not enough. */
+  /** Whether the request shows either of the two. The second header is read only if the first is not sufficient. */
   accepts(request: RequestHeaders): boolean {
     if (this.acceptsAccessToken(request.getHeader('authorization'))) return true;
     return this.acceptsAdminToken(request.getHeader('x-svc-admin-token'));
@@ -27,7 +27,7 @@ export class AdminCredential {
     return this.#access.isIn(authorization, bearerToken);
   }
 
-  /** The header's value alone, empty when it is missing: on a deployment a bearer token is a tenant's. */
+  /** The header's value only, empty if missing: on deployment routes a bearer token is a tenant user's. */
   acceptsAdminToken(adminToken: string): boolean {
     return this.#admin.isIn(adminToken, wholeHeader);
   }

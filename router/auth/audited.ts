@@ -1,4 +1,4 @@
-/** What the audit log is told of a request before its action is begun. */
+/** Builds the audit record of a request, which is stored before its action begins. */
 import type {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../../shared/ipc/audit.ts';
@@ -8,7 +8,7 @@ import {AUDIT_SUBJECT_CHARS_MAX} from '../limits.ts';
 import {decodedOrSame, type Route} from '../routes.ts';
 import type {Asker} from './credentials.ts';
 
-/** What is looked at of a request. */
+/** The parts of an exchange that are read here. */
 type AuditedExchange = {
   readonly route: Route | null;
   readonly path: string;
@@ -24,7 +24,7 @@ const LIMIT_DEFAULT = 100;
 const SECRET = new RegExp(`(${KEY_PREFIX}[^_]{0,16})_.*`, 's');
 const DIGITS = /^\d{1,15}$/;
 
-/** Its body is read where it names what is meant. */
+/** The body is read only for operations whose subject is named there. */
 export function auditedAction(exchange: AuditedExchange): AuditedAction {
   const route = exchange.route!;
   const {answer, rights} = route;
@@ -42,7 +42,7 @@ export function auditedAction(exchange: AuditedExchange): AuditedAction {
   };
 }
 
-/** The path's parameters by name, the tenant apart. */
+/** The path's parameters by name, without the tenant. */
 function subjectIn({pattern}: Route, path: string): Record<string, string> {
   const parts = path.split('/');
   const subject: Record<string, string> = {};
@@ -53,7 +53,10 @@ function subjectIn({pattern}: Route, path: string): Record<string, string> {
   return subject;
 }
 
-/** Those that are there and texts, by their last step. What else is wrong with the body is told by whoever reads it. */
+/**
+ * Adds the members that exist and are strings, by the last step of their path. The handler that parses the body reports
+ * other errors.
+ */
 function addMembers(subject: Record<string, string>, paths: readonly string[], bytes: Buffer): void {
   let body: unknown;
   try {
@@ -79,12 +82,12 @@ function addParameters(subject: Record<string, string>, names: readonly string[]
   }
 }
 
-/** Who names a key by its whole secret is recorded with what may be told of it: its id. */
+/** If a request names a key by its whole secret, only the id is recorded. */
 export function cutSecret(text: string): string {
   return text.replace(SECRET, '$1…').slice(0, AUDIT_SUBJECT_CHARS_MAX);
 }
 
-/** Of the query string. @throws op.invalid_input 400 */
+/** Parses the query string. @throws op.invalid_input 400 */
 export function auditRequest(of: AuditRequest['of'], query: string): AuditRequest {
   const parameters = new URLSearchParams(query);
   const after = numberIn(parameters, 'after');

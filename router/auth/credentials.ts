@@ -1,10 +1,10 @@
-/** Who a request comes from: somebody with an admin credential, or a key. */
+/** Determines who sends a request: the holder of an admin credential, or of a key. */
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import type {AdminCredential, RequestHeaders} from './admin-credential.ts';
 import type {Caller, KeyRing} from './key-ring.ts';
 import {bearerToken, wholeHeader} from './secret.ts';
 
-/** Null: somebody with an admin credential, who may do everything. */
+/** Null: an admin credential, which has all rights. */
 export type Asker = Caller | null;
 
 export class Credentials {
@@ -16,7 +16,7 @@ export class Credentials {
     this.#keys = keys;
   }
 
-  /** One valid credential of the two headers is enough; undefined: there is none. */
+  /** Either header is sufficient; undefined: neither holds a valid credential. */
   of(request: RequestHeaders): Asker | undefined {
     const authorization = request.getHeader('authorization');
     if (authorization !== '') {
@@ -28,7 +28,7 @@ export class Credentials {
     return this.ofAdminToken(request.getHeader('x-svc-admin-token'));
   }
 
-  /** The header's value alone: on a deployment a bearer token is a tenant's. */
+  /** The header's value only: on deployment routes a bearer token is a tenant user's. */
   ofAdminToken(header: string): Asker | undefined {
     if (header === '') return undefined;
     const caller = header.startsWith(KEY_PREFIX) ? this.#keys.find(header, 0, wholeHeader) : null;
@@ -36,12 +36,15 @@ export class Credentials {
     return this.#admin.acceptsAdminToken(header) ? null : undefined;
   }
 
-  /** Of a key's secret alone; null: it is none that is valid now. */
+  /** Finds a key by its secret alone; null: no key has it that is valid now. */
   ofKey(secret: string): Caller | null {
     return this.#keys.find(secret, 0, wholeHeader);
   }
 
-  /** Why these headers show no valid one, for people. @param otherwise where they show no key */
+  /**
+   * Why these headers hold no valid credential, as a message for people.
+   * @param otherwise the message if they hold no key
+   */
   refusal(authorization: string, adminToken: string, otherwise: string): string {
     const token = [bearerToken(authorization), adminToken].find(text => text.startsWith(KEY_PREFIX));
     return token === undefined ? otherwise : this.#keys.refusal(token);

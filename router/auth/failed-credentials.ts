@@ -1,33 +1,34 @@
 /**
- * Slows down whoever shows wrong credentials: an address may fail AUTH_FAILURES_AT_ONCE times, and earns one failure back in
- * AUTH_FAILURE_EARNED_MS, over all routers: each has its share. Beyond that its wrong ones are answered late, and as 429. A right credential is served whatever its
- * address did before: behind a proxy all clients have one address, and nobody shall lock the others out.
+ * Throttles wrong credentials: an address may fail AUTH_FAILURES_AT_ONCE times and regains one failure per
+ * AUTH_FAILURE_EARNED_MS, over all routers, each of which has its share. Beyond that its wrong credentials get a
+ * delayed 429. A correct credential is always served, because behind a proxy all clients share one address, and one
+ * client must not lock out the others.
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {AUTH_FAILURE_ADDRESSES_MAX, AUTH_FAILURE_DELAY_MS, AUTH_FAILURE_EARNED_MS} from '../limits.ts';
 import type {RouterLimits} from '../router-limits.ts';
 
-/** As long as one failure counts. */
+/** The time after which one failure expires. */
 export const RATE_LIMIT_RETRY_S = AUTH_FAILURE_EARNED_MS / 1000;
 
 type CredentialLimits = Pick<RouterLimits, 'authFailuresAtOnce' | 'authFailureEarnedMs' | 'authFailuresDelayed'>;
 type Failures = {count: number; countedMs: number};
 
 export class FailedCredentials {
-  /** By address, the one that failed last at the end. */
+  /** By address, the most recent failure last. */
   readonly #failures = new Map<string, Failures>();
   readonly #clock: () => number;
   readonly #limits: CredentialLimits;
   #delayed = 0;
 
-  /** @param clock milliseconds that never go back */
+  /** @param clock milliseconds, monotonic */
   constructor(clock: () => number, limits: CredentialLimits) {
     this.#clock = clock;
     this.#limits = limits;
   }
 
-  /** Counts one. @returns whether the address has failed too often */
+  /** Counts a failure. @returns whether the address has failed too often */
   failed(address: string): boolean {
     const nowMs = this.#clock();
     const {count, countedMs} = this.#failures.get(address) ?? {count: 0, countedMs: nowMs};
@@ -39,7 +40,7 @@ export class FailedCredentials {
     return isTooMany;
   }
 
-  /** Calls `answer` a little later; at once when too many wait already. */
+  /** Calls `answer` after a delay, or at once if too many answers are delayed already. */
   delay(answer: () => void): void {
     if (this.#delayed >= this.#limits.authFailuresDelayed) {
       answer();
@@ -53,7 +54,7 @@ export class FailedCredentials {
   }
 }
 
-/** A request without any is no guess. */
+/** A request without credentials does not count as a failed attempt. */
 export function showsCredential(req: HttpRequest): boolean {
   return req.getHeader('authorization') !== '' || req.getHeader('x-svc-admin-token') !== '';
 }

@@ -1,6 +1,6 @@
 /**
- * A router's copy of all keys, complete before it serves. A key keeps its object while its record changes, so that whoever was let
- * in with it (a `Caller`) can be asked at any time whether that still holds.
+ * A router's copy of all keys, complete before the router serves. The object of a key stays the same when its record
+ * changes, so a `Caller` that was admitted with it can be checked for validity at any time.
  */
 import type {Grant, KeyRecord} from '../../shared/ipc/keys.ts';
 import {isWellFormed, keyIdIn} from '../../shared/key-secret.ts';
@@ -9,23 +9,23 @@ import type {Scope} from '../../shared/rights.ts';
 import {KEY_LOOK_MS, KEY_USES_REPORT_MS} from '../limits.ts';
 import {Secret, wholeHeader} from './secret.ts';
 
-/** Times are epoch milliseconds, and Infinity where there is no end. */
+/** Times are epoch milliseconds; Infinity means no end. */
 export class Key {
   readonly id: string;
   readonly name: string;
-  /** The id of the first key of its line: rotation keeps it, and so do keys that it makes. */
+  /** The id of the first key in its lineage. Rotation keeps it, and keys inherit it from the key that makes them. */
   readonly family: string;
   readonly grant: Grant;
   readonly scopes: ReadonlySet<Scope>;
   readonly tenants: ReadonlySet<string> | null;
   readonly tables: ReadonlySet<string> | null;
-  /** For whoever counts its requests. */
+  /** Read by the rate limiter. */
   readonly rateLimit: RateLimit | null;
   readonly expiresAtMs: number;
   isRevoked = false;
   /** Since the last report. */
   isUsed = false;
-  /** Whoever shows one of its secrets, the newest first. */
+  /** One caller for each secret of the key, the newest first. */
   callers: Caller[] = [];
 
   constructor(record: KeyRecord) {
@@ -41,7 +41,10 @@ export class Key {
     this.take(record);
   }
 
-  /** It was rotated: secrets that stay keep their objects, and with them those who came. */
+  /**
+   * Takes over a changed record. Secrets that remain keep their `Caller` objects, so requests admitted with them stay
+   * valid.
+   */
   take({secrets}: KeyRecord): void {
     const known = new Map(this.callers.map(caller => [caller.sha256, caller]));
     this.callers = secrets.map(({sha256, expires_at}) => {
@@ -54,11 +57,11 @@ export class Key {
   }
 }
 
-/** Whoever shows this secret of the key. */
+/** The holder of this secret of the key. */
 export class Caller extends Secret {
   readonly key: Key;
   readonly sha256: string;
-  /** When the secret ends before its key does. */
+  /** Set if the secret ends before its key does. */
   secretExpiresAtMs = 0;
 
   constructor(key: Key, sha256: string) {
@@ -71,7 +74,7 @@ export class Caller extends Secret {
     return Math.min(this.key.expiresAtMs, this.secretExpiresAtMs);
   }
 
-  /** It may still ask. */
+  /** Whether it may still send requests. */
   isValid(nowMs: number): boolean {
     return !this.key.isRevoked && nowMs < this.key.expiresAtMs && nowMs < this.secretExpiresAtMs;
   }
@@ -81,7 +84,7 @@ export type KeyRingParts = {
   records: readonly KeyRecord[];
   /** Epoch milliseconds. */
   now: () => number;
-  /** Ids of keys that were used since it was last called. */
+  /** Receives the ids of keys that were used since the last call. */
   onUsed: (ids: string[]) => void;
 };
 
@@ -100,7 +103,7 @@ export class KeyRing {
     setInterval(() => this.#report(), KEY_USES_REPORT_MS).unref();
   }
 
-  /** Calls it whenever somebody who was let in may not be valid any more. */
+  /** Registers a function that is called whenever an admitted caller may have become invalid. */
   watch(watcher: () => void): void {
     this.#watchers.push(watcher);
   }
@@ -121,7 +124,7 @@ export class KeyRing {
   }
 
   /**
-   * Whom a header names by a secret that is valid now; null: nobody.
+   * Finds the caller whose currently valid secret the header holds; null: there is none.
    * @param at where in the header the secret begins
    */
   find(header: string, at: number, tokenOf: (header: string) => string): Caller | null {
@@ -138,7 +141,9 @@ export class KeyRing {
     return null;
   }
 
-  /** Why such a token is refused, for people. Says nothing of a key to those who do not know a secret of it. */
+  /**
+   * Why such a token is refused, as a message for people. Without a correct secret it discloses nothing about a key.
+   */
   refusal(token: string): string {
     if (!isWellFormed(token)) return 'this key is misspelled: its checksum does not fit; copy all of it';
     const caller = this.#keys.get(keyIdIn(token, 0))?.callers.find(one => one.isIn(token, wholeHeader));

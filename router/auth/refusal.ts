@@ -1,4 +1,7 @@
-/** What is kept of a request that was refused for who asked: enough to find it and who it was, and never a secret. */
+/**
+ * The record of a request refused because of its credentials or rights: enough to find the request and its sender,
+ * never a secret.
+ */
 
 import {ServiceError} from '../../shared/errors.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
@@ -11,15 +14,15 @@ import {bearerToken} from './secret.ts';
 
 export type Refusal = {
   readonly code: string;
-  /** Null: it came to no route. */
+  /** Null: no route matched. */
   readonly operation: string | null;
-  /** That was asked for, whether or not there is one; null: none was named. */
+  /** The requested tenant, whether or not it exists; null: the request names none. */
   readonly tenant: string | null;
-  /** What was shown for a credential; null: nothing, or a key that is valid. */
+  /** A safe description of the credential that was shown; null: none was shown, or a valid key. */
   readonly shown: string | null;
 };
 
-/** What is looked at of a request and its answer. */
+/** The parts of a request and its answer that are read here. */
 export type RefusedExchange = {
   refusal: Refusal | null;
   readonly route: Route | null;
@@ -34,10 +37,10 @@ export type RefusedExchange = {
 const KEY_ID = new RegExp(`^${KEY_PREFIX}[a-z0-9]{12}(?=_)`);
 const TENANT_CHARS = 64;
 
-/** Called before it is answered. Errors of anything but credentials, rights and origins are none. */
+/** Called before the answer is written. Only errors about credentials, rights and origins are recorded. */
 export function noteRefusal(exchange: RefusedExchange, code: string, known: Partial<Refusal> = {}): void {
   if (!code.startsWith('auth.') || exchange.refusal !== null) return;
-  void exchange.address; // it cannot be asked for after the answer
+  void exchange.address; // cannot be determined after the answer
   const {operation = operationOf(exchange.route), shown = null} = known;
   const tenant = known.tenant ?? tenantIn(exchange);
   exchange.refusal = {
@@ -48,7 +51,7 @@ export function noteRefusal(exchange: RefusedExchange, code: string, known: Part
   };
 }
 
-/** As the supervisor is told. */
+/** In the format that the supervisor receives. */
 export function refusedRequest(exchange: RefusedExchange, {code, operation, tenant, shown}: Refusal): RefusedRequest {
   const {asker, address, requestId: request_id} = exchange;
   const key = asker === null ? null : asker.key;
@@ -59,8 +62,8 @@ export function refusedRequest(exchange: RefusedExchange, {code, operation, tena
 }
 
 /**
- * What may be told of a credential that is none: of what looks like a key the id, of all else that it was there. It may be another
- * service's, or a mistyped one of ours.
+ * A safe description of an invalid credential: the id if it looks like a key, otherwise only that one was shown. It may
+ * belong to another service, or be a mistyped one of ours.
  */
 export function toldOf(authorization: string, adminToken: string, offered: string | null = null): string | null {
   if (authorization === '' && adminToken === '' && offered === null) return null;
@@ -68,7 +71,11 @@ export function toldOf(authorization: string, adminToken: string, offered: strin
   return key === undefined ? 'other' : `${KEY_ID.exec(key)?.[0] ?? KEY_PREFIX}…`;
 }
 
-/** A credential of the server's own where a user's token belongs. A worker, in which code of the tenant runs, never gets it. @throws auth.unauthorized 401 */
+/**
+ * Refuses a credential of the server in the place for a user's token. It must never reach a worker, where code of the
+ * tenant runs.
+ * @throws auth.unauthorized 401
+ */
 export function refuseMisplaced(exchange: RefusedExchange, authorization: string): void {
   const message = misplacedCredential(bearerToken(authorization));
   if (message === null || exchange.method === 'OPTIONS') return;

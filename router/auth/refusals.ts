@@ -1,10 +1,11 @@
 /**
- * Counts requests that were refused for who asked, and tells the supervisor so much of it that the log of them is useful and cannot be
- * flooded: of those that are alike the first at once, and how many more came when a window ends. Nothing waits for it.
+ * Counts requests refused because of their credentials or rights, and reports them to the supervisor so that their log
+ * is useful and cannot be flooded. Of similar refusals the first one in a window is reported at once, and the number of
+ * further ones when the window ends. Nothing waits for these reports.
  *
- * Alike are those of one key with one operation and error, and of an address without a valid credential those with one error: which
- * routes somebody guesses at says little. Each of the two kinds has places of its own, so that strangers hide nothing of what keys
- * try. What finds no place is only counted.
+ * Refusals are similar if they have the same key, operation and error. Without a valid credential, they are similar if
+ * they have the same address and error, because the routes that a client guesses say little. Each of the two kinds has
+ * its own quota, so that strangers cannot hide refusals of keys. Refusals beyond the quota are only counted.
  */
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
@@ -12,7 +13,7 @@ import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../limits.ts';
 
 type Group = {
   last: RefusedRequest;
-  /** Not told yet. */
+  /** Counted and not reported yet. */
   more: number;
   endMs: number;
 };
@@ -26,7 +27,7 @@ export class Refusals {
   #others = 0;
   #untold = 0;
 
-  /** @param clock milliseconds that never go back */
+  /** @param clock milliseconds, monotonic */
   constructor(tell: (refused: RefusedRequest) => void, clock: () => number) {
     this.#tell = tell;
     this.#clock = clock;
@@ -49,7 +50,7 @@ export class Refusals {
     } else this.#untold++;
   }
 
-  /** Tells what was only counted in windows that are over. A group of which nothing more came is forgotten. */
+  /** Reports the counts of windows that have ended, and forgets groups that had no further refusals. */
   look(): void {
     const nowMs = this.#clock();
     for (const groups of [this.#ofKeys, this.#ofOthers]) {
@@ -62,7 +63,7 @@ export class Refusals {
     }
   }
 
-  /** Tells all that was counted. */
+  /** Reports all remaining counts. */
   close(): void {
     for (const groups of [this.#ofKeys, this.#ofOthers]) {
       for (const group of groups.values()) if (group.more > 0) this.#tellMore(group);

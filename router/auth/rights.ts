@@ -1,4 +1,4 @@
-/** What a key may ask for, judged by the table of rights (`shared/rights.ts`). Admin credentials may do everything. */
+/** Decides what a key may request, by the table of rights (`shared/rights.ts`). Admin credentials have all rights. */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
@@ -6,7 +6,7 @@ import {type BodyScope, type QueryScope, type Rights, SCOPES, type Scope} from '
 import {PAGE_KEY_LIFE_MS_MAX} from '../limits.ts';
 import type {Asker} from './credentials.ts';
 
-/** What the operation is tells already. @throws auth.forbidden 403 */
+/** Judges what follows from the operation alone. @throws auth.forbidden 403 */
 export function judgeOperation(asker: Asker, {scopes, concerns, tables}: Rights): void {
   if (asker === null) return;
   const {key} = asker;
@@ -23,7 +23,7 @@ export function judgeOperation(asker: Asker, {scopes, concerns, tables}: Rights)
   }
 }
 
-/** @throws auth.forbidden 403, whether or not there is such a tenant */
+/** @throws auth.forbidden 403, whether or not the tenant exists */
 export function judgeTenant(asker: Asker, tenant: string): void {
   if (asker === null || maySeeTenant(asker, tenant)) return;
   throw forbidden(asker, `is not for the tenant ${JSON.stringify(tenant.slice(0, 64))}`, {tenant});
@@ -43,10 +43,11 @@ export function judgeTable(asker: Asker, table: unknown): void {
 }
 
 /**
- * The tables of a request whose operation may be asked for.
+ * Judges the tables of a request whose operation is allowed.
  * @param table the path's parameter of that name, if it has one
  * @param query the raw query string
- * @returns those that the worker has to judge the body by; null: nothing is left to judge. @throws auth.forbidden 403
+ * @returns the tables by which the worker must judge the body; null: nothing is left to judge
+ * @throws auth.forbidden 403
  */
 export function judgeTables(asker: Asker, rule: Rights['tables'], table: string, query: string): string[] | null {
   if (asker === null || asker.key.tables === null || rule === 'none') return null;
@@ -70,13 +71,19 @@ export function judgeQuery(asker: Asker, needed: QueryScope | undefined, query: 
   throw forbidden(asker, `lacks the scope ${scope}, which ${parameter}=${is} needs`, {scope});
 }
 
-/** @returns the scope that the worker has to refuse the body by if the body needs it; null: nothing is left to judge */
+/**
+ * @returns the scope that the key lacks: the worker must refuse the body if the body needs it; null: nothing is left to
+ * judge
+ */
 export function lackingForBody(asker: Asker, needed: BodyScope | undefined): Scope | null {
   if (asker === null || needed === undefined || asker.key.scopes.has(needed.scope)) return null;
   return needed.scope;
 }
 
-/** A key that a page shows as subprotocol is for that page's visitor to read: it has to be one that is soon worth nothing. @throws auth.forbidden 403 */
+/**
+ * A page's visitor can read the key that the page sends as a subprotocol, so the key must expire soon.
+ * @throws auth.forbidden 403
+ */
 export function judgePageKey(asker: NonNullable<Asker>, nowMs: number): void {
   const hours = PAGE_KEY_LIFE_MS_MAX / 3_600_000;
   if (asker.key.expiresAtMs - nowMs > PAGE_KEY_LIFE_MS_MAX) {
@@ -87,7 +94,10 @@ export function judgePageKey(asker: NonNullable<Asker>, nowMs: number): void {
   }
 }
 
-/** A key in a URL is in the log of every proxy, and in the history of its browser. @throws op.invalid_input 400 */
+/**
+ * Refuses a key in a URL, because proxies log URLs and browsers keep them in their history.
+ * @throws op.invalid_input 400
+ */
 export function refuseKeyInUrl(req: HttpRequest): void {
   const query = (req.getQuery() as string | undefined) ?? '';
   if (!query.includes(KEY_PREFIX)) return;
@@ -97,7 +107,7 @@ export function refuseKeyInUrl(req: HttpRequest): void {
   );
 }
 
-/** Whoever came with a key that is none any more. */
+/** The error for a caller whose key is no longer valid. */
 export function keyEnded(): ServiceError {
   return new ServiceError('auth.unauthorized', 'the key was revoked, or it expired');
 }

@@ -1,4 +1,4 @@
-/** One secret that a header may show, known by its digest. */
+/** A secret that a header can hold, known by its digest. */
 import {Buffer} from 'node:buffer';
 import {hash, timingSafeEqual} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
@@ -12,18 +12,18 @@ export function bearerToken(authorization: string): string {
   return authorization.slice(BEARER.length).trim();
 }
 
-/** Of a header that holds the token alone. */
+/** For headers that hold only the token. */
 export function wholeHeader(header: string): string {
   return header;
 }
 
 /**
- * A header that was found right is remembered as bytes, because hashing it anew would cost more than the rest of the check; both ways
- * compare in constant time.
+ * Compares a header with a secret. A header that matched once is cached as bytes, because hashing it again would cost
+ * more than the rest of the check. Both comparisons take constant time.
  */
 export class Secret {
   readonly #digest: Buffer;
-  /** The header with the right token, once a client has sent it, and a place of the same size for what others send. */
+  /** The header with the correct token, once a client has sent it, and a buffer of the same size for other values. */
   #known = NOTHING;
   #shown = NOTHING;
 
@@ -32,7 +32,7 @@ export class Secret {
     assert(this.#digest.length === 32, 'a credential digest is 32 bytes of hex');
   }
 
-  /** @param tokenOf what of the header is the token; empty: none */
+  /** @param tokenOf extracts the token from the header; empty: it has none */
   isIn(header: string, tokenOf: (header: string) => string): boolean {
     if (header === '') return false;
     if (header.length === this.#known.length) {
@@ -40,7 +40,8 @@ export class Secret {
     }
     const token = tokenOf(header);
     if (token === '' || !timingSafeEqual(hash('sha256', token, 'buffer'), this.#digest)) return false;
-    // Only ASCII is remembered: there as many characters are as many bytes, so a cut-off token is never taken for the whole.
+    // Only ASCII is cached, because there the number of characters is the number of bytes, so a truncated token cannot
+    // match.
     if (Buffer.byteLength(header) !== header.length) return true;
     this.#known = Buffer.from(header, 'utf8');
     this.#shown = Buffer.alloc(this.#known.length);

@@ -1,7 +1,8 @@
 /**
- * Whose a request is: the address that connected, or, where that is a trusted proxy (--trusted-proxy), the one that it names. Of
- * several proxies each names the one before it, so the caller is the right-most address that is not a trusted proxy's. What is left of it
- * anybody may have written. Where a trusted proxy names no address, it counts itself: it is the last one that is known.
+ * Determines the address that a request comes from: the connected peer or, if that is a trusted proxy
+ * (--trusted-proxy), the address that the proxy names. With several proxies, each names the one before it, so the
+ * caller is the right-most address that is not a trusted proxy. Entries to its left can be forged. If a trusted proxy
+ * names no address, the proxy itself counts as the caller, because it is the last known address.
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {type AddressRange, isInRange, parseRange, rangeOf} from '../../shared/address-range.ts';
@@ -10,38 +11,44 @@ import {type Address, parseAddress} from '../../shared/egress/address.ts';
 import {FORWARDED_HOPS_MAX, FORWARDED_KEPT_CHARS_MAX, FORWARDED_LISTS_KEPT} from '../limits.ts';
 import {addressIn, fromTheRight, hopListsOf, parameterOf} from './forwarded-header.ts';
 
-/** Which of a request's `X-Forwarded-` headers count: all, because a trusted proxy sent it; none; or, where no proxy is named, the scheme. */
+/**
+ * Which `X-Forwarded-` headers of a request count: all, because a trusted proxy sent it; none; or, if no proxy is
+ * configured, only the scheme.
+ */
 export type Believed = 'all' | 'none' | 'scheme';
 
-/** Of each header: who each proxy says called it, the last one first. */
+/** For each header: the addresses that the proxies name, the last one first. */
 const HOPS = {
   forwardedFor: (list: string) => fromTheRight(list),
   forwarded: (list: string) => fromTheRight(list, element => parameterOf(element, 'for')),
 };
 
-/** What of an exchange is known here. */
+/** The parts of an exchange that are used here. */
 type Called = {readonly address: string; knownAddress: string; isFromProxy: boolean};
 
 export class Callers {
   readonly #trusted: readonly AddressRange[];
   readonly #notesAll: boolean;
-  /** The latest peer, and whether it is trusted: most requests come through one proxy. */
+  /** The latest peer, and whether it is trusted. It is cached because most requests come through one proxy. */
   #peer = '';
   #isTrustedPeer = false;
 
-  /** Who is named by the lists of the latest callers, by `X-Forwarded-For` and by `Forwarded`, those found first first. */
+  /** The callers found for recent lists, for `X-Forwarded-For` and for `Forwarded`, the oldest entry first. */
   readonly #known: Record<keyof typeof HOPS, Map<string, string | null>> = {
     forwardedFor: new Map(),
     forwarded: new Map(),
   };
 
-  /** @param trusted addresses and ranges, @param notesAll addresses are wanted of all requests, for the log */
+  /**
+   * @param trusted addresses and ranges
+   * @param notesAll addresses of all requests are needed, for the log
+   */
   constructor(trusted: readonly string[], notesAll: boolean) {
     this.#trusted = trusted.map(rangeIn);
     this.#notesAll = notesAll;
   }
 
-  /** Called while the request can be read. */
+  /** Must be called while the request can be read. */
   note(called: Called, req: HttpRequest): void {
     if (this.#trusted.length === 0) {
       if (this.#notesAll) called.knownAddress = called.address;
@@ -62,7 +69,7 @@ export class Callers {
     return called.isFromProxy ? 'all' : 'none';
   }
 
-  /** Null: none. */
+  /** Null: the request names no caller. */
   #named(req: HttpRequest): string | null {
     const {forwardedFor, forwarded} = hopListsOf(req);
     if (forwardedFor !== '') return this.#namedIn('forwardedFor', forwardedFor);
@@ -81,7 +88,10 @@ export class Callers {
     return name;
   }
 
-  /** @param hops who each proxy says called it, the last one first. @returns the first that is no trusted proxy; null: none is named */
+  /**
+   * @param hops the addresses that the proxies name, the last one first.
+   * @returns the first one that is not a trusted proxy; null: none is named
+   */
   #rightMost(hops: Iterable<string>): string | null {
     let known: Address | null = null;
     let count = 0;

@@ -1,6 +1,6 @@
 /**
- * Writes the meta of requests to a deployment (`/svc/…`): what a worker needs beside the body to know the caller, and for an
- * HTTP action everything that makes up its Request.
+ * Builds the metadata of requests to a deployment (`/svc/…`): what a worker needs, in addition to the body, to identify
+ * the caller, and for an HTTP action everything that its Request consists of.
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
@@ -10,11 +10,15 @@ import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
 
-/** Of one connection, not of the message; and our own credential, which is not the app's business. */
+/** Headers of one connection instead of the message, and our own credential, which the app must not see. */
 const NOT_PASSED_ON: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'expect', 'x-svc-admin-token']);
 const ASCII = /^[\x00-\x7f]*$/;
 
-/** @param parameters of the path, as the operation wants them, @param isAdmin the admin token came with it, @param url of an HTTP action */
+/**
+ * @param parameters of the path, as the operation expects them
+ * @param isAdmin the request has the admin token
+ * @param url of an HTTP action
+ */
 export function deploymentMeta(
   operation: Operation,
   parameters: string[],
@@ -36,14 +40,17 @@ export function deploymentMeta(
     meta.h = passedOn(req);
   }
   const text = JSON.stringify(meta);
-  // Escaped text is longer than what came; only odd headers come near this.
+  // Escaped text is longer than the original; only unusual headers come near this limit.
   if (Buffer.byteLength(text) > FRAME_META_BYTES_MAX) {
     throw new ServiceError('op.invalid_input', 'the headers hold too many characters that need escaping');
   }
   return text;
 }
 
-/** The bytes of a value are characters to an app. `forEach` takes them for UTF-8, `getHeader` (of the first of a name) does not. */
+/**
+ * Decodes a value as Latin-1, which is what an app expects. `forEach` decodes UTF-8; `getHeader` does not, but returns
+ * only the first header of a name.
+ */
 function latin1(req: HttpRequest, before: [string, string][], name: string, value: string): string {
   const isFirst = !before.some(([known]) => known === name);
   return isFirst ? req.getHeader(name) : Buffer.from(value).toString('latin1');

@@ -1,4 +1,4 @@
-/** The URL that a client asked for, which behind a proxy is another one than arrives here. */
+/** Reconstructs the URL that the client requested, which differs from the received one behind a proxy. */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Believed} from './callers.ts';
@@ -6,7 +6,7 @@ import {fromTheRight, listOf, parameterOf} from './forwarded-header.ts';
 
 const HOST = /^[\w.~:[\]-]+$/;
 
-/** @throws op.invalid_input 400 when the host is none */
+/** @throws op.invalid_input 400 when the host is invalid */
 export function externalUrl(req: HttpRequest, believed: Believed): string {
   const host = (believed === 'all' ? said(req, 'x-forwarded-host', 'host') : '') || req.getHeader('host');
   if (!HOST.test(host)) throw new ServiceError('op.invalid_input', 'the Host header is not a host');
@@ -20,7 +20,7 @@ function schemeOf(req: HttpRequest, believed: Believed): 'http' | 'https' {
   return scheme.toLowerCase() === 'https' ? 'https' : 'http';
 }
 
-/** The word of the nearest proxy; empty: it says nothing. */
+/** The value from the nearest proxy; empty: it sends none. */
 function said(req: HttpRequest, header: string, parameter: string): string {
   const list = listOf(req, header);
   if (list !== '') return last(list);

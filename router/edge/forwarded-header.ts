@@ -1,14 +1,16 @@
 /**
- * What proxies say of a request: `X-Forwarded-For`, `-Proto` and `-Host`, or `Forwarded` (RFC 7239) where those are not there.
+ * Parses what proxies report about a request: `X-Forwarded-For`, `-Proto` and `-Host` or, without those, `Forwarded`
+ * (RFC 7239).
  *
- * Each proxy adds to the right of what it got, in the line or in a line of its own, so what is left of a proxy's own words is what somebody
- * claimed. Hence everything is read from the right and no further than it is understood, and quotes do not reach over a comma: a
- * client that opens one must not swallow what the proxy added. Neither an address nor a host has a comma in it.
+ * Each proxy appends to the right of what it received, in the same line or a new one, so everything to the left of a
+ * proxy's own entry can be forged. Hence lists are read from the right, only as far as they can be parsed, and quotes
+ * do not extend over a comma: a client that opens a quote must not swallow what the proxy appended. Neither an address
+ * nor a host contains a comma.
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {type Address, parseAddress} from '../../shared/egress/address.ts';
 
-/** All lines of a header as one list. */
+/** All lines of a header, joined into one list. */
 export function listOf(req: HttpRequest, header: string): string {
   let list = '';
   req.forEach((name, value) => {
@@ -17,7 +19,10 @@ export function listOf(req: HttpRequest, header: string): string {
   return list;
 }
 
-/** Who the proxies named, in both headers that do: one look at the request, which costs more than what is made of what it shows. */
+/**
+ * The lists of both headers that name callers, read in one pass, because reading the request costs more than parsing
+ * the lists.
+ */
 export function hopListsOf(req: HttpRequest): {forwardedFor: string; forwarded: string} {
   let forwardedFor = '';
   let forwarded = '';
@@ -28,7 +33,7 @@ export function hopListsOf(req: HttpRequest): {forwardedFor: string; forwarded: 
   return {forwardedFor, forwarded};
 }
 
-/** The elements of a list, or what is wanted of each, the last one first. */
+/** The elements of a list, or the wanted part of each, from the last to the first. */
 export function* fromTheRight(list: string, wanted = (element: string) => element): Generator<string> {
   let end = list.length;
   while (true) {
@@ -39,14 +44,17 @@ export function* fromTheRight(list: string, wanted = (element: string) => elemen
   }
 }
 
-/** An address with or without a port, IPv6 with or without brackets; null: it is none (`unknown`, a made-up name, nothing). */
+/**
+ * Parses an address with or without a port, IPv6 with or without brackets; null: not an address (`unknown`, a made-up
+ * name, empty).
+ */
 export function addressIn(text: string): Address | null {
   const [, bracketed, withPort] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(text) ?? [];
   const address = bracketed ?? withPort ?? text;
   return address.includes('%') ? null : parseAddress(address);
 }
 
-/** A parameter (`for`, `proto`, `host`) of one element of `Forwarded`; empty: it has none. */
+/** A parameter (`for`, `proto`, `host`) of one element of `Forwarded`; empty: missing. */
 export function parameterOf(element: string, name: string): string {
   for (const pair of element.split(';')) {
     const equals = pair.indexOf('=');

@@ -1,4 +1,4 @@
-/** `GET /` of a browser: a page of links. Other clients get the 404 of every unknown path. */
+/** `GET /` by a browser returns a page of links. Other clients get the 404 of every unknown path. */
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 
 export const HOME_TYPE = 'text/html; charset=utf-8';
@@ -31,7 +31,7 @@ export const HOME_PAGE = `<!doctype html>
 </html>
 `;
 
-/** @param accept the header of the request: browsers name HTML first, API clients do not name it */
+/** @param accept the request's header: browsers list HTML first, API clients do not list it */
 export function wantsPage(method: string, path: string, accept: string): boolean {
   return method === 'GET' && path === '/' && /(?:^|,)\s*text\/html\s*(?:[,;]|$)/i.test(accept);
 }

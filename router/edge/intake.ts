@@ -1,11 +1,12 @@
 /**
- * The way of a request through the router, in the order in which its rules are checked (the first broken one answers):
+ * Takes a request through the router. Its rules are checked in this order, and the first violation determines the
+ * answer:
  *
  *   Origin and Host → length of the URL → route and method → credential → tenant → rate limits → body → forward to the worker
  *
- * Deployment routes (`/svc/…`) are exempt from the first rule, and their credential is the worker's to judge.
- * An unknown tenant is told only to those with a credential. The body is looked at last and never parsed here, except for
- * the tenant routes' own and where it alone says which tenant is meant.
+ * Deployment routes (`/svc/…`) are exempt from the first rule, and the worker judges their credentials. Only requests
+ * with a credential learn that a tenant is unknown. The body is read last and not parsed here, except for the tenant
+ * routes' own bodies and where only the body names the tenant.
  */
 
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
@@ -61,18 +62,18 @@ import {createTenant, deleteTenant, listTenants} from './tenant-handlers.ts';
 
 export type IntakeParts = {
   credentials: Credentials;
-  /** For vouchers (shared/egress/voucher.ts). */
+  /** Signs grants (shared/egress/voucher.ts). */
   voucherKey: string;
   failedCredentials: FailedCredentials;
   directory: TenantDirectory;
   control: ControlChannel;
   observer: ExchangeObserver;
   callers: Callers;
-  /** What readers of answers without an end are owed, and sockets. */
+  /** Bytes buffered for readers of endless answers and for sockets. */
   owed: OwedBytes;
   rateLimits: RateLimits;
   files: ShippedFiles;
-  /** A failure that is not the client's. */
+  /** Called for a failure that the client did not cause. */
   onBug: (exchange: Exchange, error: unknown) => void;
 };
 
@@ -80,9 +81,9 @@ export class Intake {
   readonly #parts: IntakeParts;
   readonly requestIds = new RequestIds();
   readonly #originRule: OriginRule;
-  /** Exchanges whose answers have no end of their own; those that ended leave when the next one comes. */
+  /** Exchanges with endless answers. Ended ones are removed when the next one is added. */
   readonly #endless = new Set<Exchange>();
-  /** The same of exchanges with a key whose bodies are taken while they arrive, for as long as their clients like. */
+  /** As above: exchanges with a key whose bodies are streamed, for as long as their clients like. */
   readonly #uploads = new Set<Exchange>();
   #isDraining = false;
 
@@ -98,7 +99,7 @@ export class Intake {
     this.#endless.clear();
   }
 
-  /** Answers without an end end with the key that asked for them, and so do bodies that arrive. */
+  /** Ends the endless answers and the arriving bodies whose keys are no longer valid. */
   endInvalid(nowMs: number): void {
     for (const exchanges of [this.#endless, this.#uploads]) {
       for (const exchange of exchanges) {
@@ -124,7 +125,7 @@ export class Intake {
     const path = req.getUrl();
     const origin = isDeploymentPath(path) ? '' : this.#originRule.check(req);
     exchange.edgeHeaders = pageHeaders(origin);
-    // The types promise a string, but there is none without a query string.
+    // The types promise a string, but the value is undefined without a query string.
     const query = (req.getQuery() as string | undefined) ?? '';
     if (path.length + 1 + query.length > URL_BYTES_MAX) {
       throw new ServiceError('op.invalid_input', `the URL is longer than ${URL_BYTES_MAX} bytes`);
@@ -176,7 +177,7 @@ export class Intake {
     exchange.fail(error, 0, [['Allow', entry.allow]]);
   }
 
-  /** @param isWrong one was shown: too many of those are answered late */
+  /** @param isWrong a credential was shown and is wrong: after too many of those, answers are delayed */
   #refuseCredential(exchange: Exchange, req: HttpRequest, otherwise: string, isWrong: boolean): void {
     const {failedCredentials, credentials} = this.#parts;
     const bearer = exchange.route?.access === 'admin' ? req.getHeader('authorization') : '';
@@ -227,7 +228,7 @@ export class Intake {
     else this.#forward(exchange, route, tenant, req);
   }
 
-  /** Null: only the body says whose it is. */
+  /** Null: only the body names the tenant. */
   #tenantOf(exchange: Exchange, {tenantIn}: Route, parameters: string[], query: string): PlacedTenant | null {
     switch (tenantIn) {
       case 'path':
@@ -257,9 +258,9 @@ export class Intake {
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};
-    // An HTTP action judges its header itself.
+    // HTTP actions judge the header themselves.
     if (adminToken === '' && operation !== 'functions.http') refuseMisplaced(exchange, req.getHeader('authorization'));
-    // The path of an HTTP action stays as it is: what an encoded slash means is the app's decision.
+    // The path of an HTTP action is not decoded, because the app decides what an encoded slash means.
     const known = operation === 'functions.http' ? parameters : parameters.map(decodeParameter);
     if (route.parameter !== null) known.push(route.parameter);
     const url = operation === 'functions.http' ? externalUrl(req, this.#parts.callers.believed(exchange)) : '';
@@ -280,14 +281,17 @@ export class Intake {
     else this.#send(tenant, exchange);
   }
 
-  /** To the worker; of an operator's action once its record is on disk. */
+  /** Sends the request to the worker; an operator's action is recorded on disk first. */
   #send(tenant: PlacedTenant, exchange: Exchange): void {
     const {directory} = this.#parts;
     if (exchange.route!.rights.trace !== 'audit') directory.forward(tenant, exchange);
     else this.#later(exchange, async () => directory.forward(tenant, exchange));
   }
 
-  /** What is in the body is an operator's word: the supervisor, who takes it from the worker, can tell. */
+  /**
+   * Adds a signed grant that marks the body as an operator's. The worker passes the body to the supervisor, which
+   * verifies the grant.
+   */
   #forwardVouchedFor(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
     const {voucherKey} = this.#parts;
     exchange.isRead = route.isRead;
@@ -299,9 +303,9 @@ export class Intake {
     });
   }
 
-  /** Short bodies of known length are not worth the ceremony. */
+  /** Streams a body to the worker. Short bodies of known length are collected instead, which costs less. */
   #forwardStreamed(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
-    if (route.access === 'admin') refuseEncoding(req); // an app may take what it likes
+    if (route.access === 'admin') refuseEncoding(req); // an app may accept any encoding
     const {announcedBytes} = exchange;
     if (announcedBytes !== null && announcedBytes <= WHOLE_UPLOAD_BYTES_MAX) {
       if (announcedBytes === 0) this.#send(tenant, exchange);
@@ -309,7 +313,7 @@ export class Intake {
       return;
     }
     exchange.streamBody(route.streamedBytesMax!);
-    // An answer of an app, which may have begun, is left to its end.
+    // An app's answer may have begun, so it is left to finish.
     if (route.access === 'admin' && exchange.asker !== null) keep(this.#uploads, exchange);
     this.#send(tenant, exchange);
   }
@@ -319,7 +323,7 @@ export class Intake {
     keep(this.#endless, exchange);
   }
 
-  /** @param segment of the path, percent-encoded; one that cannot be decoded names no tenant */
+  /** @param segment of the path, percent-encoded; a segment that cannot be decoded names no tenant */
   #tenant(exchange: Exchange, segment: string): PlacedTenant {
     return this.#tenantNamed(exchange, decodedOrSame(segment));
   }
@@ -396,7 +400,7 @@ export class Intake {
     }
   }
 
-  /** `then` may throw: it runs when the whole body is there. */
+  /** Calls `then` when the whole body has arrived. `then` may throw. */
   #readBody(exchange: Exchange, req: HttpRequest, then: () => void): void {
     refuseEncoding(req);
     this.#collectBody(exchange, then);
@@ -405,7 +409,7 @@ export class Intake {
   #collectBody(exchange: Exchange, then: () => void): void {
     exchange.collectBody(() => {
       try {
-        // Its key may have been revoked, or have ended, while the body came.
+        // The key may have been revoked or expired while the body arrived.
         if (exchange.asker?.isValid(Date.now()) === false) throw keyEnded();
         then();
       } catch (caught) {
@@ -418,7 +422,7 @@ export class Intake {
     this.#recorded(exchange, act).catch(caught => this.#fail(exchange, caught));
   }
 
-  /** Of an operator's action: its record is on disk before it is begun, and it is not begun without one. */
+  /** Runs an operator's action after its audit record is on disk; without a record it does not run. */
   async #recorded(exchange: Exchange, act: () => Promise<void>): Promise<void> {
     if (exchange.route!.rights.trace === 'audit') {
       const {control} = this.#parts;
@@ -433,8 +437,8 @@ export class Intake {
   }
 
   /**
-   * The edge: a broken rule is its envelope, anything else a bug that is logged and told as op.failed. A failed assertion is
-   * not caught: what the router believes of itself is wrong, so it ends and is started anew.
+   * Turns an error into an answer: a ServiceError into its envelope, anything else into op.failed, logged as a bug. A
+   * failed assertion is not caught, because the router's state is wrong then: the process exits and is restarted.
    */
   #fail(exchange: Exchange, caught: unknown): void {
     if (caught instanceof AssertionError) throw caught;
@@ -445,7 +449,7 @@ export class Intake {
   }
 }
 
-/** Those that are over leave. */
+/** Also removes exchanges that are over. */
 function keep(exchanges: Set<Exchange>, exchange: Exchange): void {
   for (const known of exchanges) if (known.isOver) exchanges.delete(known);
   exchanges.add(exchange);
@@ -463,7 +467,7 @@ function shippedRequest(req: HttpRequest): ShippedRequest {
   return {ifNoneMatch: req.getHeader('if-none-match'), acceptEncoding: req.getHeader('accept-encoding')};
 }
 
-/** Its client had gone before it could be. */
+/** The outcome of an action whose client disconnected before the action began. */
 const NOT_BEGUN = 'not_begun';
 const NEEDS_CREDENTIAL =
   'this route needs Authorization: Bearer with the access token or a key, or X-Svc-Admin-Token with the admin token';
@@ -472,7 +476,7 @@ function stopping(): ServiceError {
   return new ServiceError('session.worker_unavailable', 'the server is stopping');
 }
 
-/** @throws op.not_found 404: no session has such an id */
+/** @throws op.not_found 404: no session can have such an id */
 function tenantOfSessionPath(segment: string): string {
   const id = decodedOrSame(segment);
   const tenant = tenantOfSession(id);

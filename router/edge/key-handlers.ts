@@ -1,4 +1,4 @@
-/** The routes of keys, which the supervisor answers, and GET /api/whoami. */
+/** The key routes, which the supervisor answers, and GET /api/whoami. */
 import type {Buffer} from 'node:buffer';
 import {Compile} from 'typebox/compile';
 import {ServiceError} from '../../shared/errors.ts';
@@ -25,7 +25,7 @@ export function whoAmI(exchange: Exchange): void {
 
 export type KeyOperation = Extract<RouterOperation, `keys.${string}`>;
 
-/** @param id of the key, where the path names one. @throws what the supervisor says, op.invalid_input 400 */
+/** @param id of the key, if the path names one. @throws the supervisor's ServiceError, op.invalid_input 400 */
 export async function answerKeys(
   control: ControlChannel,
   exchange: Exchange,
@@ -69,7 +69,7 @@ function overlapOf(bytes: Buffer): number {
   return body.overlap_seconds;
 }
 
-/** Of a wrong value, in the message that refuses it. */
+/** Characters of a wrong value that the error message shows. */
 const SHOWN_CHARS_MAX = 80;
 
 type Fault = {keyword: string; instancePath: string; message: string; params: object};
@@ -87,7 +87,7 @@ function refusalOf(faults: Iterable<Fault>, body: unknown): ServiceError {
   return invalid(`${at} ${message}`);
 }
 
-/** @param pointer as validators name a place: `/scopes/0` */
+/** @param pointer a location in the format of the validators: `/scopes/0` */
 function memberAt(body: unknown, pointer: string): unknown {
   return pointer
     .slice(1)

@@ -1,7 +1,7 @@
 /**
- * Files that were made when svc was built and that anybody may have, since they say nothing of what a server holds: the
- * document of its API and the page for its readers. They are stored packed (`dist/api-docs/*.gz`), read when they are asked for first,
- * and kept: there are few. Clients ask each time whether theirs is the present one (304), so that an upgrade shows at once.
+ * Serves static files that were built with svc: the API document and the page that displays it. They are public,
+ * because they disclose nothing about a server. They are stored compressed (`dist/api-docs/*.gz`), read on first use
+ * and kept in memory, because there are few. Clients revalidate each time (304), so an upgrade is visible at once.
  */
 import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
@@ -18,7 +18,7 @@ export type ShippedRequest = {ifNoneMatch: string; acceptEncoding: string};
 
 const DOCUMENT = 'openapi.json';
 const PAGE = 'index.html';
-/** What the page loads, and the notices of whoever wrote it. */
+/** The files that the page loads, and the licence notices of their authors. */
 const TYPES: Readonly<Record<string, string>> = {
   [DOCUMENT]: JSON_TYPE,
   [PAGE]: 'text/html; charset=utf-8',
@@ -34,7 +34,7 @@ const COMMON: HeaderList = [
   ['Vary', 'Accept-Encoding'],
   ['X-Content-Type-Options', 'nosniff'],
 ];
-/** Nothing from elsewhere, nothing in line: a key that is pasted into the page leaves it for this server only. */
+/** Forbids external and inline resources, so that a key pasted into the page is sent only to this server. */
 const OF_PAGE: HeaderList = [
   [
     'Content-Security-Policy',
@@ -51,7 +51,7 @@ export class ShippedFiles {
   readonly #directory: URL;
   readonly #kept = new Map<string, Kept>();
 
-  /** @param directory where the packed files are */
+  /** @param directory where the compressed files are */
   constructor(directory: URL) {
     this.#directory = directory;
   }

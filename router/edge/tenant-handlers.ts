@@ -1,4 +1,4 @@
-/** The tenant routes, which the router answers from its list and through the supervisor, who owns the registry. */
+/** The tenant routes. The router answers them from its list and through the supervisor, which owns the registry. */
 import type {Buffer} from 'node:buffer';
 import {Compile} from 'typebox/compile';
 import {ServiceError} from '../../shared/errors.ts';
@@ -12,7 +12,7 @@ import type {TenantDirectory} from '../tenants/directory.ts';
 
 const createBody = Compile(CreateTenantBody);
 
-/** GET /api/tenants → 200 {tenants: [string]}, sorted: all that the credential is for. */
+/** GET /api/tenants → 200 {tenants: [string]}, sorted: all tenants that the credential is valid for. */
 export function listTenants(directory: TenantDirectory, exchange: Exchange): void {
   const tenants = directory.ids().filter(id => maySeeTenant(exchange.asker, id));
   exchange.reply(ROUTER_OPERATIONS['tenants.list'].success, JSON.stringify({tenants}));

@@ -1,29 +1,32 @@
 /**
- * What the head of a request says about its body. Two statements about its length are refused even where they agree: whoever
- * stands between the client and us may have believed the other one, and would take the rest of the body for a request of its
- * own (RFC 9112, 6.3). uWebSockets.js itself refuses a length beside an encoding and one that is no number; of several it
- * takes the first, and any encoding for chunked.
+ * What the head of a request says about its body. Two statements about its length are refused even if they agree,
+ * because an intermediary may have used the other one and would treat the rest of the body as a separate request (RFC
+ * 9112, 6.3). uWebSockets.js itself refuses a length combined with an encoding, and a length that is not a number. Of
+ * several lengths it uses the first one, and it treats any encoding as chunked.
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 
 export type AnnouncedBody = {
-  /** Null: chunked, however many come. */
+  /** Null: chunked, of unknown length. */
   bytes: number | null;
-  /** The client asked that the connection be closed after the answer. */
+  /** The client requested that the connection be closed after the answer. */
   clientCloses: boolean;
-  /** Why its end cannot be relied on, as half a sentence; null: it can. */
+  /** Why the end of the body is unreliable, as half a sentence; null: it is reliable. */
   fault: string | null;
 };
 
-/** Null: none is announced. Two header look-ups for a request without body, because all of them pay for it. */
+/**
+ * Null: no body is announced. For requests without a body this takes two header look-ups, because every request pays
+ * for them.
+ */
 export function announcedBody(req: HttpRequest): AnnouncedBody | null {
   const length = req.getHeader('content-length');
   const encoding = req.getHeader('transfer-encoding');
   if (length === '' && encoding === '') return null;
   return {
     bytes: encoding === '' ? Number(length) : null,
-    // As uWebSockets.js decides it.
+    // The same decision as in uWebSockets.js.
     clientCloses: req.getHeader('connection').toLowerCase() === 'close',
     fault: framingFault(req),
   };

@@ -1,6 +1,7 @@
 /**
- * The body of a request while it arrives: what its head said of it, how much has come, and whether more will. Its reader gets
- * the pieces until the answer has left; what comes after that is dropped, and the connection ends with it (`unwanted-body.ts`).
+ * The body of a request while it arrives: what its head announced, how much has arrived, and whether more will. Its
+ * reader gets the chunks until the answer has been sent; later ones are dropped, and the connection then closes
+ * (`unwanted-body.ts`).
  */
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
@@ -14,14 +15,14 @@ const EMPTY = Buffer.alloc(0);
 
 export class ArrivingBody {
   readonly #res: HttpResponse;
-  /** Null: the head said nothing of a body. */
+  /** Null: the head announced no body. */
   readonly #announced: AnnouncedBody | null;
-  /** That have come. */
+  /** Bytes that have arrived. */
   bytes = 0;
-  /** It is announced, and its last byte has not come. */
+  /** A body is announced, and its last byte has not arrived. */
   #isComing: boolean;
   #isReading = false;
-  /** What of it comes after the answer. */
+  /** Handles the part of the body that arrives after the answer. */
   #unwanted: UnwantedBody | null = null;
 
   constructor(res: HttpResponse, announced: AnnouncedBody | null) {
@@ -30,12 +31,15 @@ export class ArrivingBody {
     this.#isComing = announced !== null && (announced.bytes !== 0 || announced.fault !== null);
   }
 
-  /** Bytes that will come; null: that is not known. */
+  /** Length of the body; null: unknown. */
   get bytesAnnounced(): number | null {
     return this.#announced === null ? 0 : this.#announced.bytes;
   }
 
-  /** @param take gets each piece, whose bytes are gone when it returns; none once the answer has left */
+  /**
+   * @param take gets each chunk, whose bytes are invalid after it returns; it is not called once the answer has been
+   * sent
+   */
   read(take: (piece: ArrayBuffer, isLast: boolean) => void): void {
     this.#isReading = true;
     this.#res.onData((piece, isLast) => {
@@ -47,10 +51,11 @@ export class ArrivingBody {
   }
 
   /**
-   * Keeps it until it is whole.
-   * @param held is told of every byte that is kept
-   * @param isWanted asked at each piece; what is not wanted is dropped
-   * @param done called once, unless it is not wanted any more; with a refusal when it is longer than it may be, or than there is room for
+   * Buffers the body until it is complete.
+   * @param held counts every byte that is buffered
+   * @param isWanted called for each chunk; unwanted chunks are dropped
+   * @param done called once, unless the body is no longer wanted; with a refusal if the body is too long or exceeds the
+   * buffer capacity
    */
   collect(held: HeldBody, isWanted: () => boolean, done: (body: Buffer, refusal: ServiceError | null) => void): void {
     let pieces: Buffer[] = [];
@@ -78,17 +83,17 @@ export class ArrivingBody {
     });
   }
 
-  /** Nobody reads it: what comes is dropped. */
+  /** Drops the body as it arrives. */
   ignore(): void {
     if (this.#isComing && !this.#isReading) this.read(() => {});
   }
 
   /**
-   * More of the body comes, and then the connection ends: because we or the client said so, or because what comes is
-   * more than a kept connection is worth. Or nobody knows where the body ends: an answer that is not ended makes
-   * uWebSockets.js close the connection at the next request instead of serving it.
+   * Whether the connection must close after the rest of the body: because we or the client want to close it, or because
+   * the rest is longer than a kept connection is worth. Also true if the end of the body is unknown: if the answer is
+   * not ended, uWebSockets.js closes the connection at the next request instead of serving it.
    *
-   * @param closes we said so
+   * @param closes we want to close the connection
    */
   mustBeOutlasted(closes: boolean): boolean {
     if (this.#announced === null) return false;
@@ -98,7 +103,9 @@ export class ArrivingBody {
     return closes || clientCloses || bytes === null || bytes > BODY_BYTES_MAX;
   }
 
-  /** All of the answer is written. The connection closes when the rest of the body has come, or too much of it. */
+  /**
+   * Called when the whole answer is written. The connection closes after the rest of the body, or after too much of it.
+   */
   dropRest(): void {
     this.#unwanted = new UnwantedBody(this.#res);
     this.ignore();

@@ -1,7 +1,7 @@
 /**
- * How a stream of events is ended by somebody else than its maker: with an event that says why, if what has left ends with a
- * whole one. Within an event nothing can be said that its reader would not take for a part of it; then the connection is cut,
- * and readers pass over an event that is not whole.
+ * Ends a stream of events that its producer has not ended. If the bytes sent so far end with a complete event, a last
+ * event states the reason. Within an event, a reader would take anything for a part of it; then the connection is cut,
+ * and readers ignore the incomplete event.
  */
 import {Buffer} from 'node:buffer';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
@@ -11,12 +11,15 @@ const LINE_FEED = 0x0a;
 export class EventBoundary {
   #isWhole = true;
 
-  /** A piece leaves. Its maker ends an event where a piece ends, or goes on with it in the next one. */
+  /**
+   * Called for each chunk that is sent. At the end of a chunk, an event is either complete or continues in the next
+   * chunk.
+   */
   passed(piece: Buffer): void {
     this.#isWhole = piece.at(-1) === LINE_FEED && piece.at(-2) === LINE_FEED;
   }
 
-  /** The event that ends the stream; null: there is no place for it. @param why null: the worker has ended */
+  /** The event that ends the stream; null: an event is incomplete. @param why null: the worker has ended */
   last(why: ServiceError | null): Buffer | null {
     if (!this.#isWhole) return null;
     const error = why ?? new ServiceError('session.worker_unavailable', "the tenant's worker has ended; ask again");

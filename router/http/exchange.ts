@@ -1,21 +1,22 @@
 /**
- * One HTTP request and its answer. uWebSockets.js's response is touched here alone, and in what belongs to it (`reply-head.ts`,
- * `streamed-reply.ts`, `arriving-body.ts`, `upload.ts`, `unwanted-body.ts`). Its quirks:
+ * One HTTP request and its answer. Only this file and its parts (`reply-head.ts`, `streamed-reply.ts`,
+ * `arriving-body.ts`, `upload.ts`, `unwanted-body.ts`) use uWebSockets.js's response. Its quirks:
  *
- * - a request object is dead after its handler returned, so everything needed is read before;
- * - a response must not be touched after `onAborted`, and every write outside the handler must be corked;
- * - bodies come as ArrayBuffers that are emptied when the callback returns, so they are copied;
- * - the head of a streamed answer ends with the first bytes of its body, not before;
- * - an answer that is ended is out of our hands, and so is its connection, of which the rest of the request's body may still
- *   come. Where the connection has to close after that rest, the answer is written whole but not ended (`#finish`).
+ * - A request object is invalid after its handler has returned, so everything needed is read before.
+ * - A response must not be used after `onAborted`, and every write outside the handler must be corked.
+ * - Bodies arrive as ArrayBuffers that are detached when the callback returns, so they are copied.
+ * - The head of a streamed answer ends with the first bytes of its body, not before.
+ * - After an answer has ended, it cannot be influenced any more, and neither can its connection, although the rest of
+ *   the request's body may still arrive. If the connection must close after that rest, the answer is written completely
+ *   but not ended (`#finish`).
  *
  *   open ──answer | fail──▶ answered ──all bytes handed over──▶ done
  *     ├──startStream, then its first piece──▶ streaming ──endStream──▶ done
  *     ├──client gone (from any state but done)──▶ aborted
  *     └──refused while its worker has it: answered by us, and what the worker answers is dropped
  *
- * A stream that fails before its first piece is answered as a failure: nothing of it has left.
- * Exactly one answer: a second one is a bug and asserts. An answer to a client that has gone is dropped.
+ * A stream that fails before its first chunk is answered as a failure, because nothing has been sent. There is exactly
+ * one answer: a second one is a bug and fails an assertion. An answer to a disconnected client is dropped.
  */
 
 import type {HttpResponse} from 'uWebSockets.js';
@@ -43,13 +44,13 @@ import {Upload} from './upload.ts';
 
 type State = 'open' | 'answered' | 'streaming' | 'done' | 'aborted';
 
-/** Told when exchanges begin and end; one object for all of them. */
+/** Notified when exchanges begin and end; one object for all of them. */
 export interface ExchangeObserver {
-  /** Bytes of large replies kept for clients that read slowly, of all exchanges together. */
+  /** Bytes of large replies buffered for slow clients, over all exchanges. */
   unsentBytes: number;
   readonly unsentBytesMax: number;
   began(exchange: Exchange): void;
-  /** @param status what was answered, or 0 when the client went before the answer was handed over */
+  /** @param status of the answer; 0: the client disconnected before the answer was handed over */
   ended(exchange: Exchange, status: number): void;
 }
 
@@ -59,23 +60,25 @@ export class Exchange implements Forwarded {
   readonly requestId: string;
   readonly method: string;
   readonly startedMs = performance.now();
-  /** Who asks. */
+  /** The authenticated sender. */
   asker: Asker = null;
-  /** The sequence of its record in the audit log; 0: it has none. */
+  /** The sequence of its audit record; 0: none. */
   audited = 0;
-  /** Of the error that was answered; empty: none, or nobody asked. */
+  /** Code of the error that was answered; empty: none, or not determined. */
   errorCode = '';
-  /** It was refused for who asked; null: it was not, or its record in the audit log says so. */
+  /**
+   * Set if the request was refused because of its credentials or rights; null: it was not, or its audit record says so.
+   */
   refusal: Refusal | null = null;
-  /** Known once the path is. */
+  /** Set once the path is known. */
   route: Route | null = null;
-  /** Of the URL, as it was sent; empty: nobody needs it. */
+  /** The URL's path, as it was sent; empty: not needed. */
   path = '';
-  /** The same. */
+  /** The URL's query string; empty: none, or not needed. */
   query = '';
   tenantId = '';
   bytesOut = 0;
-  /** Empty: nobody has asked for it. */
+  /** Empty: not determined yet. */
   knownAddress = '';
   /** A trusted proxy sent it. */
   isFromProxy = false;
@@ -83,7 +86,7 @@ export class Exchange implements Forwarded {
   meta = '';
   body: Buffer = EMPTY;
   upload: Upload | null = null;
-  /** Where the body's bytes are counted. */
+  /** Accounts for the buffered bytes of the body. */
   readonly held = new HeldBody();
   isRead = false;
   isShort = false;
@@ -95,33 +98,35 @@ export class Exchange implements Forwarded {
   order = 0;
   lostWorker: string | null = null;
   waitingSinceMs = 0;
-  /** Headers of the errors that we answer ourselves: CORS, where pages of other origins may read them. */
+  /** Headers of errors that the router itself answers: CORS, if pages of other origins may read them. */
   errorHeaders: HeaderList | null = null;
-  /** Headers of every answer: CORS, for a page whose origin was accepted; what is left of rate limits. */
+  /** Headers of every answer: CORS, for a page with an accepted origin, and the remaining rate limits. */
   edgeHeaders: HeaderList | null = null;
-  /** Where what its reader does not take is counted; null: it is not, because the answer has an end. */
+  /**
+   * Accounts for the bytes that the reader has not taken; null: they are not counted, because the answer has an end.
+   */
   owed: OwedBytes | null = null;
-  /** What is answered is kept anyway, whoever takes it when: it is not counted as unsent. */
+  /** The body stays in memory anyway (a shared file), so it is not counted as unsent. */
   bodyIsShared = false;
 
   readonly #res: HttpResponse;
   readonly #observer: ExchangeObserver;
   #state: State = 'open';
-  /** It was answered while its worker had it: the worker's answer is not wanted. */
+  /** It was refused while the worker had it, so the worker's answer is dropped. */
   #isRefused = false;
-  /** Of a body that was let go. */
+  /** The function call, determined before the body was released. */
   #call: UserCall | null = null;
-  /** The connection is of no further use: the body was not read to its end, or the server drains. */
+  /** The connection cannot be reused: the body was not read to its end, or the server is draining. */
   #closes: boolean;
-  /** Null: the head said nothing of a body, and nobody has looked for one. */
+  /** Null: no body was announced, or its head has not been read. */
   #arriving: ArrivingBody | null = null;
-  /** Of a stream whose first piece has not come. */
+  /** Head of a stream whose first chunk has not arrived. */
   #streamHead: ResponseMeta | null = null;
   #stream: StreamedReply | null = null;
   #streamStatus = 0;
-  /** Of a stream of our own events, which does not end without saying why; null: it is none. */
+  /** Set for a stream of our own events, which must not end without a reason; null: any other answer. */
   #events: EventBoundary | null = null;
-  /** Bytes of a large reply that is kept until its client has taken all of it. */
+  /** Bytes of a large reply that is buffered until its client has taken all of it. */
   #unsentBytes = 0;
 
   constructor(res: HttpResponse, method: string, requestId: string, closes: boolean, observer: ExchangeObserver) {
@@ -138,7 +143,10 @@ export class Exchange implements Forwarded {
     return this.#state === 'aborted' || this.#isRefused;
   }
 
-  /** Whose it is, as text: the peer's, unless a trusted proxy said otherwise. Not to be asked for first after the answer. */
+  /**
+   * The caller's address, as text: the peer's, unless a trusted proxy names another one. It must be read for the first
+   * time before the answer.
+   */
   get address(): string {
     this.knownAddress ||= peerAddress(this.#res);
     return this.knownAddress;
@@ -152,19 +160,19 @@ export class Exchange implements Forwarded {
     return this.#state === 'done' || this.#state === 'aborted';
   }
 
-  /** Bytes of the body that will come; null: that is not known. */
+  /** Length of the body; null: unknown. */
   get announcedBytes(): number | null {
     return this.#arriving === null ? 0 : this.#arriving.bytesAnnounced;
   }
 
-  /** Bytes of the body that have come. */
+  /** Bytes of the body that have arrived. */
   get bytesIn(): number {
     return this.#arriving === null ? 0 : this.#arriving.bytes;
   }
 
   /**
-   * What the head says of the body; told before anything is answered.
-   * @throws op.invalid_input 400 when its end cannot be relied on
+   * Takes what the head says about the body; called before anything is answered.
+   * @throws op.invalid_input 400 when the end of the body is unreliable
    */
   announce(body: AnnouncedBody): void {
     this.#arriving = new ArrivingBody(this.#res, body);
@@ -174,8 +182,8 @@ export class Exchange implements Forwarded {
   }
 
   /**
-   * Reads the body and calls `onBody` with it, unless the client goes or sends too much.
-   * @throws op.too_large 413 before reading when the announced length is too much
+   * Reads the body and calls `onBody`, unless the client disconnects or sends too much.
+   * @throws op.too_large 413 before reading, if the announced length is too large
    */
   collectBody(onBody: () => void): void {
     this.#refuseLonger(BODY_BYTES_MAX);
@@ -212,7 +220,10 @@ export class Exchange implements Forwarded {
     return this.#call;
   }
 
-  /** Reads may be sent again, and of short calls the arguments are looked at when their worker ends: those bodies stay. */
+  /**
+   * Releases the body once the worker has it. Bodies of reads stay, because reads can be sent again. Bodies of short
+   * calls stay, because their arguments are needed if the worker crashes.
+   */
   sent(): void {
     if (this.isUserCall ? this.body.length <= CALL_BODY_BYTES_READ : this.isRead) return;
     if (this.isUserCall) this.#call ??= callOf(this.meta, this.body);
@@ -221,8 +232,8 @@ export class Exchange implements Forwarded {
   }
 
   /**
-   * The body goes to the worker while it arrives.
-   * @throws op.too_large 413 when the announced length is too much
+   * Streams the body to the worker while it arrives.
+   * @throws op.too_large 413 if the announced length is too large
    */
   streamBody(bytesMax: number): void {
     this.#refuseLonger(bytesMax);
@@ -235,7 +246,7 @@ export class Exchange implements Forwarded {
     });
   }
 
-  /** The route takes none: what comes is dropped. */
+  /** The route takes no body: it is dropped as it arrives. */
   ignoreBody(): void {
     this.#arriving?.ignore();
   }
@@ -254,7 +265,7 @@ export class Exchange implements Forwarded {
   answer(meta: ResponseMeta, body: Buffer): void {
     if (this.aborted) return;
     if (this.audited !== 0 && meta.s >= 400) this.errorCode = codeIn(body);
-    // The worker judges keys, too; of users it says 401, and what an app says is its own business.
+    // The worker judges keys as well. It answers users with 401, and the app's own answers are not recorded.
     else if (meta.s === 403 && this.asker !== null && this.route?.access === 'admin') noteRefusal(this, codeIn(body));
     if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > this.#observer.unsentBytesMax) {
       this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
@@ -271,7 +282,7 @@ export class Exchange implements Forwarded {
     this.reply(error.status, JSON.stringify(errorEnvelope(error)), headers);
   }
 
-  /** An empty body is none. A Buffer body is only borrowed unless it is large. */
+  /** An empty body means no body. A Buffer body is only valid during the call, unless it is large. */
   reply(status: number, body: string | Buffer, headers: HeaderList | null = null, contentType = JSON_TYPE): void {
     if (this.#state === 'aborted') return;
     assert(this.#state === 'open', `an answer in the state ${this.#state}`);
@@ -297,8 +308,8 @@ export class Exchange implements Forwarded {
     }
     this.#streamHead = meta;
     if (this.isEndless && meta.t === 'text/event-stream') this.#events = new EventBoundary();
-    // A stream of events that has none for a while is open for its reader nevertheless. What leaves with its head then is a
-    // comment, which readers of events skip.
+    // A stream of events that starts silent must still open for its reader. Its head is then sent with a comment, which
+    // readers of events skip.
     if (meta.t?.startsWith('text/event-stream')) setImmediate(() => this.#openEvents());
   }
 
@@ -325,7 +336,7 @@ export class Exchange implements Forwarded {
     if (failed) {
       if (this.#state === 'open')
         this.fail(why ?? new ServiceError('op.failed', 'the answer broke off before its first byte'));
-      else this.#res.close(); // aborts: an unfinished chunked body is what tells the client
+      else this.#res.close(); // aborts: the client recognises the incomplete chunked body
       return;
     }
     this.upload?.over();
@@ -346,9 +357,9 @@ export class Exchange implements Forwarded {
     this.#stream = new StreamedReply(this.#res, bytes => this.holder?.credit(this, bytes), this.owed);
   }
 
-  /** Its reader is owed more than there is for it. */
+  /** Closes the connection because too many bytes are buffered for its reader. */
   #drop(): void {
-    this.#res.close(); // aborts, and tells its worker
+    this.#res.close(); // aborts, and notifies the worker
   }
 
   #openEvents(): void {
@@ -367,12 +378,12 @@ export class Exchange implements Forwarded {
       stream.end();
       return;
     }
-    // The last chunk, and one trailer because a header is what can be written.
+    // Writes the last chunk and one trailer, because only a header can be written here.
     this.#res.writeHeader('\r\n0\r\nX-Request-Id', `${this.requestId}\r\n`);
     this.#finish(this.#streamStatus);
   }
 
-  /** What has no end of its own ends now. @param error told where nothing has been answered yet */
+  /** Ends an endless answer. @param error the answer, if nothing has been sent yet */
   cut(error: ServiceError): void {
     if (this.#state === 'open') this.#refuse(error);
     if (this.#state !== 'streaming') return;
@@ -382,7 +393,7 @@ export class Exchange implements Forwarded {
     holder?.abandon(this);
   }
 
-  /** Answers in the worker's stead. If its answer has begun already, it is cut short. */
+  /** Answers instead of the worker. If the worker's answer has begun, it is cut. */
   #refuse(error: ServiceError): void {
     this.#isRefused = true;
     this.#closes = true;
@@ -392,14 +403,14 @@ export class Exchange implements Forwarded {
     else if (this.#state === 'streaming') this.#res.close();
   }
 
-  /** The head of an answer whose body is not sent, because the client asked for the head or the status has none. */
+  /** The head of an answer without a body, because the method is HEAD or the status has none. */
   #answerHead(meta: ResponseMeta): void {
     this.#state = 'answered';
     this.upload?.over();
     this.#res.cork(() => {
       this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
       if (this.#closes) this.#res.writeHeader('Connection', 'close');
-      // As GET has it: without it Node's client takes the connection for used up.
+      // The same header as for GET; without it Node's client does not reuse the connection.
       if (!hasNoBody(meta.s)) this.#res.writeHeader('Transfer-Encoding', 'chunked');
       this.#done(meta.s);
       this.#res.endWithoutBody();
@@ -428,12 +439,13 @@ export class Exchange implements Forwarded {
     res.end(body, this.#closes);
   }
 
-  /** HEAD says how long the body would be; 204 and 304 say nothing. */
+  /** For HEAD, the length of the body is stated; for 204 and 304, no length. */
   #endWithoutBody(status: number, headers: HeaderList | null, body: string | Buffer, contentType: string): void {
     const res = this.#res;
     this.#writeHead(status, headers, body.length === 0 ? '' : contentType);
     if (this.#closes) res.writeHeader('Connection', 'close');
-    // Told of a length, `endWithoutBody` would wait for so many bytes, and take the next request for one that came too early.
+    // With a length as argument, `endWithoutBody` would wait for that many bytes and treat the next request as
+    // premature.
     if (!hasNoBody(status)) res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
     this.#done(status);
     res.endWithoutBody();
@@ -444,8 +456,8 @@ export class Exchange implements Forwarded {
   }
 
   /**
-   * A JSON answer as text of its own, because `end` would close the connection at once. What is written as a header may end
-   * the head; the line break after it is white space at the end of the body.
+   * Writes a JSON answer without `end`, which would close the connection at once. A text written as a header can end
+   * the head; the line break after it becomes white space at the end of the body.
    */
   #writeOutlasting(status: number, body: string | Buffer, headers: HeaderList | null): void {
     const res = this.#res;
@@ -462,18 +474,21 @@ export class Exchange implements Forwarded {
     this.#finish(status);
   }
 
-  /** All of the answer is written. Its connection closes when the rest of the request's body has come, or too much of it. */
+  /**
+   * Called when the whole answer is written. The connection closes after the rest of the request's body, or after too
+   * much of it.
+   */
   #finish(status: number): void {
     this.#arriving!.dropRest();
     this.#done(status);
   }
 
   #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
-    if (status >= 500) this.knownAddress = this.address; // a line of the log tells it
+    if (status >= 500) this.knownAddress = this.address; // needed for the log line
     writeHead(this.#res, status, contentType, this.requestId, this.edgeHeaders, headers);
   }
 
-  /** Hands the body over as the kernel takes it; until then the Buffer itself is kept, not a copy. */
+  /** Sends the body as the kernel takes it. Until then the Buffer itself is kept, not a copy. */
   #endLarge(status: number, body: Buffer): void {
     const [, hasResponded] = this.#res.tryEnd(body, body.length);
     if (hasResponded) {
@@ -510,7 +525,7 @@ export class Exchange implements Forwarded {
   }
 }
 
-/** What the one cork callback writes: a closure per answer would be garbage on the hottest path. */
+/** Arguments of the one shared cork callback: a closure per answer would be garbage on the hottest path. */
 const replyInTurn = {
   exchange: null as Exchange | null,
   status: 0,
@@ -523,13 +538,16 @@ const replyInTurn = {
   },
 };
 
-/** Of an envelope; empty: it is none of ours. It goes into the audit log, and a worker says it. */
+/**
+ * The error code of an envelope; empty: not one of ours. It goes into the audit log, and a worker provides it, so it is
+ * checked.
+ */
 function codeIn(body: Buffer): string {
   if (body.length > FRAME_META_BYTES_MAX) return '';
   try {
     const code: unknown = (JSON.parse(body.toString()) as Partial<ErrorEnvelope>).error?.code;
     return isErrorCode(code) ? code : '';
   } catch {
-    return ''; // an answer of an app
+    return ''; // an app's answer
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Which web pages may talk to this server. A request with an `Origin` must come from a loopback page on the server's own
- * port (spec, "Authentication"), or from an origin that the operator named (--allowed-origin). Bound to loopback, the `Host` header must name loopback as well, on any port: a page whose
- * host name was re-pointed to 127.0.0.1 sends no foreign Origin with its GETs, but it cannot choose its Host. The port proves
- * nothing, because nobody can re-point `localhost` or an address, and a forwarded port (`ssh -L`) is another one.
+ * Decides which web pages may use this server. A request with an `Origin` must come from a loopback page on the
+ * server's own port (spec, "Authentication") or from an origin that the operator allows (--allowed-origin). If the
+ * server is bound to loopback, the `Host` header must name loopback as well, on any port: a page whose host name was
+ * re-pointed to 127.0.0.1 sends no foreign Origin with its GETs, but it cannot choose its Host. The port is not
+ * checked, because `localhost` and addresses cannot be re-pointed, and a forwarded port (`ssh -L`) differs.
  *
- * A page whose Origin was accepted may read the answers, also where it calls the server by another of its names.
+ * A page with an accepted Origin may read the answers, also if it uses another name of the server.
  */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
@@ -15,7 +16,7 @@ const ORIGIN_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const HTTP_PORT = 80;
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 const HOST_CHARS_SHOWN = 80;
-/** What a browser could have sent: only such a one is worth naming in a message. */
+/** Origins that a browser can send: messages quote no others. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._:[\]-]{1,120}$/;
 
 const PREFLIGHT: HeaderList = [
@@ -24,30 +25,30 @@ const PREFLIGHT: HeaderList = [
     'Access-Control-Allow-Headers',
     'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, X-Svc-Admin-Token',
   ],
-  // Two hours is the longest that browsers take.
+  // Two hours is the longest that browsers accept.
   ['Access-Control-Max-Age', '7200'],
 ];
 
 export class OriginRule {
   readonly #origins: ReadonlySet<string>;
-  /** Hosts that need no closer look; null: bound beyond loopback, any Host will do. */
+  /** Hosts that are accepted without parsing; null: the server is bound beyond loopback, so any Host is accepted. */
   readonly #hosts: ReadonlySet<string> | null;
-  /** Names from --allowed-host that may come with any port. */
+  /** Names from --allowed-host that are accepted with any port. */
   readonly #anyPort: ReadonlySet<string>;
-  /** The latest that took a closer look and was accepted: most clients of a server call it by one name. */
+  /** The last accepted host that had to be parsed. It is cached because most clients of a server use one name. */
   #lastAccepted: string | null = null;
 
   /**
-   * @param port the port that was got
+   * @param port the actual port
    * @param allowedHosts `name` for any port, or `name:port`
-   * @param allowedOrigins as browsers write them
+   * @param allowedOrigins in the format that browsers send
    */
   constructor(host: string, port: number, allowedHosts: readonly string[], allowedOrigins: readonly string[] = []) {
     const allowed = allowedHosts.map(name => name.toLowerCase());
-    // An IPv6 one needs brackets, and there is only one.
+    // An IPv6 address needs brackets, and there is only one.
     const names = isLoopback(host) && !host.includes(':') ? [...new Set([...ORIGIN_NAMES, host])] : ORIGIN_NAMES;
     const origins = names.map(name => `http://${name}:${port}`);
-    // Browsers leave the usual port out.
+    // Browsers omit the default port.
     if (port === HTTP_PORT) origins.push(...names.map(name => `http://${name}`));
     this.#origins = new Set([...origins, ...allowedOrigins]);
     this.#hosts = isLoopback(host) ? new Set([...names.map(name => `${name}:${port}`), ...allowed]) : null;
@@ -65,7 +66,10 @@ export class OriginRule {
     return origin;
   }
 
-  /** Upgrades are few: here an empty header and every line of several are looked at. @throws auth.origin_forbidden 403 */
+  /**
+   * Checks an upgrade. Upgrades are rare, so here empty headers and all lines of a repeated header are checked.
+   * @throws auth.origin_forbidden 403
+   */
   checkUpgrade(req: HttpRequest): void {
     this.checkOrigins(originsOf(req));
     this.checkHost(req.getHeader('host'));
@@ -97,7 +101,7 @@ export class OriginRule {
   }
 }
 
-/** What lets the page read the answer. @param origin an accepted one; empty: there is no page */
+/** The headers that let the page read the answer. @param origin an accepted one; empty: no page */
 export function pageHeaders(origin: string): HeaderList | null {
   if (origin === '') return null;
   return [
@@ -110,7 +114,7 @@ export function pageHeaders(origin: string): HeaderList | null {
   ];
 }
 
-/** The headers of the answer to a preflight beside those above; null: the request is none. */
+/** The headers of the answer to a preflight in addition to those above; null: the request is not a preflight. */
 export function preflightHeaders(method: string, origin: string, req: HttpRequest): HeaderList | null {
   if (method !== 'OPTIONS' || origin === '') return null;
   return req.getHeader('access-control-request-method') === '' ? null : PREFLIGHT;

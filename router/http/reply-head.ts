@@ -1,15 +1,23 @@
-/** The head of an answer: its status line, and headers from whoever has something to say. */
+/** Writes the head of an answer: its status line and its headers from several sources. */
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {statusLine} from './status-lines.ts';
 
 export const JSON_TYPE = 'application/json';
-/** The two headers of most answers: what is written as a name is written as it is, and each call into the network library counts. */
+/**
+ * The two headers of most answers, in one call: uWebSockets.js writes the name unchanged, and each call into it has a
+ * cost.
+ */
 const JSON_WITH_REQUEST_ID = `Content-Type: ${JSON_TYPE}\r\nX-Request-Id`;
 const ASCII = /^[\t\x20-\x7e]*$/;
 
-/** Called corked. @param contentType empty: none, @param edge of every answer, @param headers of this answer */
+/**
+ * Called corked.
+ * @param contentType empty: none
+ * @param edge headers of every answer
+ * @param headers of this answer
+ */
 export function writeHead(
   res: HttpResponse,
   status: number,
@@ -26,7 +34,7 @@ export function writeHead(
   }
   if (edge !== null) for (const [name, value] of edge) res.writeHeader(name, value);
   if (headers === null) return;
-  // uWebSockets.js would write other characters than ASCII as UTF-8; headers are Latin-1.
+  // uWebSockets.js would write non-ASCII characters as UTF-8; headers are Latin-1.
   for (const [name, value] of headers) res.writeHeader(name, ASCII.test(value) ? value : Buffer.from(value, 'latin1'));
 }
 
@@ -34,7 +42,7 @@ export function hasNoBody(status: number): boolean {
   return status === 204 || status === 304;
 }
 
-/** What a worker's answer adds to the headers of every answer; null: nothing, as most do. */
+/** The headers that a worker's answer adds; null: none, as in most answers. */
 export function workerHeaders(meta: ResponseMeta): HeaderList | null {
   if (meta.t === undefined && meta.ra === undefined && meta.e === undefined) return meta.h ?? null;
   const {ra: retryAfterS = 0, h = [], t = '', e = ''} = meta;

@@ -1,15 +1,17 @@
-/** Writes the meta of a `request` frame. It is text joined by hand because it is made for every request. */
+/**
+ * Builds the metadata of a `request` frame. The text is concatenated by hand, because it is built for every request.
+ */
 import type {Operation} from '../../shared/operations.ts';
 import type {Scope} from '../../shared/rights.ts';
 import {quotedText} from '../../shared/values/quoted-text.ts';
 
 /**
  * @param parameters of the path, decoded, without the tenant
- * @param query the raw query string; empty when there is none or the operation takes none
- * @param idempotencyKey empty when there is none or the operation is a read
- * @param contentType empty when there is none or the operation takes bodies of one type
- * @param ifMatch,ifNoneMatch empty when there is none or the operation takes no conditions
- * @param lastEventId empty when there is none or the operation does not go on from one
+ * @param query the raw query string; empty if there is none or the operation takes none
+ * @param idempotencyKey empty if there is none or the operation is a read
+ * @param contentType empty if there is none or the operation takes bodies of one type
+ * @param ifMatch,ifNoneMatch empty if there is none or the operation takes no conditions
+ * @param lastEventId empty if there is none or the operation does not resume from one
  */
 export function requestMeta(
   operation: Operation,
@@ -34,22 +36,22 @@ export function requestMeta(
   return `${meta},"r":${quotedText(requestId)}}`;
 }
 
-/** The same with the tables that the key is limited to. */
+/** Adds the tables that the key is limited to. */
 export function limitedMeta(meta: string, tables: readonly string[]): string {
   return `${meta.slice(0, -1)},"t":${JSON.stringify(tables)}}`;
 }
 
-/** The same with the family of the key that sent an `Idempotency-Key`. */
+/** Adds the family of the key that sent an `Idempotency-Key`. */
 export function ownedMeta(meta: string, family: string): string {
   return `${meta.slice(0, -1)},"f":${quotedText(family)}}`;
 }
 
-/** The same with a scope that the key lacks. */
+/** Adds a scope that the key lacks. */
 export function lackingMeta(meta: string, scope: Scope): string {
   return `${meta.slice(0, -1)},"n":"${scope}"}`;
 }
 
-/** The same with an operator's word for the body. */
+/** Adds the signed grant that marks the body as an operator's. */
 export function vouchedMeta(meta: string, voucher: string): string {
   return `${meta.slice(0, -1)},"v":"${voucher}"}`;
 }

@@ -1,4 +1,4 @@
-/** Status lines by status, made once. */
+/** Status lines by status, built once. */
 import {STATUS_CODES} from 'node:http';
 
 const LINES: string[] = [];

@@ -1,11 +1,13 @@
 /**
- * A reply whose pieces come from a worker while it is sent (chunked encoding). The worker sends at most a window beyond what
- * is credited, so crediting only what the kernel took bounds the memory that a slow reader costs.
+ * A reply whose chunks come from a worker while it is sent (chunked encoding). The worker sends at most one window
+ * beyond its credit. Credit is given only for bytes that the kernel took, which bounds the memory that a slow reader
+ * costs.
  *
- * uWebSockets.js buffers what the kernel does not take and says so, but never says when its buffer is empty again: only a
- * write that is accepted whole proves that. So while it is blocked pieces queue here, and each time the socket becomes
- * writable a small part of them is written as a probe. If nothing waits then (a stream may be silent for long), the next
- * piece is the probe: the worker still has window left when a write blocks, because pieces are much smaller than it.
+ * uWebSockets.js buffers what the kernel does not take and reports that, but never reports that its buffer is empty
+ * again: only a write that is accepted completely proves it. So while the socket is blocked, chunks queue here, and
+ * each time it becomes writable a small part of them is written as a probe. If nothing is queued then (a stream may be
+ * silent for long), the next chunk is the probe. The worker still has window left when a write blocks, because chunks
+ * are much smaller than the window.
  */
 
 import type {HttpResponse} from 'uWebSockets.js';
@@ -18,19 +20,19 @@ export class StreamedReply {
   readonly #res: HttpResponse;
   readonly #onTaken: (bytes: number) => void;
   readonly #queue: Buffer[] = [];
-  /** Written, but perhaps still in the buffer of uWebSockets.js. */
+  /** Bytes written that may still be in the buffer of uWebSockets.js. */
   #unprovenBytes = 0;
   #isBlocked = false;
-  /** It is blocked, but became writable when there was nothing to write. */
+  /** The socket is blocked, but became writable while nothing was queued. */
   #mayProbe = false;
-  /** Null: nobody counts it. */
+  /** Null: the bytes are not counted. */
   readonly #ofAll: OwedBytes | null;
   #queuedBytes = 0;
-  /** Of `#ofAll`, as it was last looked at. */
+  /** The bytes last reported to `#ofAll`. */
   #owedBytes = 0;
   #isOver = false;
 
-  /** @param ofAll what all are owed, of those whose answers have no end */
+  /** @param ofAll buffered bytes of all endless answers */
   constructor(res: HttpResponse, onTaken: (bytes: number) => void, ofAll: OwedBytes | null) {
     this.#res = res;
     this.#onTaken = onTaken;
@@ -47,7 +49,7 @@ export class StreamedReply {
     return this.#isBlocked;
   }
 
-  /** The piece is only borrowed: it is copied if it has to wait. */
+  /** The chunk is only valid during the call: it is copied if it has to wait. */
   write(piece: Buffer): void {
     if (this.#isBlocked && !this.#mayProbe) {
       this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);
@@ -56,12 +58,12 @@ export class StreamedReply {
     this.#look();
   }
 
-  /** It is owed more than there is for it. */
+  /** Whether more is buffered for the reader than its share allows. */
   get owesTooMuch(): boolean {
     return this.#ofAll?.isTooMuch(this.#owedBytes) === true;
   }
 
-  /** The answer has ended, or its reader has gone. */
+  /** The answer has ended, or its reader has disconnected. */
   over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -76,7 +78,7 @@ export class StreamedReply {
     this.#owedBytes = bytes;
   }
 
-  /** No more pieces. What waits is left to uWebSockets.js; it is less than the window. */
+  /** No more chunks follow. Queued bytes, less than the window, are left to uWebSockets.js. */
   end(): void {
     this.#res.cork(() => {
       for (const piece of this.#queue) this.#res.write(piece);

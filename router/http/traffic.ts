@@ -1,16 +1,16 @@
 /**
- * What the router counts of every request: by route and status, and how long it took by route. Counting is a few typed array
- * stores, because it happens on the hottest path; the figures take prom-client's form only when they are asked for.
+ * Counts every request by route and status, and its duration by route. Counting takes a few typed-array stores, because
+ * it is on the hottest path; the metrics are converted to prom-client's format only when requested.
  */
 
 import {Histogram, type MetricJson} from '../../shared/metric-json.ts';
 import {ROUTES} from '../routes.ts';
 import type {Exchange, ExchangeObserver} from './exchange.ts';
 
-/** Seconds; from a read served from memory to a write behind a stalled disk. */
+/** Seconds: from a read served from memory to a write behind a stalled disk. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 const STATUSES = 600;
-/** Requests without a route (unknown paths, refused origins) are counted behind the last one. */
+/** Requests without a route (unknown paths, refused origins) are counted in one more slot after the last route. */
 const NO_ROUTE = ROUTES.length;
 
 export class Traffic implements ExchangeObserver {
@@ -31,7 +31,10 @@ export class Traffic implements ExchangeObserver {
     this.#onEnded = onEnded;
   }
 
-  /** Calls back once nothing is under way: in the turn after the last answer, so that its bytes are on their way. */
+  /**
+   * Calls back when no request is under way, in the event-loop turn after the last answer so that its bytes are on
+   * their way.
+   */
   whenIdle(onIdle: () => void): void {
     this.#onIdle = onIdle;
     if (this.#inFlight === 0) setImmediate(onIdle);

@@ -1,7 +1,7 @@
 /**
- * The rest of a request body whose answer has left. A connection that is closed while bytes wait on it is reset, and a reset
- * takes the answer away from a client that has not read it yet. So what still arrives is read and dropped, up to
- * DROPPED_BODY_BYTES_MAX and for DROPPED_BODY_MS, and the connection closes then.
+ * The rest of a request body that arrives after the answer was sent. Closing a connection with unread bytes resets it,
+ * and a reset discards the answer if the client has not read it yet. So the rest is read and dropped, up to
+ * DROPPED_BODY_BYTES_MAX and for DROPPED_BODY_MS, and then the connection closes.
  *
  *   dropping ──last byte | bound | time──▶ closed
  *       └──client gone──▶ closed
@@ -22,11 +22,11 @@ export class UnwantedBody {
 
   arrived(bytes: number, isLast: boolean): void {
     this.#bytesLeft -= bytes;
-    // Not at once: this is called while input is parsed, and what was written meanwhile leaves after that.
+    // Deferred, because this is called while input is parsed, and output written meanwhile leaves only after that.
     if (isLast || this.#bytesLeft < 0) setImmediate(() => this.#close());
   }
 
-  /** The connection is gone: the response must not be touched any more. */
+  /** The connection is gone: the response must not be used any more. */
   clientGone(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);

@@ -1,10 +1,11 @@
 /**
- * A request body on its way to a worker while it arrives. The worker credits what it has taken; beyond its window the client
- * is held back by not reading from its connection. So a body costs the router one piece of the connection's buffer, however
- * long it is and however long its tenant takes to wake.
+ * Streams a request body to a worker while it arrives. The worker sends credit for what it has taken. Beyond its
+ * window, the connection is not read, which holds the client back. So a body costs the router one chunk of the
+ * connection's buffer, however long it is and however long its tenant takes to wake.
  *
- * uWebSockets.js closes a connection ten seconds after it was read from last, or was told to read on, whether or not the body is whole or is
- * held back on purpose. A tenant may take longer: what was paused once is kept from being idle until the exchange is over.
+ * uWebSockets.js closes a connection ten seconds after the last read or resume, even if the body is complete or paused
+ * on purpose. A tenant may take longer, so a connection that was paused once is kept from timing out until the exchange
+ * is over.
  *
  *   waiting ──attach──▶ flowing ──last piece sent──▶ over
  *      └───────────────────┴── discard | client gone──▶ over: what still arrives is dropped
@@ -18,14 +19,14 @@ import {UPLOAD_AWAKE_MS} from '../limits.ts';
 import type {RequestUpload, UploadSink} from '../workers/forwarded.ts';
 
 export class Upload implements RequestUpload {
-  /** Null once it is over: the response may be of no use any more. */
+  /** Null once it is over: the response may be invalid. */
   #res: HttpResponse | null;
   #sink: UploadSink | null = null;
   #creditBytes = 0;
   readonly #pieces: Buffer[] = [];
   #isWhole = false;
   #isPaused = false;
-  /** Set once it was paused. */
+  /** Set after the first pause. */
   #awake: NodeJS.Timeout | null = null;
   hasBegun = false;
 
@@ -33,12 +34,12 @@ export class Upload implements RequestUpload {
     this.#res = res;
   }
 
-  /** What arrives is still wanted. */
+  /** Whether arriving chunks are still wanted. */
   get isWanted(): boolean {
     return this.#res !== null;
   }
 
-  /** The piece is taken over. */
+  /** Takes ownership of the chunk. */
   push(piece: Buffer, isLast: boolean): void {
     if (piece.length > 0) this.#pieces.push(piece);
     this.#isWhole = isLast;
@@ -57,7 +58,7 @@ export class Upload implements RequestUpload {
     this.#sink = null;
   }
 
-  /** @throws MalformedFrame when it is for more than was sent */
+  /** @throws MalformedFrame when the credit exceeds what was sent */
   credit(bytes: number): void {
     this.#creditBytes += bytes;
     if (this.#creditBytes > STREAM_WINDOW_BYTES) throw new MalformedFrame('credit for more of a body than was sent');
@@ -74,7 +75,7 @@ export class Upload implements RequestUpload {
     this.#letSleep();
   }
 
-  /** The client has gone, or sent too much. */
+  /** The client has disconnected, or sent too much. */
   fail(): void {
     this.#letSleep();
     if (!this.isWanted) return;
@@ -101,7 +102,8 @@ export class Upload implements RequestUpload {
       sink.end(false);
       return;
     }
-    // With the whole body here there is nothing to hold back, and a paused connection does not notice that its client left.
+    // If the whole body is here there is nothing to hold back, and a paused connection would not notice that its client
+    // disconnected.
     this.#pause(this.#pieces.length > 0 && !this.#isWhole);
   }
 
@@ -123,7 +125,7 @@ export class Upload implements RequestUpload {
     }, UPLOAD_AWAKE_MS);
   }
 
-  /** The exchange is over: its response may be of no use any more. */
+  /** The exchange is over: its response may be invalid. */
   #letSleep(): void {
     if (this.#awake !== null) clearInterval(this.#awake);
     this.#awake = null;

@@ -1,7 +1,7 @@
 /**
- * Loads uWebSockets.js. It reads its limit on request headers from the environment once, while it loads, and 4 KiB unless
- * told otherwise, so nothing else may import it at run time. It is required rather than imported because it is a native
- * addon that the bundle leaves outside.
+ * Loads uWebSockets.js. The library reads its limit for request headers from the environment while it loads (default 4
+ * KiB), so nothing else may import it at run time. It is required instead of imported because it is a native addon
+ * outside the bundle.
  */
 import {createRequire} from 'node:module';
 import {HEADERS_BYTES_MAX} from '../limits.ts';
@@ -9,7 +9,7 @@ import {HEADERS_BYTES_MAX} from '../limits.ts';
 process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(HEADERS_BYTES_MAX);
 
 type Uws = typeof import('uWebSockets.js') & {
-  /** Missing from the package's types. Without it a second server on the same port listens as well. */
+  /** Missing from the package's types. Without it, a second server can listen on the same port. */
   readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 };
 
