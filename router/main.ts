@@ -1,11 +1,12 @@
 /**
- * A router process: told what to serve by the supervisor, listens, serves until told to drain.
+ * A router process: receives its settings from the supervisor, listens and serves until it is drained.
  *
  *   waiting ──start──▶ listening ──drain──▶ draining ──nothing under way | ROUTER_DRAIN_MS──▶ exit 0
  *      └ port taken: listen_failed, exit 1
  *   any ──channel to the supervisor closes──▶ exit at once: the workers end as well
  *
- * SIGINT and SIGTERM reach the whole process group on Ctrl-C; the supervisor decides what happens, so both are ignored here.
+ * SIGINT and SIGTERM reach the whole process group on Ctrl-C. The supervisor decides what happens, so the router
+ * ignores both.
  */
 import {unreachable} from '../shared/assert.ts';
 import {
@@ -70,7 +71,7 @@ process.on('message', (message: SupervisorToRouter) => receive(message));
 setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
 setInterval(() => refusals.look(), REFUSAL_LOOK_MS);
 
-/** A send that fails means that the supervisor is gone; `disconnect` follows and ends this process. */
+/** If a send fails, the supervisor is gone; `disconnect` follows and ends this process. */
 function send(message: RouterToSupervisor): void {
   if (!process.connected) return;
   process.send?.(message, (error: Error | null) => {
@@ -194,7 +195,7 @@ async function start({
   send({type: 'listening', host: settings.host, port: server.port, metricsPort: metricsServer?.port ?? null});
 }
 
-/** @returns null when none is wanted, undefined when its port cannot be had */
+/** @returns null if no metrics listener is configured, undefined if its port is not available */
 async function listenForMetrics(settings: RouterSettings): Promise<Server | null | undefined> {
   if (settings.metricsPort === null) return null;
   const onBug = (error: unknown) => log.error('metrics could not be shown', {error});
@@ -210,7 +211,7 @@ function listenFailed(host: string, port: number): void {
   );
 }
 
-/** Requests under way go on; whatever is left after ROUTER_DRAIN_MS ends with the process. */
+/** Requests under way continue; any that remain after ROUTER_DRAIN_MS end with the process. */
 function drain(): void {
   for (const server of servers) server.stopAccepting();
   intake?.drain();

@@ -1,6 +1,7 @@
 /**
- * What of the service's limits one router may use. A limit is one of the whole service: each of its routers has an equal share,
- * so that together they stay within it without asking each other. A share is never too small for one request of any size.
+ * The share of the service's limits that one router can use. A limit applies to the whole service: each router has an
+ * equal share, so that together they stay within it without coordination. A share is always large enough for one
+ * request of any size.
  */
 
 import {BODY_BYTES_MAX} from '../shared/limits.ts';
@@ -25,31 +26,31 @@ import {
 export type RouterLimits = {
   heldBytes: number;
   tenantHeldBytes: number;
-  /** Of one waking tenant. */
+  /** For one waking tenant. */
   waitingRequests: number;
   waitingBytes: number;
-  /** Of one worker. */
+  /** For one worker. */
   inFlightRequests: number;
   inFlightBytes: number;
   linkBufferBytes: number;
   unsentReplyBytes: number;
   sockets: number;
   socketsOwedBytes: number;
-  /** Of one tenant. */
+  /** For one tenant. */
   functionSocketsUnhandledBytes: number;
   authFailuresAtOnce: number;
   authFailureEarnedMs: number;
   authFailuresDelayed: number;
 };
 
-/** @param routers how many share the port, 1 to ROUTERS_MAX */
+/** @param routers number of routers that share the port, 1 to ROUTERS_MAX */
 export function limitsOfOne(routers: number): RouterLimits {
   const share = (of: number) => Math.floor(of / routers);
   return {
     heldBytes: share(ROUTER_HELD_BYTES_MAX),
     tenantHeldBytes: share(TENANT_HELD_BYTES_MAX),
     waitingRequests: share(WAITING_REQUESTS_MAX),
-    // What waits counts among the held bytes, too: they bound the sum where one body is more than a share.
+    // Waiting bytes also count among the held bytes, which bound the sum if one body exceeds a share.
     waitingBytes: Math.max(BODY_BYTES_MAX, share(WAITING_BYTES_MAX)),
     inFlightRequests: share(IN_FLIGHT_REQUESTS_MAX),
     inFlightBytes: share(IN_FLIGHT_BYTES_MAX),

@@ -1,6 +1,6 @@
 /**
- * Every method and path, who may call it, and who answers: the operations, which a tenant's worker answers (their table is
- * shared/operations.ts), and what the router answers itself, which is in a table beside it.
+ * Every method and path, who can call it, and who answers it: the operations, which a tenant's worker answers (their
+ * table is shared/operations.ts), and those of the router, which have a table of their own.
  */
 import {assert} from '../shared/assert.ts';
 import {ServiceError} from '../shared/errors.ts';
@@ -15,25 +15,27 @@ import {
 import {RIGHTS, type Rights} from '../shared/rights.ts';
 
 export type Route = {
-  /** Position in ROUTES: the key of its metrics. */
+  /** Position in ROUTES, by which its metrics are stored. */
   readonly index: number;
   /** `*`: any. */
   readonly method: string;
-  /** As shown in docs and metrics; `{name}` takes one non-empty segment, `{*name}` the rest of the path as it stands. */
+  /**
+   * As shown in docs and metrics. `{name}` matches one non-empty segment, `{*name}` the unmodified rest of the path.
+   */
   readonly pattern: string;
-  /** `deployment`: a tenant's own users; their bearer token is the worker's to judge. */
+  /** `deployment`: called by a tenant's own users, whose bearer tokens the worker judges. */
   readonly access: 'open' | 'admin' | 'deployment';
   readonly answer: {readonly operation: Operation} | {readonly own: RouterOperation};
-  /** What a key must have of it. */
+  /** Rights that a key needs for it. */
   readonly rights: Rights;
-  /** What says whose it is: the first parameter of the path, or see `tenantIn` of an operation. */
+  /** Where the tenant is named: in the first parameter of the path, or see `tenantIn` of an operation. */
   readonly tenantIn: 'path' | NonNullable<OperationTraits['tenantIn']>;
   readonly takesBody: boolean;
   /** The query string is passed on. */
   readonly takesQuery: boolean;
   /** `If-None-Match`, and of writes `If-Match`, are passed on. */
   readonly takesConditions: boolean;
-  /** It takes neither, and says so to requests that have one. */
+  /** It takes neither, and refuses requests that have one. */
   readonly refusesConditions: boolean;
   /** `Last-Event-ID` is passed on. */
   readonly takesLastEventId: boolean;
@@ -44,16 +46,16 @@ export type Route = {
   /** See `isShort` and `runsUserCode` of an operation. */
   readonly isShort: boolean;
   readonly isUserCall: boolean;
-  /** The body goes to the worker while it arrives, up to this length; null: it is collected first. */
+  /** The body is streamed to the worker, up to this length; null: it is buffered first. */
   readonly streamedBytesMax: number | null;
-  /** The answer has no end of its own: a drain cuts it. */
+  /** The answer is endless: a drain cuts it. */
   readonly isEndless: boolean;
   readonly bringsCode: boolean;
-  /** The operation's one parameter, where it is a literal of the path and not a parameter of it. */
+  /** The operation's one parameter, if it is a literal of the path instead of a parameter. */
   readonly parameter: string | null;
-  /** Where among the path's parameters behind the tenant the table is; -1: it names none. */
+  /** Index of the table among the path's parameters after the tenant; -1: the path names none. */
   readonly tableAt: number;
-  /** Pages of other origins may call it: CORS, here for the errors that the router answers itself. */
+  /** Pages of other origins may call it. Concerns CORS on errors that the router itself answers. */
   readonly hasCors: boolean;
 };
 
@@ -65,7 +67,7 @@ const DEPLOYMENTS = '/svc/';
 const DEPLOYMENT = `${DEPLOYMENTS}{tenant_id}`;
 const PREFIX: Record<OperationTraits['of'], string> = {tenant: TENANT, session: SESSIONS, deployment: DEPLOYMENT};
 
-/** The route of what the router answers itself. */
+/** The route of an operation that the router itself answers. */
 function ownRow(own: RouterOperation): Row {
   const {method, path, access} = ROUTER_OPERATIONS[own];
   return {
@@ -93,7 +95,7 @@ function ownRow(own: RouterOperation): Row {
   };
 }
 
-/** The routes of an operation, and with CORS the preflights that browsers send before they call it. */
+/** The routes of an operation and, with CORS, of the preflights that browsers send before they call it. */
 function rowsOf(operation: Operation): Row[] {
   const {of, routes, hasCors} = traitsOf(operation);
   const prefix = PREFIX[of];
@@ -141,10 +143,10 @@ function hasBody(method: string): boolean {
   return method === 'POST' || method === 'PUT' || method === 'PATCH';
 }
 
-/** One path of the table with all its methods. */
+/** One path of the table, with all its methods. */
 export type PathEntry = {
   readonly methods: ReadonlyMap<string, Route>;
-  /** Takes every method that `methods` does not name; null: none does. */
+  /** Matches every method that `methods` does not name; null: none. */
   readonly any: Route | null;
   readonly allow: string;
   readonly hasCors: boolean;
@@ -153,7 +155,7 @@ export type PathEntry = {
 type Node = {
   literals: Map<string, Node>;
   parameter: Node | null;
-  /** Takes the rest of the path. */
+  /** Matches the rest of the path. */
   rest: Node | null;
   methods: Map<string, Route>;
   entry: PathEntry | null;
@@ -166,9 +168,9 @@ const TENANTS_NODE = ROOT.literals.get('api')?.literals.get('tenants');
 assert(TENANTS_NODE !== undefined, 'the tenant routes are in the table');
 
 /**
- * The entry of a path, or null for an unknown one. Parameters are appended to `parameters` as they stand in the path,
- * still percent-encoded. A literal wins over a parameter; an empty segment matches nothing, so a trailing slash is unknown.
- * The rest of a path (`{*name}`) begins with its slash and may be anything.
+ * Finds the entry of a path; null: unknown. Parameters are appended to `parameters` as they appear in the path, still
+ * percent-encoded. A literal wins over a parameter. An empty segment matches nothing, so a path with a trailing slash
+ * is unknown. The rest of a path (`{*name}`) begins with its slash and can be anything.
  */
 export function findPath(path: string, parameters: string[]): PathEntry | null {
   let node: Node = ROOT;
@@ -198,12 +200,15 @@ export function findPath(path: string, parameters: string[]): PathEntry | null {
   }
 }
 
-/** Deployment URLs: no rule about origins and hosts applies to them, because no credential of a browser opens them. */
+/**
+ * Deployment URLs. The rules about origins and hosts do not apply to them, because browsers store no credential for
+ * them.
+ */
 export function isDeploymentPath(path: string): boolean {
   return path.startsWith(DEPLOYMENTS);
 }
 
-/** @throws op.invalid_input 400 when the encoding is broken */
+/** @throws op.invalid_input 400 when the encoding is invalid */
 export function decodeParameter(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {
@@ -215,7 +220,7 @@ export function decodeParameter(segment: string): string {
   }
 }
 
-/** Of what may be no name at all. */
+/** For a segment that may not be a valid name. */
 export function decodedOrSame(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {
@@ -237,7 +242,7 @@ function addRoute(route: Route): void {
   const {methods} = node;
   assert(!methods.has(route.method), `${route.method} ${route.pattern} is in the table twice`);
   methods.set(route.method, route);
-  if (route.method === 'GET') methods.set('HEAD', route); // the exchange leaves the body out
+  if (route.method === 'GET') methods.set('HEAD', route); // the exchange omits the body
   node.entry = {
     methods,
     any: methods.get('*') ?? null,

@@ -1,4 +1,4 @@
-/** A listening HTTP server: mounts one handler for every method and path, nothing else. */
+/** A listening HTTP server. It only mounts one handler for every method and path. */
 
 import type {HttpRequest, HttpResponse, TemplatedApp, us_listen_socket} from 'uWebSockets.js';
 import {assert} from '../shared/assert.ts';
@@ -8,10 +8,12 @@ import {uws} from './http/uws.ts';
 
 export type Handler = (method: string, res: HttpResponse, req: HttpRequest) => void;
 
-/** `shared`: other routers of this service listen on the port as well, and the kernel spreads connections over them. */
+/**
+ * `shared`: other routers of this service listen on the same port, and the kernel distributes connections among them.
+ */
 export type PortSharing = 'exclusive' | 'shared';
 
-/** One app method each, so that the method need not be read from every request. */
+/** One app method per HTTP method, so that the method need not be read from every request. */
 const MOUNTS = [
   ['get', 'GET'],
   ['post', 'POST'],
@@ -31,8 +33,8 @@ export class Server {
 
   /**
    * @param port 0: any free one
-   * @param mount makes the handler once the port is known; it may add to the app, sockets for one
-   * @returns null when the port cannot be had
+   * @param mount creates the handler once the port is known; it can add to the app, for example sockets
+   * @returns null if the port is not available
    */
   static async listen(
     host: string,
@@ -74,7 +76,7 @@ export class Server {
     });
   }
 
-  /** Accepts no more connections; those there are stay. */
+  /** Accepts no more connections; existing ones stay. */
   stopAccepting(): void {
     if (this.#socket !== null) uws.us_listen_socket_close(this.#socket);
     this.#socket = null;
@@ -88,7 +90,7 @@ type ListenWithOptions = (
   done: (socket: us_listen_socket | false) => void,
 ) => TemplatedApp;
 
-/** The package's types lack the form with both a host and options. */
+/** The package's types lack the overload with both a host and options. */
 function listenOn(
   app: TemplatedApp,
   host: string,
@@ -97,7 +99,7 @@ function listenOn(
   done: (s: us_listen_socket | false) => void,
 ): void {
   const listen = app.listen as unknown as ListenWithOptions;
-  // Without the option, uWebSockets.js sets SO_REUSEPORT.
+  // Without this option, uWebSockets.js sets SO_REUSEPORT.
   const options = sharing === 'exclusive' ? uws.LIBUS_LISTEN_EXCLUSIVE_PORT : 0;
   listen.call(app, host, port, options, done);
 }

@@ -1,24 +1,24 @@
 /**
- * One live query of a tenant in this router: its newest result and who holds it.
+ * One live query of a tenant in this router: its newest result and the connections that subscribe to it.
  *
- * A connection that subscribes to one query several times has a slot of the query for each, numbered from 0; all
- * connections' n-th subscriptions to it share the slot, its subscription id and its topic. So a new result is one frame a
- * slot, published once, whoever holds it.
+ * A connection that subscribes to one query several times has one slot per subscription, numbered from 0. The n-th
+ * subscriptions of all connections share a slot with its subscription id and topic. So a new result is one frame per
+ * slot, published once for all its subscribers.
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import type {ServiceError} from '../../shared/errors.ts';
 
-/** A connection's side of its subscriptions. */
+/** The connection's side of a subscription. */
 export type LiveHolder = {
   readonly hasEnded: boolean;
-  /** A registration waits for its first result, which `begin` brings, or `refuse` does not. */
+  /** A registration waits for its first result: `begin` delivers it, `refuse` reports that there is none. */
   await(): void;
   begin(slot: Slot, requestId: string): void;
   refuse(requestId: string, error: ServiceError): void;
   /** The worker ended this live query. */
   lose(slot: Slot, error: ServiceError): void;
-  /** A frame of `bytes` is about to be published. @returns false: its reader is behind */
+  /** Called before a frame of `bytes` is published. @returns false: the reader is behind */
   takes(slot: Slot, bytes: number, turn: number): boolean;
   owes(slot: Slot): boolean;
   drained(): void;
@@ -29,19 +29,19 @@ export type Slot = {
   readonly subscriptionId: number;
   readonly topic: string;
   readonly holders: Set<LiveHolder>;
-  /** The newest result as a frame without request_id. */
+  /** The newest result as a frame, without the request_id. */
   frame(): Buffer;
 };
 
 /**
- * `isFresh`: what comes from now on holds whatever its client had been told was written, by any router, when it subscribed.
+ * `isFresh`: results from now on contain every write that any router had confirmed to the client before it subscribed.
  */
 export type Registration = {readonly holder: LiveHolder; readonly requestId: string; isFresh: boolean};
 
 export class LiveTopic {
   /** The stream id under which the worker knows it. */
   readonly stream: number;
-  /** The query object as JSON: what the worker is asked for, and asked for again after its death. */
+  /** The query object as JSON, sent to the worker, and sent again after a crash. */
   readonly query: string;
   readonly key: string;
   readonly slots: Slot[] = [];
@@ -51,7 +51,7 @@ export class LiveTopic {
   #data: Buffer | null = null;
   /** The journal sequence of the newest result. */
   sequence = 0;
-  /** The worker that serves now has answered; before that the result may be behind. */
+  /** The present worker has answered; until then the result may be stale. */
   isCurrent = false;
   readonly #nextId: () => number;
   readonly #onAbandoned: (live: LiveTopic) => void;
@@ -75,12 +75,12 @@ export class LiveTopic {
     return this.#data.toString('utf8');
   }
 
-  /** Gives the newest result to those that wait and may be given it. */
+  /** Gives the newest result to waiting registrations that may receive it. */
   admit(): void {
     const registrations = this.waiting.splice(0);
     for (const registration of registrations) {
       const {holder, requestId, isFresh} = registration;
-      // Also if its client has gone: its fence will come, and is no other's.
+      // Kept even if the client has disconnected, because its fence will still arrive and must match this entry.
       if (!isFresh) this.waiting.push(registration);
       else if (!holder.hasEnded) this.join(holder, requestId);
     }
@@ -99,7 +99,7 @@ export class LiveTopic {
     return true;
   }
 
-  /** Gives the first result to a registration, in the first slot that its connection does not hold yet. */
+  /** Gives a registration the first result, in the first slot that its connection does not use yet. */
   join(holder: LiveHolder, requestId: string): void {
     let slot = this.slots.find(candidate => !candidate.holders.has(holder));
     if (slot === undefined) {

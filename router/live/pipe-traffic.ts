@@ -1,4 +1,4 @@
-/** What the router counts of its function sockets. */
+/** Metrics of the router's function sockets. */
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
 
 export class PipeTraffic {
@@ -13,13 +13,13 @@ export class PipeTraffic {
     this.#receivedBytes += bytes;
   }
 
-  /** One message went to so many sockets. */
+  /** One message was sent to this many sockets. */
   sent(takers: number, bytes: number): void {
     this.#sentMessages += takers;
     this.#sentBytes += takers * bytes;
   }
 
-  /** One was closed for another, as there were as many as there may be. */
+  /** A socket was closed in favour of another, because the maximum was reached. */
   displaced(): void {
     this.#displaced++;
   }

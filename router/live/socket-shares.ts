@@ -1,14 +1,16 @@
 /**
- * Who may have a function socket when as many are open as there may be. No credential is needed for one, so whoever knows a tenant's name can
- * open many: they must not keep out the clients of other tenants, nor, as long as they only sit there, those of the same one.
+ * Decides which clients get a function socket when the maximum is open. Function sockets need no credential, so anyone
+ * who knows a tenant's name can open many. They must not keep out the clients of other tenants nor, while they are
+ * idle, other clients of the same tenant.
  *
- * Each tenant that has sockets, or wants one, has an equal share. While not all are taken anybody may have more. Then a tenant with less than
- * its share gets a socket of one with more: first a silent one, the oldest, and else the newest of who has most, as those who came before a flood
- * are more likely to be its victims than its makers. A tenant with its share or more gets a socket only for a silent one of its own.
+ * Each tenant that has sockets, or requests one, has an equal share. Below the maximum any tenant can exceed its share.
+ * At the maximum, a tenant below its share replaces a socket of a tenant above its share: preferably the oldest silent
+ * one, otherwise the newest one of the tenant with the most, because clients that came before a flood are more likely
+ * its victims than its source. A tenant that has its share can only replace a silent socket of its own.
  */
 import {ServiceError} from '../../shared/errors.ts';
 
-/** In the order in which they came. `silent`: nothing was ever shown on it, as nothing was asked for. */
+/** In order of arrival. `silent`: nothing was ever requested on the socket, so nothing was shown on it. */
 type Sockets<Socket> = {readonly silent: Set<Socket>; readonly others: Set<Socket>};
 
 export class SocketShares<Tenant, Socket> {
@@ -16,7 +18,7 @@ export class SocketShares<Tenant, Socket> {
   readonly #tenants = new Map<Tenant, Sockets<Socket>>();
   #size = 0;
 
-  /** @param max open at once */
+  /** @param max simultaneously open sockets */
   constructor(max: number) {
     this.#max = max;
   }
@@ -25,7 +27,10 @@ export class SocketShares<Tenant, Socket> {
     return this.#size;
   }
 
-  /** @returns the socket that has to go for one more of this tenant; null: there is room. @throws session.overloaded */
+  /**
+   * @returns the socket to be closed in favour of a new one of this tenant; null: the maximum is not reached.
+   * @throws session.overloaded
+   */
   placeFor(tenant: Tenant): Socket | null {
     if (this.#size < this.#max) return null;
     const own = this.#tenants.get(tenant);
@@ -45,7 +50,7 @@ export class SocketShares<Tenant, Socket> {
     this.#size++;
   }
 
-  /** Something is shown on it. */
+  /** The socket has been used, so it is not silent any more. */
   isUsed(tenant: Tenant, socket: Socket): void {
     const sockets = this.#tenants.get(tenant);
     if (sockets?.silent.delete(socket) === true) sockets.others.add(socket);
@@ -58,7 +63,10 @@ export class SocketShares<Tenant, Socket> {
     if (countOf(sockets) === 0) this.#tenants.delete(tenant);
   }
 
-  /** Only looked for when all are taken: the tenants that have sockets are few beside those. */
+  /**
+   * A linear search, because it is only needed at the maximum, and there are far fewer tenants with sockets than
+   * sockets.
+   */
   #ofRichest(share: number): Socket | undefined {
     let silent: Sockets<Socket> | null = null;
     let richest: Sockets<Socket> | null = null;

@@ -1,7 +1,7 @@
-/** What the router counts of its sockets. */
+/** Metrics of the router's sockets. */
 import {Histogram, type MetricJson} from '../../shared/metric-json.ts';
 
-/** Seconds from a commit to the result being handed to the sockets. */
+/** Seconds from a commit until the result is handed to the sockets. */
 const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
 
 export type SocketGauges = {connections: number; subscriptions: number; liveQueries: number};
@@ -12,14 +12,14 @@ export class SocketTraffic {
   #coalesced = 0;
   readonly #latency = new Histogram(LATENCY_BUCKETS);
 
-  /** A result went to `takers` sockets. */
+  /** A result was sent to `takers` sockets. */
   published(takers: number, bytes: number, committedMs: number): void {
     this.#frames += takers;
     this.#bytes += takers * bytes;
     this.#latency.observe(Math.max(0, (performance.timeOrigin + performance.now() - committedMs) / 1000));
   }
 
-  /** A socket that is behind was spared a result: it will get a newer one. */
+  /** A result was skipped for a socket that is behind; the socket will get a newer one. */
   coalesced(): void {
     this.#coalesced++;
   }

@@ -1,14 +1,15 @@
 /**
- * The live queries of one tenant in this router, and their way to and from its worker.
+ * The live queries of one tenant in this router, and their connection to its worker.
  *
- * Results arrive in batches, each of one committed moment, closed by an end mark; a batch is shown as a whole. When the
- * worker dies, connections and subscriptions stay: every query is asked for again from the next worker, and whoever holds it
- * gets a frame only if the result has changed meanwhile. A result was shown only after its commit was on disk, and the next
- * worker starts from disk, so what a connection is shown never goes back.
+ * Results arrive in batches. Each batch belongs to one committed version, is closed by an end mark and is published as
+ * a whole. When the worker dies, connections and subscriptions stay: every query is sent to the next worker, and its
+ * subscribers get a frame only if the result has changed. A result is published only after its commit is on disk, and
+ * the next worker starts from disk, so the versions that a connection sees never go back.
  *
- * A first result holds every write that its client had an answer for. With one router it does by itself: the worker sends
- * results before answers. An answer of another router may overtake the result here; so with several, whoever joins a query
- * that is held already waits for a fence, which the worker sends back behind all that it sent before.
+ * A first result contains every write that was confirmed to its client. With one router this needs no effort, because
+ * the worker sends results before answers. With several routers, an answer through another router can overtake the
+ * result here. So a registration for an existing query waits for a fence, which the worker returns after everything
+ * that it sent before.
  */
 
 import type {TemplatedApp} from 'uWebSockets.js';
@@ -21,14 +22,14 @@ import type {WorkerLink} from '../workers/link.ts';
 import {type LiveHolder, LiveTopic} from './live-topic.ts';
 import type {SocketTraffic} from './socket-traffic.ts';
 
-/** What all tenants' live queries share in this router. */
+/** State that the live queries of all tenants share in this router. */
 export class SocketHub {
   readonly traffic: SocketTraffic;
   readonly #app: TemplatedApp;
   #lastId = 0;
   #turn = 0;
   #turnEnds = false;
-  /** Who fell behind in this turn. */
+  /** Readers that fell behind in this turn. */
   readonly #behind = new Set<LiveHolder>();
 
   constructor(app: TemplatedApp, traffic: SocketTraffic) {
@@ -38,7 +39,7 @@ export class SocketHub {
 
   nextId = (): number => ++this.#lastId;
 
-  /** The number of this event-loop turn: what is published in it is handed to the sockets when it ends. */
+  /** The number of this event-loop turn. Frames published in it are handed to the sockets when it ends. */
   turn(): number {
     if (!this.#turnEnds) {
       this.#turnEnds = true;
@@ -47,7 +48,10 @@ export class SocketHub {
     return this.#turn;
   }
 
-  /** A reader was spared a result in this turn. If the network takes all that went before, no drain will say so. */
+  /**
+   * A result was skipped for a reader in this turn. It is retried when the turn ends, because no drain event follows if
+   * the network takes everything that was sent before.
+   */
   fellBehind(reader: LiveHolder): void {
     this.#behind.add(reader);
   }
@@ -64,10 +68,10 @@ export class SocketHub {
   }
 }
 
-/** A connection of the tenant, to be ended with it. */
+/** A connection of the tenant, which ends with the tenant. */
 export type LiveConnection = {fatal(error: ServiceError): void};
 
-/** One result of each query: a frame's worth, whatever the worker sends. */
+/** At most one result per query, so its size is bounded whatever the worker sends. */
 type Batch = Map<LiveTopic, Buffer>;
 
 export class TenantLive {
@@ -82,8 +86,8 @@ export class TenantLive {
   #lastStream = 0;
 
   /**
-   * @param hasPeers there are other routers
-   * @param wake asks for the tenant's worker, which comes by `attach`
+   * @param hasPeers whether there are other routers
+   * @param wake requests the tenant's worker, which arrives through `attach`
    */
   constructor(hub: () => SocketHub, hasPeers: boolean, wake: () => void) {
     this.#hub = hub;
@@ -98,7 +102,7 @@ export class TenantLive {
   subscribe(holder: LiveHolder, requestId: string, query: unknown): void {
     checkValue(query ?? null, 'query');
     const text = typeof query === 'object' && query !== null ? storedText(query) : JSON.stringify(query ?? null);
-    // Long texts of one length are slow keys: engines hash them by their length alone.
+    // Long texts are slow Map keys if they have the same length: engines hash them by length alone.
     const key = hash('sha256', text, 'base64');
     let live = this.#byKey.get(key);
     const needsFence = this.#hasPeers && live !== undefined && this.#link !== null;
@@ -137,7 +141,7 @@ export class TenantLive {
     if (this.#byKey.size > 0) this.#wake();
   }
 
-  /** No worker can be had: what waits for a first result is refused; what has one stays and is tried again. */
+  /** No worker is available: registrations without a first result are refused; the others stay and are retried. */
   unavailable(error: ServiceError): void {
     for (const live of this.#byKey.values()) {
       for (const {holder, requestId} of live.waiting.splice(0)) {
@@ -147,7 +151,10 @@ export class TenantLive {
     }
   }
 
-  /** A result, to be shown with the rest of its batch. @throws MalformedFrame when its batch has one of this query */
+  /**
+   * Takes a result, which is published with the rest of its batch.
+   * @throws MalformedFrame when the batch already has a result of this query
+   */
   result(stream: number, data: Buffer): void {
     const live = this.#byStream.get(stream);
     if (live === undefined) return;
@@ -164,13 +171,15 @@ export class TenantLive {
     for (const slot of live.slots) for (const holder of slot.holders) holder.lose(slot, reason);
   }
 
-  /** Whoever subscribes from now on waits for the next result: it has been told of writes that this one lacks. */
+  /** New subscribers wait for the next result, because they know of writes that this one lacks. */
   behind(stream: number): void {
     const live = this.#byStream.get(stream);
     if (live !== undefined) live.isCurrent = false;
   }
 
-  /** The first registration of this query that waits for a fence has it: they come back in the order in which they were asked for. */
+  /**
+   * The oldest registration of this query that waits for a fence gets it: fences return in the order of the requests.
+   */
   fenced(stream: number): void {
     const live = this.#byStream.get(stream);
     const registration = live?.waiting.find(({isFresh}) => !isFresh);
@@ -181,13 +190,13 @@ export class TenantLive {
     if (!live.isHeld) this.#drop(live);
   }
 
-  /** Shows the batch. */
+  /** Publishes the batch. */
   endBatch(sequence: number, committedMs: number): void {
     const batch = this.#batch;
     this.#batch = new Map();
     const turn = this.#hub().turn();
     for (const [live, data] of batch) {
-      if (this.#byStream.get(live.stream) !== live) continue; // abandoned under way
+      if (this.#byStream.get(live.stream) !== live) continue; // abandoned meanwhile
       if (live.take(data, sequence)) this.#publish(live, turn, committedMs);
       live.admit();
       if (!live.isHeld) this.#drop(live);

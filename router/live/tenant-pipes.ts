@@ -1,6 +1,7 @@
 /**
- * The function sockets of one tenant in this router, and their way to and from its worker. Sockets belong to one worker for as long as
- * they live: what a session is lies there. So when it goes they are closed (1012), and their clients come back at once to the next.
+ * The function sockets of one tenant in this router, and their connection to its worker. A socket belongs to one worker
+ * for its lifetime, because its session lives there. When the worker ends, its sockets are closed (1012), and their
+ * clients reconnect at once.
  *
  *   socket opens ──linked──▶ told to the worker
  *        └──no worker──▶ waits, its messages too, and wakes one ──attach──▶ told
@@ -15,12 +16,12 @@ import type {WorkerLink} from '../workers/link.ts';
 import {CloseCode} from './close-code.ts';
 import type {PipeTraffic} from './pipe-traffic.ts';
 
-/** A function socket, as its tenant's pipes know it. */
+/** A function socket, as this file sees it. */
 export type PipeEnd = {
   readonly stream: number;
   readonly origin: string;
   send(message: Buffer): void;
-  /** @throws MalformedFrame when it is more than it was sent */
+  /** @throws MalformedFrame when this is more than was sent */
   handled(bytes: number): void;
   fatal(error: ServiceError): void;
   end(code: number, reason: string): void;
@@ -29,19 +30,19 @@ export type PipeEnd = {
 type Waiting = {message: Buffer; isBinary: boolean};
 
 export class TenantPipes {
-  /** Messages of its sockets that the worker has not handled. */
+  /** Bytes of messages that the worker has not handled. */
   readonly unhandled: OwedBytes;
   readonly #sockets = new Map<number, PipeEnd>();
   readonly #traffic: () => PipeTraffic;
   readonly #held: HeldBytes;
   readonly #wake: () => void;
   #link: WorkerLink | null = null;
-  /** Messages that wait for a worker, of each socket in the order in which they came. */
+  /** Messages that wait for a worker, in order for each socket. */
   readonly #waiting = new Map<PipeEnd, Waiting[]>();
   #waitingSinceMs: number | null = null;
   #lastStream = 0;
 
-  /** @param wake asks for the tenant's worker, which comes by `attach` */
+  /** @param wake requests the tenant's worker, which arrives through `attach` */
   constructor(traffic: () => PipeTraffic, held: HeldBytes, unhandledBytesMax: number, wake: () => void) {
     this.unhandled = new OwedBytes(unhandledBytesMax);
     this.#traffic = traffic;
@@ -53,7 +54,7 @@ export class TenantPipes {
     return this.#sockets.size;
   }
 
-  /** @returns the number under which the worker will know the next socket */
+  /** @returns the number that identifies the next socket to the worker */
   nextStream(): number {
     return ++this.#lastStream;
   }
@@ -96,18 +97,18 @@ export class TenantPipes {
     }
   }
 
-  /** The worker is gone, and with it the sessions. */
+  /** The worker is gone, and the sessions with it. */
   detach(): void {
     this.#link = null;
     this.#endAll(socket => socket.end(CloseCode.restart, "the tenant's worker has ended"));
   }
 
-  /** No worker can be had. */
+  /** No worker is available. */
   unavailable(error: ServiceError): void {
     this.#endAll(socket => socket.end(CloseCode.overloaded, error.code));
   }
 
-  /** Sockets that have waited for too long come again. */
+  /** Closes sockets that have waited too long; their clients reconnect. */
   expire(nowMs: number): void {
     if (this.#waitingSinceMs === null || nowMs - this.#waitingSinceMs < WAKE_TIMEOUT_MS) return;
     this.unavailable(new ServiceError('session.worker_unavailable', "the tenant's worker did not start in time"));
@@ -120,7 +121,7 @@ export class TenantPipes {
 
   /* ── from the worker ── */
 
-  /** @param streams who gets it, those that are still there. The bytes are valid during the call. */
+  /** @param streams the recipients; those that are gone are skipped. The bytes are valid during the call. */
   message(streams: readonly number[], message: Buffer): void {
     let takers = 0;
     for (const stream of streams) {

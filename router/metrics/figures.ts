@@ -1,4 +1,7 @@
-/** What one router counts, as it reports it to the supervisor, which adds up those of all (supervisor/metrics/metrics-page.ts). */
+/**
+ * Metrics of one router, as reported to the supervisor, which adds up those of all routers
+ * (supervisor/metrics/metrics-page.ts).
+ */
 import {gauge, type MetricJson} from '../../shared/metric-json.ts';
 import type {Traffic} from '../http/traffic.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';

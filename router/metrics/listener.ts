@@ -1,4 +1,6 @@
-/** The metrics page on a port of its own, loopback only and without credential: for a Prometheus on the same machine. */
+/**
+ * The metrics page on a separate port, loopback only and without a credential: for a Prometheus on the same machine.
+ */
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
@@ -8,7 +10,7 @@ import {UNSENT_REPLY_BYTES_MAX} from '../limits.ts';
 import type {Handler} from '../server.ts';
 
 export const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
-/** Scrapes are not traffic. */
+/** Scrapes are not counted as traffic. */
 const UNOBSERVED: ExchangeObserver = {
   unsentBytes: 0,
   unsentBytesMax: UNSENT_REPLY_BYTES_MAX,
@@ -16,7 +18,7 @@ const UNOBSERVED: ExchangeObserver = {
   ended: () => undefined,
 };
 
-/** @param render the page */
+/** @param render returns the page */
 export function metricsHandler(
   render: () => Promise<string>,
   originRule: OriginRule,

@@ -1,15 +1,15 @@
 /**
- * The longest delay of an event loop in fixed windows of time. Reading it changes nothing, so several scrapers, or a scraper and a person, see the
- * same value.
+ * The longest delay of an event loop in fixed windows of time. Reading it changes nothing, so several scrapers, or a
+ * scraper and a person, see the same value.
  */
 import {monitorEventLoopDelay} from 'node:perf_hooks';
 
 /** How often the event loop's delay is sampled. */
 const RESOLUTION_MS = 20;
-/** Longer than most scrape intervals: a value is shown for one to two windows. */
+/** Longer than most scrape intervals: a value is visible for one to two windows. */
 export const LONGEST_DELAY_WINDOW_MS = 60_000;
 
-/** What `monitorEventLoopDelay` has; nanoseconds. */
+/** The part of `monitorEventLoopDelay` that is used; nanoseconds. */
 export type DelaySampler = {readonly max: number; reset(): void};
 
 export class LongestDelay {
@@ -28,7 +28,7 @@ export class LongestDelay {
     return new LongestDelay(sampler);
   }
 
-  /** Of the current window and the one before. */
+  /** The maximum of the current window and the previous one. */
   seconds(): number {
     return Math.max(0, Math.max(this.#previousNs, this.#sampler.max) / 1e9 - RESOLUTION_MS / 1e3);
   }

@@ -1,9 +1,10 @@
 /**
- * How many requests a tenant may get, and how many may come with a key. Each router has its share of a limit, as of all limits
- * (decision 0024), and keeps count by itself. What it counts with belongs to the tenant or key it counts for, and goes with it.
+ * Rate limits per tenant and per key. Each router has its share of a limit, as of all limits (decision 0024), and
+ * counts by itself. The counters belong to the object of the tenant or key, and are freed with it.
  *
- * What is left is said with every answer, as the IETF's draft has it since its seventh version (`RateLimit-Policy`, `RateLimit`): of each
- * limit a name, how many at once, in how many seconds those come back; how many are left, and in how many seconds it is full again.
+ * Every answer states what is left, in the format of the IETF draft since its seventh version (`RateLimit-Policy`,
+ * `RateLimit`): for each limit its name, the burst and the seconds in which the burst is regained; the requests left,
+ * and the seconds until the limit is full again.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
@@ -12,9 +13,9 @@ import type {RateLimit} from '../../shared/rate-limit.ts';
 import {TokenBucket} from '../../shared/token-bucket.ts';
 
 export type RateLimitSettings = {
-  /** Of each tenant; null: none. */
+  /** For each tenant; null: none. */
   tenant: RateLimit | null;
-  /** Of each key that has none of its own; null: none. */
+  /** For each key without a limit of its own; null: none. */
   key: RateLimit | null;
 };
 
@@ -26,20 +27,20 @@ export class RateLimits {
   readonly #ofKeys = new WeakMap<object, Allowance>();
   readonly #refused = new Map<string, number>();
 
-  /** @param clock milliseconds that never go back */
+  /** @param clock milliseconds, monotonic */
   constructor(settings: RateLimitSettings, routers: number, clock: () => number) {
     this.#settings = settings;
     this.#routers = routers;
     this.#clock = clock;
   }
 
-  /** Null: it has no limit. */
+  /** Null: unlimited. */
   ofTenant(tenant: object): Allowance | null {
     const limit = this.#settings.tenant;
     return limit === null ? null : this.#allowance('tenant', this.#ofTenants, tenant, limit);
   }
 
-  /** Null: it has no limit. Admin credentials are no keys, and have none. */
+  /** Null: unlimited. Admin credentials are not keys, so they have no limit. */
   ofAsker(asker: {readonly key: {readonly rateLimit: RateLimit | null}} | null): Allowance | null {
     const limit = asker === null ? null : (asker.key.rateLimit ?? this.#settings.key);
     return limit === null ? null : this.#allowance('key', this.#ofKeys, asker!.key, limit);
@@ -69,7 +70,7 @@ export class RateLimits {
   }
 }
 
-/** Takes one of each. @throws op.rate_limited 429 */
+/** Takes one request from each allowance. @throws op.rate_limited 429 */
 export function spendAll(allowances: readonly (Allowance | null)[]): void {
   for (const allowance of allowances) {
     const error = allowance?.spend() ?? null;
@@ -98,7 +99,7 @@ export class Allowance {
     this.#policy = `"${name}";q=${burst};w=${Math.ceil(burst / requests_per_second)}`;
   }
 
-  /** Takes one. @returns op.rate_limited 429 where there is none; null: there was one */
+  /** Takes one request. @returns op.rate_limited 429 if none is left, else null */
   spend(): ServiceError | null {
     if (this.#bucket.take(this.#clock())) return null;
     this.#onRefused();
@@ -111,7 +112,7 @@ export class Allowance {
     );
   }
 
-  /** What is left, as of the latest `spend`. */
+  /** The remaining requests, as of the latest `spend`. */
   headers(): HeaderList {
     const {left} = this.#bucket;
     return [

@@ -1,6 +1,6 @@
 /**
- * All tenants, as the supervisor's registry names them, and where each is served. Once a second it reports which had
- * traffic (the supervisor stops idle workers) and fails requests that waited too long for a worker.
+ * All tenants of the supervisor's registry, and which worker serves each. Once a second it reports which tenants had
+ * traffic (the supervisor stops idle workers), and fails requests that waited too long for a worker.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -34,22 +34,22 @@ export type PlacementMessage = Extract<
 
 export class TenantDirectory {
   readonly #tenants = new Map<string, PlacedTenant>();
-  /** Tenants with a link or with waiting requests: few, however many tenants there are. */
+  /** Tenants with a link or waiting requests: few, however many tenants there are. */
   readonly #placed = new Set<PlacedTenant>();
   #active: PlacedTenant[] = [];
-  /** Set once the server listens; no socket can be open before. */
+  /** Set once the server listens; no socket can be open before that. */
   #hub: SocketHub | null = null;
   #pipeTraffic: PipeTraffic | null = null;
   readonly #send: Send;
   readonly #log: Logger;
-  /** What the router holds for all tenants. */
+  /** Bytes that the router holds for all tenants. */
   readonly #bytes: RouterBytes;
   readonly #limits: RouterLimits;
   readonly #routers: number;
   #refused = 0;
   #malformed = 0;
 
-  /** @param routers how many there are */
+  /** @param routers number of routers */
   constructor(
     tenants: readonly string[],
     suspects: readonly TenantSuspects[],
@@ -67,7 +67,7 @@ export class TenantDirectory {
     setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);
   }
 
-  /** Sockets publish through this from now on, and function sockets are counted there. */
+  /** From now on, sockets publish through this hub, and function sockets are counted there. */
   useHub(hub: SocketHub, pipeTraffic: PipeTraffic): void {
     this.#hub = hub;
     this.#pipeTraffic = pipeTraffic;
@@ -82,7 +82,10 @@ export class TenantDirectory {
     return [...this.#tenants.keys()].sort();
   }
 
-  /** Sends the request to the tenant's worker, waking it if need be. @throws session.overloaded, session.tenant_not_found */
+  /**
+   * Sends the request to the tenant's worker, waking it if necessary.
+   * @throws session.overloaded, session.tenant_not_found
+   */
   forward(tenant: PlacedTenant, request: Forwarded): void {
     if (!tenant.isActive) {
       tenant.isActive = true;
@@ -92,13 +95,13 @@ export class TenantDirectory {
     tenant.forward(request);
   }
 
-  /** The tenant stays awake, once it is, while the socket is open. */
+  /** The tenant, once awake, stays awake while the socket is open. */
   socketOpened(tenant: PlacedTenant, connection: LiveConnection): void {
     this.#placed.add(tenant);
     tenant.live.connections.add(connection);
   }
 
-  /** As above. */
+  /** As `socketOpened`, for a function socket. */
   functionSocketOpened(tenant: PlacedTenant, socket: PipeEnd): void {
     this.#placed.add(tenant);
     tenant.pipes.opened(socket);
@@ -148,17 +151,17 @@ export class TenantDirectory {
     return [...this.#placed].map(tenant => tenant.link).filter(link => link !== null);
   }
 
-  /** Bytes of requests held here, for all tenants. */
+  /** Bytes of requests held in this router, for all tenants. */
   get heldBytes(): number {
     return this.#bytes.held;
   }
 
-  /** Calls refused because they ended workers before. */
+  /** Calls refused because they crashed workers before. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Connections to workers that were closed for what came over them. */
+  /** Connections to workers that were closed because of a protocol violation. */
   get malformedLinks(): number {
     return this.#malformed;
   }

@@ -1,20 +1,21 @@
 /**
- * One tenant as the router sees it: which link serves it, and which requests wait until one does.
+ * One tenant as the router sees it: the link that serves it, and the requests that wait for one.
  *
  *   asleep ──request: wake──▶ waking ──worker_ready──▶ linked ──release, nothing under way──▶ asleep
  *              ▲                │  ▲                      │
  *              │                │  └── link lost, reads go again: wake ──┐
  *              └─worker_failed──┘                         └─────────────┘
  *
- * A request that brings code waits while the link is to a worker that cannot run any, and asks for one that can; all others are
- * served until the supervisor says `give_up`. From then on everything waits for the next worker (0063).
+ * A request that needs to run code waits if the link leads to a worker that cannot run any, and requests one that can.
+ * All other requests are served until the supervisor sends `give_up`; from then on everything waits for the next worker
+ * (0063).
  *
- * When a worker dies, two notices come in either order: its socket closes here, and the supervisor says worker_failed. The
- * second of them must not fail what already waits for the next worker, so the lost worker is remembered until the
- * supervisor has spoken of it, and that worker_failed only repeats the wake.
+ * When a worker dies, two notices arrive in either order: its socket closes here, and the supervisor sends
+ * worker_failed. The second one must not fail requests that already wait for the next worker. So the lost worker is
+ * remembered until the supervisor has reported it, and that worker_failed only repeats the wake.
  *
- * Calls of functions that were under way at a death are told to the supervisor, who hears of them from all routers and says
- * what is suspected and refused from then on: before it names the next worker, so nothing waits there unchecked.
+ * Function calls that were under way at a crash are reported to the supervisor, which collects them from all routers.
+ * It sends the list of quarantined calls before it names the next worker, so no waiting call is sent there unchecked.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -36,52 +37,52 @@ export type TenantParts = {
   pipeTraffic: () => PipeTraffic;
   bytes: RouterBytes;
   limits: RouterLimits;
-  /** Routers there are: with one, a result that is current here is so everywhere. */
+  /** Number of routers. With one, a result that is current here is current everywhere. */
   routers: number;
-  /** Asks for a worker. @param forCode for one that runs code */
+  /** Requests a worker. @param forCode one that can run code */
   wake: (forCode: boolean) => void;
-  /** All that was under way in a worker that the tenant moves from is answered. */
+  /** Everything that was under way in a worker that the tenant moves away from is answered. */
   givenUp: () => void;
   /** The link to this worker is gone, with these calls under way. */
   lost: (socketPath: string, calls: UserCall[]) => void;
-  /** This worker sent what no worker sends; `lost` follows. */
+  /** The worker violated the protocol; `lost` follows. */
   malformed: (socketPath: string, why: string) => void;
   /** A suspected call was answered. */
   answered: (key: string) => void;
-  /** A call was refused because it ended workers before. */
+  /** A call was refused because it crashed workers before. */
   onRefused: () => void;
 };
 
 export class PlacedTenant implements Holder {
   readonly id: string;
-  /** Had traffic since the last activity report; set here, cleared by the directory. */
+  /** Had traffic since the last activity report. Set here, cleared by the directory. */
   isActive = false;
-  /** It is being deleted: what still arrives for it is 404. */
+  /** The tenant is being deleted: requests for it get 404. */
   isRemoved = false;
   /** Its sockets' live queries. */
   readonly live: TenantLive;
   /** Its function sockets. */
   readonly pipes: TenantPipes;
-  /** What the router holds for it. */
+  /** Bytes that the router holds for it. */
   readonly held: HeldBytes;
   readonly #parts: TenantParts;
   readonly #log: Logger;
   #link: WorkerLink | null = null;
   readonly #waiting = new Set<Forwarded>();
   #waitingBytes = 0;
-  /** A worker that runs code was asked for. */
+  /** A worker that runs code was requested. */
   #isCodeWanted = false;
-  /** Links that take no more requests, and have some under way. */
+  /** Links that accept no more requests, and have some under way. */
   readonly #retired = new Set<WorkerLink>();
-  /** The supervisor waits until all of those are answered. */
+  /** The supervisor waits until all requests on retired links are answered. */
   #isGivingUp = false;
-  /** Socket of the worker whose link was lost while the supervisor has not spoken of it; null: none. */
+  /** Socket of the worker whose link was lost, until the supervisor has reported that; null: none. */
   #lostSocketPath: string | null = null;
-  /** Null: nothing is suspected. */
+  /** Null: no call is suspected. */
   #suspects: Suspects | null = null;
   /** Set after a failed connect: the next wake is sent when it fires. */
   #retryTimer: NodeJS.Timeout | null = null;
-  /** Set while live queries wait until a worker may be had again. */
+  /** Set while live queries wait until a worker can be requested again. */
   #liveTimer: NodeJS.Timeout | null = null;
 
   constructor(id: string, parts: TenantParts) {
@@ -109,7 +110,7 @@ export class PlacedTenant implements Holder {
     return hasSockets || this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
   }
 
-  /** Something waits that only a worker can answer. */
+  /** Whether something waits that only a worker can answer. */
   get #needsWorker(): boolean {
     return this.#waiting.size > 0 || this.live.size > 0 || this.pipes.size > 0;
   }
@@ -146,8 +147,8 @@ export class PlacedTenant implements Holder {
   workerFailed(error: ServiceError, retryAfterS: number): void {
     const link = this.#dropLink();
     if (link !== null) {
-      link.destroy(); // its closing decides about what it holds
-      if (this.#waiting.size > 0) this.#wake(); // what waits for another worker than this one
+      link.destroy(); // its close handler decides about its requests
+      if (this.#waiting.size > 0) this.#wake(); // requests that wait for a different worker
       return;
     }
     if (this.#lostSocketPath !== null) {
@@ -159,7 +160,7 @@ export class PlacedTenant implements Holder {
     for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
     this.live.unavailable(error);
     this.pipes.unavailable(error);
-    // Sockets that have a result keep it, and their queries are asked for again when the tenant may run again.
+    // Sockets that have a result keep it; their queries are sent again when the tenant can run again.
     if (this.live.size > 0) this.#wakeForLiveLater(Math.max(retryAfterS * 1000, WAKE_RETRY_MS));
   }
 
@@ -170,7 +171,7 @@ export class PlacedTenant implements Holder {
     return false;
   }
 
-  /** Sends the worker nothing more, and says so when all that it has of this tenant is answered. */
+  /** Sends nothing more to the worker, and reports when all requests that it has are answered. */
   giveUp(): void {
     const link = this.#dropLink();
     if (link !== null) {
@@ -192,7 +193,7 @@ export class PlacedTenant implements Holder {
     link?.retire();
   }
 
-  /** Fails what has waited for too long. */
+  /** Fails requests that have waited too long. */
   expire(nowMs: number): void {
     this.pipes.expire(nowMs);
     for (const request of this.#waiting) {
@@ -202,7 +203,7 @@ export class PlacedTenant implements Holder {
     }
   }
 
-  /** A waiting request leaves the queue: its client has gone, or it waited for too long. */
+  /** Removes a waiting request: its client has disconnected, or it waited too long. */
   abandon(request: Forwarded): void {
     request.holder = null;
     if (this.#waiting.delete(request)) this.#waitingBytes -= heldBytes(request);
@@ -212,13 +213,13 @@ export class PlacedTenant implements Holder {
     assert(false, 'a waiting request does not stream');
   }
 
-  /** What is suspected from now on. */
+  /** Replaces the list of suspected calls. */
   suspect(state: Omit<TenantSuspects, 'tenant'>): void {
     this.#suspects ??= new Suspects(this.#parts.answered);
     this.#suspects.replace(state, performance.now());
   }
 
-  /** Another router answered this call. */
+  /** Another router received an answer to this call. */
   innocent(key: string): void {
     this.#suspects?.forget(key);
   }
@@ -269,7 +270,7 @@ export class PlacedTenant implements Holder {
     this.#parts.givenUp();
   }
 
-  /** The link is not used any more; what holds it decides how it ends. */
+  /** Stops using the link; the requests it holds decide when it closes. */
   #dropLink(): WorkerLink | null {
     const link = this.#link;
     this.#link = null;
@@ -280,7 +281,7 @@ export class PlacedTenant implements Holder {
     return link;
   }
 
-  /** No worker can be had for a while. Requests and new live queries ask at once all the same, and are told so. */
+  /** No worker is available for a while. Requests and new live queries still request one at once, and get the error. */
   #wakeForLiveLater(afterMs: number): void {
     this.#liveTimer ??= setTimeout(() => {
       this.#liveTimer = null;
@@ -288,7 +289,7 @@ export class PlacedTenant implements Holder {
     }, afterMs);
   }
 
-  /** A live query, or a function socket, needs the worker; requests that wait have asked for it already. */
+  /** A live query or a function socket needs the worker. If requests wait, they have requested it already. */
   #wakeForLive(): void {
     if (this.#link === null && this.#waiting.size === 0 && this.#retryTimer === null && !this.isRemoved) this.#wake();
   }
@@ -303,7 +304,7 @@ export class PlacedTenant implements Holder {
 
   #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed): void {
     this.#retired.delete(link);
-    // A link that was given up had nothing under way, unless its worker was replaced.
+    // A retired link had nothing under way, unless its worker was replaced.
     if (!retired || calls.length > 0) this.#parts.lost(link.address.socketPath, calls);
     const isLostAgain = link.address.socketPath === this.#lostSocketPath;
     if (this.#link === link) {
@@ -324,7 +325,7 @@ export class PlacedTenant implements Holder {
     }
   }
 
-  /** The address did not answer: the worker is just ending, or its queue of connections is full. */
+  /** The address did not answer: the worker is ending, or its queue of connections is full. */
   #wakeLater(): void {
     this.#retryTimer ??= setTimeout(() => {
       this.#retryTimer = null;
@@ -335,7 +336,7 @@ export class PlacedTenant implements Holder {
 
 const MOVES = 'the tenant moves to a worker that runs its code; ask again';
 
-/** One wording, so that an id that cannot exist and one that does not are told apart by nobody. */
+/** One message for both, so that an id that cannot exist and one that does not exist are indistinguishable. */
 export function tenantNotFound(id: string): ServiceError {
   return new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
 }

@@ -1,6 +1,7 @@
 /**
- * Which calls of one tenant are refused, and whose answers the supervisor wants to hear of, because they were under way when
- * workers ended: a copy of what the supervisor's quarantine holds (shared/quarantine.ts), the same in every router.
+ * The suspected calls of one tenant, which were under way when workers crashed: which are refused, and whose answers
+ * the supervisor needs to know of. A copy of the supervisor's quarantine (shared/quarantine.ts), the same in every
+ * router.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {shownFunction} from '../../shared/function-name.ts';
@@ -9,14 +10,14 @@ import {SUSPICION_MS} from '../../shared/limits.ts';
 import type {Suspicion} from '../workers/forwarded.ts';
 
 export class Suspects implements Suspicion {
-  /** By key and by name: until when each is refused. */
+  /** By key and by name: until when a call is refused. */
   #calls = new Map<string, number>();
   #functions = new Map<string, number>();
-  /** When all of it is forgotten. */
+  /** When the whole list expires. */
   #forgottenMs = 0;
   readonly #onAnswered: (key: string) => void;
 
-  /** @param onAnswered a call that was suspected is innocent */
+  /** @param onAnswered called when a suspected call was answered and is therefore innocent */
   constructor(onAnswered: (key: string) => void) {
     this.#onAnswered = onAnswered;
   }
@@ -27,7 +28,7 @@ export class Suspects implements Suspicion {
     this.#forgottenMs = Math.max(nowMs, ...this.#calls.values(), ...this.#functions.values()) + SUSPICION_MS;
   }
 
-  /** Nothing is suspected any more. */
+  /** No call is suspected any more. */
   isEmpty(nowMs: number): boolean {
     return (this.#calls.size === 0 && this.#functions.size === 0) || nowMs >= this.#forgottenMs;
   }
@@ -44,7 +45,7 @@ export class Suspects implements Suspicion {
     if (this.#calls.delete(key)) this.#onAnswered(key);
   }
 
-  /** Another router said so. */
+  /** Another router reported that the call is innocent. */
   forget(key: string): void {
     this.#calls.delete(key);
   }

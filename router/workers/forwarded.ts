@@ -1,6 +1,6 @@
 /**
- * A request on its way to a tenant's worker, as links and waiting queues see it. An exchange implements it; exactly one of
- * the answering methods is called in the end, and each does nothing when the client has gone meanwhile.
+ * A request on its way to a tenant's worker, as links and waiting queues see it. An exchange implements it. Exactly one
+ * of the answering methods is called in the end, and each does nothing if the client has disconnected.
  */
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
@@ -12,87 +12,89 @@ export interface Forwarded {
   /** RequestMeta as JSON. */
   readonly meta: string;
   readonly body: Buffer;
-  /** The body when it is sent in pieces while it arrives (`body` is empty then); null: `body` is all of it. */
+  /** The body, if it is streamed (`body` is empty then); null: `body` is complete. */
   readonly upload: RequestUpload | null;
   readonly isRead: boolean;
-  /** A short read (see shared/operations.ts): it cannot have ended its worker. */
+  /** A short read (see shared/operations.ts), which cannot have crashed its worker. */
   readonly isShort: boolean;
-  /** Only a worker that runs code takes it (see shared/operations.ts). */
+  /** Only a worker that runs code can take it (see shared/operations.ts). */
   readonly bringsCode: boolean;
-  /** Its answer has no end of its own. */
+  /** Its answer is endless. */
   readonly isEndless: boolean;
-  /** The tenant's code it runs; null: none. */
+  /** The call of the tenant's code; null: none. */
   readonly call: UserCall | null;
-  /** The client has gone, or was refused meanwhile: nobody wants the answer. */
+  /** The client has disconnected or was refused, so the answer is dropped. */
   readonly aborted: boolean;
-  /** Something of the answer has left: it can only be cut. */
+  /** Part of the answer has been sent, so it can only be cut. */
   readonly hasBegun: boolean;
 
-  /** Who has it now: a tenant's waiting queue or a link. Set and cleared by them; told when the client goes. */
+  /**
+   * The queue or link that has it now, which sets and clears this field and is notified when the client disconnects.
+   */
   holder: Holder | null;
-  /** Told when it is answered, because it was under way when a worker ended; null: it was not. */
+  /** Notified when the request is answered, because it was under way when a worker crashed; null: it was not. */
   suspectedBy: Suspicion | null;
-  /** What it costs its worker in memory until it is answered, and when it was sent; set by the link. */
+  /** Its memory cost in the worker until it is answered, and when it was sent; set by the link. */
   bytes: number;
   sentMs: number;
-  /** Its place in the link it was sent on; set by the link. */
+  /** Its position in the link it was sent on; set by the link. */
   order: number;
-  /** Socket path of the worker that was lost with it; null: none was. */
+  /** Socket path of the worker that was lost while it had this request; null: none. */
   lostWorker: string | null;
   /** When it first waited for a worker, or 0. */
   waitingSinceMs: number;
 
-  /** The worker's socket has all of it: what is needed for nothing else may be let go. */
+  /** The worker's socket has all of it: data that is needed for nothing else can be released. */
   sent(): void;
-  /** The whole answer. `body` is only valid during the call unless it is large (see FrameReader). */
+  /** The complete answer. `body` is only valid during the call unless it is large (see FrameReader). */
   answer(meta: ResponseMeta, body: Buffer): void;
   startStream(meta: ResponseMeta): void;
   streamPiece(piece: Buffer): void;
   /**
-   * @param failed the rest will not come: the client must not take the answer for whole
-   * @param why for a stream of events, which says it; null: its worker has ended
+   * @param failed the answer is incomplete, which must be visible to the client
+   * @param why the reason, which a stream of events states; null: its worker has ended
    */
   endStream(failed: boolean, why?: ServiceError | null): void;
-  /** @param retryAfterS seconds for `Retry-After`; unless given, 1 with a 503 and none otherwise */
+  /** @param retryAfterS seconds for `Retry-After`; if not given, 1 for a 503 and none otherwise */
   fail(error: ServiceError, retryAfterS?: number): void;
 }
 
-/** Whoever suspects a call. */
+/** Notified of the answers to suspected calls. */
 export interface Suspicion {
   answered(call: UserCall): void;
 }
 
 export interface Holder {
-  /** The client of this request has gone. */
+  /** The client of this request has disconnected. */
   abandon(request: Forwarded): void;
   /** The client took this many streamed bytes. */
   credit(request: Forwarded, bytes: number): void;
 }
 
-/** Where the pieces of a request's body go. */
+/** Receives the chunks of a request's body. */
 export interface UploadSink {
-  /** The piece is taken over. */
+  /** Takes ownership of the chunk. */
   piece(piece: Buffer): void;
-  /** @param failed the rest will not come */
+  /** @param failed the rest will not arrive */
   end(failed: boolean): void;
 }
 
 export interface RequestUpload {
-  /** Some of it was handed to a worker, so it cannot go to another one. */
+  /** Part of it was sent to a worker, so it cannot be sent to another one. */
   readonly hasBegun: boolean;
-  /** From now on pieces go to this worker, up to STREAM_WINDOW_BYTES beyond its credit. */
+  /** From now on chunks go to this worker, up to STREAM_WINDOW_BYTES beyond its credit. */
   attach(sink: UploadSink): void;
-  /** The worker is gone before it was handed anything. */
+  /** The worker ended before anything was sent to it. */
   detach(): void;
   /** The worker took this many bytes. */
   credit(bytes: number): void;
   /** The rest is not wanted. */
   discard(): void;
-  /** The client has gone: the worker is told that the rest will not come. */
+  /** The client has disconnected: notifies the worker that the rest will not arrive. */
   fail(): void;
 }
 
-/** What a request may cost in memory wherever it is held. */
+/** The memory that a request can cost wherever it is held. */
 export function heldBytes(request: Forwarded): number {
   return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }

@@ -1,16 +1,17 @@
 /**
- * Bytes of requests that the router holds for a tenant: bodies that arrive, wait or may have to be sent again, and what its
- * worker's socket has not taken. All tenants share ROUTER_HELD_BYTES_MAX.
+ * Bytes of requests that the router holds for a tenant: bodies that arrive, wait or may have to be sent again, and data
+ * that its worker's socket has not taken. All tenants share ROUTER_HELD_BYTES_MAX.
  *
- * A quarter of it is kept for small needs: every tenant may hold TENANT_SHARE_BYTES, whatever others do. Of the rest a tenant
- * may hold TENANT_HELD_BYTES_MAX, but not more than what is still free, so that few cannot take all of it.
+ * A quarter of it is reserved for small needs: every tenant can hold TENANT_SHARE_BYTES, regardless of the others. Of
+ * the rest a tenant can hold TENANT_HELD_BYTES_MAX, but at most as much as is still free, so that a few tenants cannot
+ * take all of it.
  */
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {TENANT_SHARE_BYTES} from '../limits.ts';
 import type {RouterLimits} from '../router-limits.ts';
 
-/** Of what the router may hold; the rest is kept for small needs. */
+/** The part of the router's capacity that all tenants compete for; the rest is reserved for small needs. */
 const SHARED_PART = 0.75;
 
 export function tooManyBytes(): ServiceError {
@@ -41,7 +42,7 @@ export class HeldBytes {
     return this.#held;
   }
 
-  /** To be asked before `take` where the bytes can still be refused. */
+  /** Must be called before `take` if the bytes can still be refused. */
   hasRoom(bytes: number): boolean {
     const heldThen = this.#held + bytes;
     if (heldThen <= TENANT_SHARE_BYTES) return this.#router.held + bytes <= this.#router.max;
@@ -59,9 +60,9 @@ export class HeldBytes {
   }
 }
 
-/** What one request's body adds to them. */
+/** The bytes of one request's body. */
 export class HeldBody {
-  /** Null: the request is no tenant's, and not counted. */
+  /** Null: the request belongs to no tenant, and is not counted. */
   tenant: HeldBytes | null = null;
   #bytes = 0;
 
@@ -69,7 +70,7 @@ export class HeldBody {
     return this.tenant === null || this.tenant.hasRoom(bytes);
   }
 
-  /** @returns false when there is no room for them */
+  /** @returns false when the bytes exceed the capacity */
   hold(bytes: number): boolean {
     if (this.tenant === null) return true;
     if (!this.tenant.hasRoom(bytes)) return false;
@@ -78,7 +79,7 @@ export class HeldBody {
     return true;
   }
 
-  /** All of it; a second time there is nothing to give. */
+  /** Releases all of it; further calls do nothing. */
   giveBack(): void {
     if (this.#bytes > 0) this.tenant!.give(this.#bytes);
     this.#bytes = 0;

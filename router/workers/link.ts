@@ -1,18 +1,19 @@
 /**
- * The router's end of the connection to one tenant's worker. All requests of one event-loop turn leave in one write;
- * answers come back in any order, matched by stream id.
+ * The router's end of the connection to one tenant's worker. All requests of one event-loop turn are sent in one write;
+ * answers return in any order, matched by stream id.
  *
  *   connecting ──connect──▶ open ──retire──▶ retiring ──last answer──▶ closed
  *        └──────────────────┴── malformed frame | worker gone ──────────▶ closed
  *
- * When a link closes, each request it still holds is one of
+ * When a link closes, each request that it still holds is handled by kind:
  *
- *   never written to the socket                       handed back: it may go to the next worker, unless a part of its body is gone
- *   a short read, or one that had only begun          handed back, once
- *   a call of a function, or a read that may have     session.worker_unavailable: what may have ended this worker is never
- *   run for long                                      sent to the next one
- *   a stream                                          cut, visibly for the client
- *   a write                                           session.outcome_unknown
+ *   never written to the socket                handed back: it can go to the next worker, unless part of its body
+ *                                              is lost
+ *   a short read, or a scan that just began    handed back, once
+ *   a call of a function, or a longer scan     session.worker_unavailable: a request that may have crashed this worker
+ *                                              is never retried on another
+ *   a stream                                   cut, visibly for the client
+ *   a write                                    session.outcome_unknown
  */
 import {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
@@ -31,12 +32,12 @@ import {parseResponseMeta} from './response-meta.ts';
 import {bytesIn, closeCodeIn, errorIn, momentIn, serviceErrorIn, streamsIn} from './worker-says.ts';
 import {connectToWorker} from './worker-socket.ts';
 
-/** Stream ids are u32; 0 is the hello's. */
+/** Stream ids are u32; 0 belongs to the hello. */
 const STREAM_MAX = 0xffff_ffff;
 
 /**
- * What comes from workers is read into this by all links, one after the other: what a frame holds is taken during the call.
- * With a buffer for each read Node makes 64 KiB for what is a few hundred bytes, and the collector has to follow.
+ * A read buffer that all links share, one after the other, because frames are processed during the call. With a buffer
+ * per read, Node allocates 64 KiB for a few hundred bytes, which burdens the garbage collector.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
 assert(
@@ -46,44 +47,44 @@ assert(
 
 export type LinkClosed = {
   link: WorkerLink;
-  /** The worker was reached: its loss is a death, not a failed connect. */
+  /** The worker was reached, so its loss is a crash, not a failed connect. */
   wasOpen: boolean;
-  /** Closed by us because nothing more was to be sent. */
+  /** Closed by us, because nothing more was to be sent. */
   retired: boolean;
-  /** Requests that may be sent to another worker. */
+  /** Requests that can be sent to another worker. */
   unanswered: Forwarded[];
-  /** Calls of functions that the worker had and did not answer, also of clients that have gone. */
+  /** Function calls that the worker received and did not answer, including those of disconnected clients. */
   calls: UserCall[];
 };
 
-/** Where results of live queries go. */
+/** Receives results of live queries. */
 export interface LiveReceiver {
   result(stream: number, data: Buffer): void;
   failed(stream: number, error: ErrorObject): void;
-  /** The result is behind until the next one comes: nobody may be given it any more. */
+  /** The result is stale until the next one arrives, so new subscribers must not get it. */
   behind(stream: number): void;
-  /** What came before this holds every write that was answered before the fence was asked for. */
+  /** All results up to now include every write that was answered before the fence was requested. */
   fenced(stream: number): void;
-  /** The results since the last end belong to one moment. @param committedMs epoch milliseconds, with fractions */
+  /** The results since the last end belong to one version. @param committedMs epoch milliseconds, with fractions */
   endBatch(sequence: number, committedMs: number): void;
 }
 
-/** Where messages for function sockets go. */
+/** Receives messages for function sockets. */
 export interface PipeReceiver {
   /** @param message valid during the call */
   message(streams: readonly number[], message: Buffer): void;
-  /** The worker has handled so many bytes of this socket's peer. */
+  /** The worker has handled this many bytes from this socket's client. */
   handled(stream: number, bytes: number): void;
   close(stream: number, code: number, reason: string): void;
 }
 
 export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
 
-/** Beyond what was credited: the worker's window, and the piece with which it is overdrawn. */
+/** Bytes that a worker can send beyond its credit: its window, and the chunk that overdraws it. */
 const STREAM_OWED_BYTES_MAX = STREAM_WINDOW_BYTES + FRAME_CHUNK_BYTES;
 
 export type LinkEvents = {
-  /** The worker says what no worker says. The link closes. */
+  /** The worker violated the protocol. The link closes. */
   malformed: (link: WorkerLink, why: string) => void;
   closed: (closed: LinkClosed) => void;
 };
@@ -100,17 +101,20 @@ export class WorkerLink implements Holder {
   readonly #held: HeldBytes;
   readonly #limits: RouterLimits;
   readonly #inFlight = new Map<number, Forwarded>();
-  /** What they cost the worker. */
+  /** Memory cost of the requests in flight in the worker. */
   #inFlightBytes = 0;
-  /** Those of them with a body that may be let go once the socket has it. */
+  /** Requests in flight whose bodies can be released once the socket has them. */
   #unsent: Forwarded[] = [];
-  /** What of #held the socket has not passed on. */
+  /** The part of #held that the socket has not passed on. */
   #bufferedBytes = 0;
-  /** Streams of #inFlight whose first frame came, with the bytes that their clients have not taken. */
+  /** Streams of #inFlight whose first frame has arrived, with the bytes that their clients have not taken. */
   readonly #streaming = new Map<number, number>();
   readonly #flush: () => void;
   #flushScheduled = false;
-  /** When what leaves together began to gather: a look at the clock for each would cost more than its place in the frame. */
+  /**
+   * When the current write began to accumulate. Used for all its requests, because reading the clock for each would
+   * cost more than building its frame.
+   */
   #turnBeganMs = 0;
   #order = 0;
   /** The highest order whose bytes may have reached the socket. */
@@ -170,7 +174,7 @@ export class WorkerLink implements Holder {
     return this.#inFlight.size;
   }
 
-  /** What the requests in flight cost the worker. */
+  /** Memory cost of the requests in flight in the worker. */
   get inFlightBytes(): number {
     return this.#inFlightBytes;
   }
@@ -198,7 +202,7 @@ export class WorkerLink implements Holder {
     this.#inFlight.set(stream, request);
     if (bytes > 0) this.#unsent.push(request);
     const {upload} = request;
-    // A large body is written as it is: it belongs to the request, and nobody changes it.
+    // A large body is written without a copy: it belongs to the request and does not change.
     const flags = upload === null ? FrameFlag.none : FrameFlag.streams;
     this.#writer.frame(FrameKind.request, stream, flags, request.meta, request.body, true);
     if (upload !== null) this.#attach(stream, upload);
@@ -218,8 +222,8 @@ export class WorkerLink implements Holder {
   }
 
   /**
-   * The client has gone. A stream is cancelled; any other answer is awaited and dropped, so that the count stays right, but a
-   * read may be given up.
+   * The client has disconnected. A stream is cancelled. Any other answer is awaited and dropped, so that the count
+   * stays correct, but a read can be given up.
    */
   abandon(request: Forwarded): void {
     request.holder = null;
@@ -230,19 +234,19 @@ export class WorkerLink implements Holder {
 
   credit(request: Forwarded, bytes: number): void {
     const stream = streamOf(request.order);
-    // Less than nothing: of the end of a stream of events, some is ours.
+    // Clamped at zero, because part of the end of a stream of events is ours.
     if (this.#streaming.has(stream)) this.#streaming.set(stream, Math.max(0, this.#streaming.get(stream)! - bytes));
     this.#writer.frame(FrameKind.credit, stream, FrameFlag.none, String(bytes), '');
     this.#scheduleFlush();
   }
 
-  /** Asks the worker to hold a live query; its results come to the receiver under this stream id. */
+  /** Subscribes to a live query in the worker; its results go to the receiver under this stream id. */
   subscribe(stream: number, query: string): void {
     this.#writer.frame(FrameKind.subscribe, stream, FrameFlag.none, '', query);
     this.#scheduleFlush();
   }
 
-  /** Asks when everything that is answered by now has come; `fenced` says so. */
+  /** Requests a fence: `fenced` reports when everything answered by now has arrived. */
   fence(stream: number): void {
     this.#writer.frame(FrameKind.fence, stream, FrameFlag.none, '', '');
     this.#scheduleFlush();
@@ -278,8 +282,8 @@ export class WorkerLink implements Holder {
   }
 
   /**
-   * Cuts the answers that are streamed: their readers may take as long as they like for the rest.
-   * @param which those that have no end of their own, or all
+   * Cuts streamed answers, because their readers can take any time for the rest.
+   * @param which endless answers, or all
    */
   cutStreams(which: 'endless' | 'all', why: ServiceError): void {
     for (const stream of [...this.#streaming.keys()]) {
@@ -292,13 +296,13 @@ export class WorkerLink implements Holder {
     }
   }
 
-  /** Takes no more requests and closes once those under way are answered. */
+  /** Accepts no more requests, and closes once those under way are answered. */
   retire(): void {
     this.#retired = true;
     this.#closeIfIdle();
   }
 
-  /** The supervisor says that the worker is gone. */
+  /** The supervisor reported that the worker is gone. */
   destroy(): void {
     this.#socket.destroy();
   }
@@ -313,11 +317,12 @@ export class WorkerLink implements Holder {
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
     this.#turnBeganMs = performance.now();
-    // After the poll phase: one write for all requests that arrived in this turn. A microtask would run after each.
+    // Runs after the poll phase: one write for all requests that arrived in this turn. A microtask would run after
+    // each.
     setImmediate(this.#flush);
   }
 
-  /** Whatever goes wrong with what a worker says ends its link, and not this process, which is everybody's. */
+  /** An error in what a worker sends closes its link, not this process, which serves all tenants. */
   #read(chunk: Buffer): void {
     if (this.#isMalformed) return;
     try {
@@ -357,7 +362,7 @@ export class WorkerLink implements Holder {
         this.#inFlight.get(stream)?.upload?.discard();
         return;
       case FrameKind.live:
-        if (this.#retired) return; // another worker's results are shown by now
+        if (this.#retired) return; // results of another worker are shown by now
         if ((flags & FrameFlag.failed) === 0) this.#live.result(stream, body);
         else this.#live.failed(stream, errorIn(body));
         return;
@@ -374,7 +379,7 @@ export class WorkerLink implements Holder {
         return;
       }
       case FrameKind.socketMessage:
-        // What a worker that was replaced says is for sockets that are closed.
+        // Messages of a replaced worker are for sockets that are closed.
         if (!this.#retired) this.#pipes.message(streamsIn(meta) ?? [stream], body);
         return;
       case FrameKind.socketCredit:
@@ -415,7 +420,7 @@ export class WorkerLink implements Holder {
     if (owedBytes + body.length > STREAM_OWED_BYTES_MAX) throw new MalformedFrame('more of a stream than was credited');
     const request = this.#inFlight.get(stream)!;
     if (body.length > 0) {
-      this.#streaming.set(stream, owedBytes + body.length); // before it is shown: its client may take it at once
+      this.#streaming.set(stream, owedBytes + body.length); // first, because its client may take it at once
       request.streamPiece(body);
     }
     if ((flags & FrameFlag.end) === 0 || request.aborted) return;
@@ -428,20 +433,20 @@ export class WorkerLink implements Holder {
     if (this.#retired) this.#closeIfIdle();
   }
 
-  /** The worker took some of a request's body. */
+  /** The worker took this many bytes of a request's body. */
   #credited(stream: number, bytes: number): void {
-    this.#inFlight.get(stream)?.upload?.credit(bytes); // else its answer overtook the credit
+    this.#inFlight.get(stream)?.upload?.credit(bytes); // otherwise its answer overtook the credit
   }
 
-  /** The worker has nothing of it any more. */
+  /** The worker no longer holds the request. */
   #over(stream: number, request: Forwarded): void {
     this.#inFlight.delete(stream);
     this.#inFlightBytes -= request.bytes;
   }
 
   /**
-   * What was sent is the worker's, once it is connected: before, all of it may have to go to another one, and after the
-   * connection has broken what it does not take any more.
+   * Releases bodies that the socket has taken, but only once it is connected: before that, all of them may have to go
+   * to another worker. After the connection has broken, it releases nothing.
    */
   #letGo(): void {
     if (!this.#wasOpen || this.#socket.destroyed || this.#unsent.length === 0) return;

@@ -1,9 +1,9 @@
-/** What becomes of each request that a link still holds when it closes; which is which is said in `link.ts`. */
+/** Handles each request that a link still holds when it closes; `link.ts` has the table. */
 import {ServiceError} from '../../shared/errors.ts';
 import {READ_AGAIN_MS_MAX} from '../limits.ts';
 import type {Forwarded} from './forwarded.ts';
 
-/** It never reached the worker, but a part of its body may have been given up with the link. */
+/** The request never reached the worker, but part of its body may have been lost with the link. */
 export function sendAgain(request: Forwarded, unanswered: Forwarded[]): void {
   if (request.upload?.hasBegun === true) {
     request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it got the request"));
@@ -13,12 +13,15 @@ export function sendAgain(request: Forwarded, unanswered: Forwarded[]): void {
   unanswered.push(request);
 }
 
-/** A scan that had just begun is not what a worker hung on: the watch takes longer than that to find one that does. */
+/**
+ * A scan that had just begun is not what a worker hung on, because the watchdog takes longer than that to detect a
+ * hang.
+ */
 export function mayHaveEndedIt(request: Forwarded, nowMs: number): boolean {
   return request.call !== null || (!request.isShort && nowMs - request.sentMs > READ_AGAIN_MS_MAX);
 }
 
-/** A dying worker may take a connection once more before its socket is gone: losing it again is not a second death. */
+/** A dying worker may accept one more connection before its socket is gone: losing it again is not a second crash. */
 export function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]): void {
   if (request.lostWorker !== null && request.lostWorker !== worker) {
     request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended twice during this read"));
@@ -28,7 +31,7 @@ export function retryOnce(request: Forwarded, worker: string, unanswered: Forwar
   unanswered.push(request);
 }
 
-/** Its answer was under way. */
+/** Its answer was being streamed. */
 export function endStreamed(request: Forwarded): void {
   if (request.hasBegun) request.endStream(true);
   else if (!request.isRead) request.fail(outcomeUnknown());

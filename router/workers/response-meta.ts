@@ -1,4 +1,7 @@
-/** Decodes the meta of a `response` frame. Empty stands for a plain 200, which is most of them. What a worker says is checked. */
+/**
+ * Decodes the metadata of a `response` frame. Empty metadata means a plain 200, the most frequent case. The content is
+ * validated, because it comes from a worker.
+ */
 import {Buffer} from 'node:buffer';
 import {RETRY_AFTER_S_MAX} from '../../shared/errors.ts';
 import {isHeaderList} from '../../shared/http-headers.ts';
@@ -7,13 +10,15 @@ import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 import {headersFault} from '../../shared/ipc/response-headers.ts';
 
 const PLAIN: ResponseMeta = {s: 200};
-/** Longer metas are hardly sent twice. */
+/** Longer metadata is rarely repeated, so it is not cached. */
 const KEPT_BYTES_MAX = 512;
 
-/** The last one with headers: those of function calls, which all have the same. It is checked, and nobody changes it. */
+/**
+ * The last metadata with headers, cached because function calls all have the same. It is validated and never changed.
+ */
 let kept: {bytes: Buffer; meta: ResponseMeta} | null = null;
 
-/** @returns not to be changed @throws MalformedFrame */
+/** @returns a shared object that must not be changed. @throws MalformedFrame */
 export function parseResponseMeta(meta: Buffer): ResponseMeta {
   if (meta.length === 0) return PLAIN;
   if (meta[0] === QUOTE) return {s: 200, e: checkedTag(meta.toString('latin1'))};
@@ -24,7 +29,7 @@ export function parseResponseMeta(meta: Buffer): ResponseMeta {
 }
 
 const QUOTE = 0x22;
-/** Of what a worker makes of numbers: not all that RFC 9110 allows. */
+/** The numeric tags that workers produce, a subset of RFC 9110. */
 const TAG = /^"[0-9.-]{1,100}"$/;
 
 function checkedTag(tag: string): string {

@@ -1,6 +1,6 @@
 /**
- * Which function a request calls, and with what: what a worker's death is held against. The names are the router's own, made
- * of what the request says; bodies are the tenant's business and are looked at only when something went wrong.
+ * Identifies the function that a request calls, and its arguments, to attribute a worker's crash to it. The names are
+ * the router's own, derived from the request. Bodies are private to the tenant and are read only after a crash.
  */
 import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
@@ -8,12 +8,12 @@ import type {UserCall} from '../../shared/ipc/control.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {CALL_BODY_BYTES_READ} from '../limits.ts';
 
-/** Long bodies that may say a function twice count as calls of one: whatever they say, they are alike in that. */
+/** Long bodies that may name a function twice count as calls of one pseudo-function, whatever they contain. */
 const LONG_BODY = 'a function named twice';
 const NO_FUNCTION = 'no function';
-/** How every client begins a body, if it names a function that can be. */
+/** The usual beginning of a body that names a valid function. */
 const BEGINNING = /^\s*\{\s*"path"\s*:\s*"([^"\\]*)"/;
-/** `"path"` once more, or its letters as escapes. */
+/** `"path"` a second time, or its letters as escapes. */
 const NAMES_AGAIN = ['"path"', '\\u006', '\\u007'];
 /** No function has a longer path. */
 const NAME_CHARS_MAX = 1_024;
@@ -27,17 +27,21 @@ export function callOf(meta: string, body: Buffer): UserCall {
 /** @param body as it was sent: an object with `path` and `args` */
 export function functionCall(body: Buffer): UserCall {
   const name = body.length > CALL_BODY_BYTES_READ ? pathOfLong(body) : pathOf(body);
-  // The name is in the digest: of a long body not all is, and nobody shall have the calls of another function refused.
+  // The digest includes the name, because it covers only parts of a long body, and one function's calls must not cause
+  // another one's to be refused.
   return {name, key: digest(name, body)};
 }
 
-/** @param body empty when it was sent in pieces */
+/** @param body empty if it was streamed */
 export function httpActionCall(method: string, url: string, body: Buffer): UserCall {
   const [, path = '/'] = /^\w+:\/\/[^/]*([^?]*)/.exec(url) ?? [];
   return {name: `${method} ${path}`, key: digest(`${method} ${url}`, body)};
 }
 
-/** Parsing it would take time from other tenants: its beginning says the function, unless something behind may say another. */
+/**
+ * Reads the path from the beginning of a long body, unless something later may name another one. Parsing all of it
+ * would take time from other tenants.
+ */
 function pathOfLong(body: Buffer): string {
   const beginning = BEGINNING.exec(body.toString('utf8', 0, 2 * NAME_CHARS_MAX));
   if (beginning === null) return LONG_BODY;
@@ -45,7 +49,7 @@ function pathOfLong(body: Buffer): string {
   return isNamedAgain ? LONG_BODY : canonical(beginning[1]!);
 }
 
-/** The ways to write the path of a function are one name. */
+/** Maps the different spellings of a function's path to one name. */
 function canonical(path: string): string {
   const [, module, name] = /^(.*?)(?:\.(?:js|ts))?(?::([^:]*))?$/s.exec(path)!;
   return name === undefined || name === 'default' ? module! : `${module}:${name}`;
@@ -60,7 +64,7 @@ function pathOf(body: Buffer): string {
   }
 }
 
-/** Of a long body its length, beginning and end: a digest of all of it would take time from other tenants. */
+/** For a long body, hashes its length, beginning and end: a digest of all of it would take time from other tenants. */
 function digest(head: string, body: Buffer): string {
   const hash = createHash('sha256').update(`${head}\n${body.length}\n`);
   if (body.length <= 2 * CALL_BODY_BYTES_READ) return hash.update(body).digest('base64');

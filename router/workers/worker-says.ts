@@ -1,4 +1,7 @@
-/** What the frames of a worker say beside answers, checked: code of a tenant may have left its isolate. See response-meta.ts for answers. */
+/**
+ * Validates a worker's frames other than answers, because code of a tenant may have escaped its isolate. See
+ * response-meta.ts for answers.
+ */
 import type {Buffer} from 'node:buffer';
 import {type ErrorObject, isErrorObject, ServiceError} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
@@ -27,7 +30,7 @@ export function serviceErrorIn(bytes: Buffer): ServiceError {
   return new ServiceError(code, message, detail);
 }
 
-/** @returns null: there is no list. @throws MalformedFrame */
+/** @returns null if there is no list. @throws MalformedFrame */
 export function streamsIn(meta: Buffer): number[] | null {
   if (meta.length === 0) return null;
   const streams = meta.toString('latin1').split(' ').map(Number);
@@ -49,7 +52,7 @@ export function closeCodeIn(meta: Buffer): number {
   return code;
 }
 
-/** @returns the sequence, and when it was committed in epoch milliseconds. @throws MalformedFrame */
+/** @returns the sequence, and the commit time in epoch milliseconds. @throws MalformedFrame */
 export function momentIn(meta: Buffer): {sequence: number; committedMs: number} {
   const [sequence = Number.NaN, committedMs = Number.NaN, ...more] = meta.toString('latin1').split(' ').map(Number);
   if (!Number.isSafeInteger(sequence) || sequence < 0 || !Number.isFinite(committedMs) || more.length > 0) {

@@ -1,15 +1,16 @@
 /**
- * The connection to the socket of a worker, which is in a directory of the worker's user. Code that has taken the worker over can put a
- * link there, and the router may open more than it: so what is connected to is the file that was looked at, a socket of that user.
+ * Connects to a worker's socket, which is in a directory of the worker's user. Code that has taken over the worker can
+ * put a link there, and the router can open files that the worker cannot. So the router connects to exactly the file
+ * that it checked, which is a socket of that user.
  */
 import {closeSync, constants, fstatSync, openSync} from 'node:fs';
 import {connect, type OnReadOpts, Socket} from 'node:net';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
 
-/** `O_PATH` of Linux, which Node does not name: the file is found and not opened. */
+/** Linux's `O_PATH`, which Node does not define: finds the file without opening it. */
 const O_PATH = 0o10000000;
 
-/** @returns `fault`: the worker does not listen there, and the socket is none that was connected */
+/** @returns `fault`: the worker does not listen there, and the returned socket was never connected */
 export function connectToWorker(
   {socketPath, owner}: WorkerAddress,
   onread: OnReadOpts,
@@ -23,7 +24,7 @@ export function connectToWorker(
     const what = isSocket ? `a socket of user ${uid}, not of ${owner}` : 'no socket';
     return {socket: new Socket(), fault: `there is ${what} where the worker listens`};
   } catch (caught) {
-    // It has just ended. Trying the path nevertheless would follow a link that appears now.
+    // The worker has just ended. Connecting by path anyway would follow a link that appears now.
     const socket = new Socket();
     setImmediate(() => socket.destroy(caught as Error));
     return {socket, fault: null};

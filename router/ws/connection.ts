@@ -5,8 +5,9 @@
  *            └──time-out | bad JSON | other type | wrong protocol | binary──▶ closed
  *                   also: fatal_error frame, close 1008 with the code as reason
  *
- * In `established`, binary frames are ignored and a bad text frame is answered and survived. Frames leave in the order they
- * are sent here; results also come by publish (live-topic.ts), which uWebSockets.js keeps in the same order.
+ * In `established`, binary frames are ignored, and an invalid text frame gets an error without closing the connection.
+ * Frames leave in the order in which they are sent here. Results are published instead (live-topic.ts), which
+ * uWebSockets.js keeps in the same order.
  */
 
 import type {WebSocket} from 'uWebSockets.js';
@@ -49,7 +50,10 @@ export class Connection {
   readonly #frames = new TokenBucket(FRAMES, performance.now());
   readonly #allowances: readonly (Allowance | null)[];
 
-  /** @param ofAll what all sockets of this router are owed, @param allowances what a subscription is taken from */
+  /**
+   * @param ofAll bytes buffered for all sockets of this router
+   * @param allowances from which subscriptions are deducted
+   */
   constructor(
     ws: WebSocket<SocketData>,
     tenant: PlacedTenant,
@@ -73,7 +77,7 @@ export class Connection {
   }
 
   receive(message: ArrayBuffer, isBinary: boolean): void {
-    // A view, valid during this call: whoever keeps something of it parses or copies it.
+    // A view that is valid during this call: code that keeps a part parses or copies it.
     const frame = Buffer.from(message);
     switch (this.#state) {
       case 'awaiting_client_hello': {
@@ -100,14 +104,14 @@ export class Connection {
     this.send({type: 'error', error: errorEnvelope(error).error});
   }
 
-  /** A request that failed; what really went wrong is in `detail.code`. */
+  /** Reports a failed request; `detail.code` has the actual error. */
   requestFailed(requestId: string, error: ServiceError): void {
     const {code, message, detail} = error;
     const failed = new ServiceError('op.failed', message, {...detail, code});
     this.send({type: 'op.error', id: requestId, error: errorEnvelope(failed).error});
   }
 
-  /** Says why, and closes. */
+  /** Sends the reason, and closes. */
   fatal(error: ServiceError): void {
     if (this.#state === 'closed') return;
     this.send({type: 'fatal_error', error: errorEnvelope(error).error});
@@ -119,12 +123,12 @@ export class Connection {
     this.#ws.end(code, reason); // calls `closed`
   }
 
-  /** It reads nothing: a close frame would wait behind the rest. */
+  /** Closes without a close frame, which would wait behind the unread rest. */
   drop(): void {
     if (this.#state !== 'closed') this.#ws.close(); // calls `closed`
   }
 
-  /** The peer is gone; the socket must not be touched any more. */
+  /** The client is gone; the socket must not be used any more. */
   closed(): void {
     this.#state = 'closed';
     this.#helloTimeout.clear();
@@ -161,7 +165,7 @@ export class Connection {
     }
   }
 
-  /** The frame is not looked into; if it was a subscribe, its sender waits for an answer under its id. */
+  /** Drops the frame without parsing it. If it was a subscribe, the client gets an error under its id. */
   #dropped(frame: Buffer, error: ServiceError): void {
     const requestId = droppedRequestId(frame);
     if (requestId === null) this.error(error);

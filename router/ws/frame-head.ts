@@ -1,7 +1,7 @@
 /**
- * What a frame that is not going to be parsed (too long, or one too many) says about itself: the `request_id` of a subscribe,
- * so that its sender learns which request was dropped. Only the first FRAME_HEAD_BYTES are looked at and only members of the
- * outer object count, so a flood costs little and a field of a query is not taken for an id.
+ * Finds the `request_id` of a subscribe frame that will not be parsed (too long, or over the rate limit), so that its
+ * sender learns which request was dropped. Only the first FRAME_HEAD_BYTES are scanned, and only members of the outer
+ * object count, so a flood costs little and a field of a query is not mistaken for an id.
  */
 import type {Buffer} from 'node:buffer';
 
@@ -10,7 +10,7 @@ const FRAME_HEAD_BYTES = 4_096;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Null: it is no subscribe, or its id is not among what is looked at. */
+/** Null: not a subscribe, or its id is not within the scanned bytes. */
 export function droppedRequestId(frame: Buffer): string | null {
   const head = frame.subarray(0, FRAME_HEAD_BYTES);
   let type: string | null = null;
@@ -23,10 +23,10 @@ export function droppedRequestId(frame: Buffer): string | null {
   return type === 'subscribe' ? id : null;
 }
 
-/** Members of the outer object that are strings, as far as the bytes go. */
+/** String members of the outer object within the scanned bytes. */
 function* textMembers(bytes: Buffer): Generator<{name: string; text: string}> {
   let level = 0;
-  /** The latest string at the outer level; null once something else than its value followed. */
+  /** The latest string at the outer level; null once anything other than its value has followed. */
   let name: string | null = null;
   let isValue = false;
   for (let at = 0; at < bytes.length; at++) {
@@ -45,7 +45,7 @@ function* textMembers(bytes: Buffer): Generator<{name: string; text: string}> {
   }
 }
 
-/** Where the string that begins at `start` has its closing quote; -1: not among these bytes. */
+/** Position of the closing quote of the string that begins at `start`; -1: not within these bytes. */
 function endOfString(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at++) {
     if (bytes[at] === BACKSLASH) at++;
@@ -58,6 +58,6 @@ function stringAt(bytes: Buffer, start: number, end: number): string | null {
   try {
     return JSON.parse(bytes.toString('utf8', start, end + 1)) as string;
   } catch {
-    return null; // not JSON: the frame would have been refused as well
+    return null; // not JSON: the frame would have been refused anyway
   }
 }

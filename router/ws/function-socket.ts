@@ -1,6 +1,6 @@
 /**
- * One client of the function socket, as the router knows it: a number, and how many bytes are under way in either direction. What its
- * messages say is between the client and the worker.
+ * One client of the function socket, as the router sees it: a number, and the bytes under way in either direction. The
+ * content of its messages concerns only the client and the worker.
  *
  *   open ──peer gone | worker says so | worker gone | too much unhandled, or owed | drain──▶ closed
  */
@@ -36,22 +36,25 @@ export class FunctionSocket implements PipeEnd {
   readonly #ws: WebSocket<FunctionSocketData>;
   readonly #pipes: TenantPipes;
   readonly #ofAll: OwedBytes;
-  /** Of `#ofAll`, as it was last looked at. */
+  /** The bytes last reported to `#ofAll`. */
   #owedBytes = 0;
   #isClosed = false;
-  /** Of its peer's messages, what the worker has not handled. */
+  /** Bytes of the client's messages that the worker has not handled. */
   #unhandledBytes = 0;
-  /** Of that, what counts among the bytes of all sockets of its tenant. */
+  /** The part of those that counts in the total of the tenant's sockets. */
   #sharedBytes = 0;
-  /** Of what the worker sent, what it has not been credited. */
+  /** Bytes from the worker that have not been credited. */
   #uncreditedBytes = 0;
   #sentMs = performance.now();
-  /** Messages of the worker that have to come for it to be used: a greeting, and what its client has asked for. */
+  /** Messages that the worker must send before the socket counts as used: a greeting, and one answer to its client. */
   #unused = 2;
   readonly #onUsed: () => void;
   readonly #allowance: Allowance | null;
 
-  /** @param allowance what each message is taken from; null: they are not counted, @param onUsed told once, when its client is shown something */
+  /**
+   * @param allowance from which each message is deducted; null: messages are not limited
+   * @param onUsed called once, when the client is shown something
+   */
   constructor(
     ws: WebSocket<FunctionSocketData>,
     stream: number,
@@ -71,13 +74,13 @@ export class FunctionSocket implements PipeEnd {
     pipes.unhandled.opened();
   }
 
-  /** A message of its peer. @param bytes valid during the call */
+  /** A message from the client. @param bytes valid during the call */
   receive(bytes: Buffer, isBinary: boolean): void {
     if (bytes.length > FUNCTION_SOCKET_MESSAGE_BYTES_MAX) {
       this.fatal(new ServiceError('op.too_large', `a message has at most ${FUNCTION_SOCKET_MESSAGE_BYTES_MAX} bytes`));
       return;
     }
-    // A message that is left out would be out of step: its client comes back later, and goes on where it was.
+    // Dropping a message would break the sequence, so the socket is closed: its client returns later and resumes.
     if (this.#allowance !== null && this.#allowance.spend() !== null) {
       this.end(CloseCode.overloaded, 'op.rate_limited');
       return;
@@ -89,13 +92,16 @@ export class FunctionSocket implements PipeEnd {
     else this.#pipes.receive(this, bytes, isBinary);
   }
 
-  /** The worker has handled so much. @throws MalformedFrame when it is more than it was sent */
+  /** The worker has handled this many bytes. @throws MalformedFrame when this is more than was sent */
   handled(bytes: number): void {
     if (bytes > this.#unhandledBytes) throw new MalformedFrame('more of a socket is handled than came');
     this.#unhandled(-bytes);
   }
 
-  /** What the worker has handled and not told yet, as it is not worth a frame, takes no memory: so much is not counted. */
+  /**
+   * Adds to the unhandled bytes. A small amount is not counted in the total, because the worker reports handled bytes
+   * only once they are worth a frame.
+   */
   #unhandled(bytes: number): void {
     this.#unhandledBytes += bytes;
     const sharedBytes = Math.max(0, this.#unhandledBytes - FUNCTION_SOCKET_CREDIT_BYTES);
@@ -104,7 +110,7 @@ export class FunctionSocket implements PipeEnd {
     this.#sharedBytes = sharedBytes;
   }
 
-  /** What the worker says to its peer. */
+  /** Sends a message of the worker to the client. */
   send(message: Buffer): void {
     if (this.#isClosed) return;
     this.#sentMs = performance.now();
@@ -112,11 +118,14 @@ export class FunctionSocket implements PipeEnd {
     if (this.#unused > 0 && --this.#unused === 0) this.#onUsed();
     this.#ws.send(message as Uint8Array<ArrayBuffer>, false);
     this.credit();
-    // It reads nothing: a close frame would wait behind the rest.
+    // The client reads nothing: a close frame would wait behind the rest.
     if (!this.#isClosed && this.#ofAll.isTooMuch(this.#owedBytes)) this.#ws.close(); // calls `closed`
   }
 
-  /** The network may have taken something: the worker is told once that is worth a frame. What is sent is looked at from then on, too. */
+  /**
+   * The network may have taken bytes: credits the worker once the amount is worth a frame. The buffered bytes are
+   * updated, too.
+   */
   credit(): void {
     if (this.#isClosed || (this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES && this.#owedBytes === 0)) return;
     const owedBytes = this.#ws.getBufferedAmount();
@@ -128,14 +137,14 @@ export class FunctionSocket implements PipeEnd {
     this.#pipes.credit(this, taken);
   }
 
-  /** Says that the server is there, to a peer that has heard nothing for long and could hear it. */
+  /** Sends a ping if the client was sent nothing for long and is able to receive it. */
   pingIfIdle(nowMs: number): void {
     if (nowMs - this.#sentMs < FUNCTION_SOCKET_PING_MS || this.#ws.getBufferedAmount() > 0) return;
     this.#sentMs = nowMs;
     this.#ws.send(PING, false);
   }
 
-  /** Says why, and closes. */
+  /** Sends the reason, and closes. */
   fatal(error: ServiceError): void {
     if (this.#isClosed) return;
     this.#ws.send(JSON.stringify({type: 'fatal_error', error: errorEnvelope(error).error}), false);
@@ -146,7 +155,7 @@ export class FunctionSocket implements PipeEnd {
     if (!this.#isClosed) this.#ws.end(code, reason); // calls `closed`
   }
 
-  /** The peer is gone; the socket must not be touched any more. */
+  /** The client is gone; the socket must not be used any more. */
   closed(): void {
     this.#isClosed = true;
     this.#ofAll.closed(this.#owedBytes);

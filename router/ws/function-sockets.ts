@@ -1,7 +1,8 @@
 /**
- * GET /svc/{tenant_id}/ws: checks before the upgrade, in this order (the first broken rule answers, as an HTTP envelope): subprotocol, tenant
- * exists. Pages of any origin may connect, and no credential is asked for: the tenant's worker knows its list of origins and judges tokens.
- * After the upgrade the socket is a FunctionSocket, and what it says is its worker's business.
+ * GET /svc/{tenant_id}/ws. Checks before the upgrade, in this order (the first violation is answered as an HTTP
+ * envelope): subprotocol, tenant exists. Pages of any origin can connect without a credential, because the tenant's
+ * worker knows its list of origins and judges tokens. After the upgrade the socket is a FunctionSocket, whose messages
+ * the worker handles.
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
@@ -34,9 +35,9 @@ export type FunctionSocketParts = {
   observer: ExchangeObserver;
   callers: Callers;
   rateLimits: RateLimits;
-  /** Open at once, in this router. */
+  /** Simultaneously open sockets, in this router. */
   socketsMax: number;
-  /** What it owes all its sockets. */
+  /** Bytes buffered for all its sockets. */
   owed: OwedBytes;
 };
 
@@ -68,7 +69,7 @@ export class FunctionSockets {
     });
   }
 
-  /** Tells every client to reconnect; upgrades are refused from now on. */
+  /** Sends every client the request to reconnect; upgrades are refused from now on. */
   drain(): void {
     this.#isDraining = true;
     for (const socket of [...this.#open]) socket.end(CloseCode.restart, 'the server restarts');

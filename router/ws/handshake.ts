@@ -1,9 +1,9 @@
-/** The one frame a client must open with, judged. */
+/** Validates the first frame of a client. */
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {parseJson} from '../../shared/values/json.ts';
 
-/** @returns null when the frame is a proper client_hello, else the violation, which is fatal */
+/** @returns null if the frame is a valid client_hello, otherwise the violation, which is fatal */
 export function judgeFirstFrame(frame: Buffer, isBinary: boolean): ServiceError | null {
   if (isBinary) return new ServiceError('protocol.unsupported_binary', 'the handshake takes JSON text frames only');
   let message: unknown;
@@ -34,7 +34,7 @@ function fieldsOf(message: unknown): {type?: unknown; protocol?: unknown} {
   return typeof message === 'object' && message !== null ? message : {};
 }
 
-/** What was received, if it is short enough to repeat; null when there was nothing. */
+/** The received value, if it is short enough to repeat; null: there was none. */
 function shown(value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, 100);
   return typeof value === 'number' || typeof value === 'boolean' ? value : null;

@@ -1,4 +1,7 @@
-/** Which subprotocols an upgrade offers, and the key that a page in a browser offers among them. The list may come in several lines (RFC 6455, 11.3.4), as some proxies send it. */
+/**
+ * Reads the subprotocols that an upgrade offers, including the key that a page in a browser can offer among them. The
+ * list may be split over several lines (RFC 6455, 11.3.4), as some proxies send it.
+ */
 import type {HttpRequest} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
@@ -9,12 +12,12 @@ export function checkOffered(req: HttpRequest, protocol: string): void {
   if (offered.includes(protocol)) return;
   throw new ServiceError('protocol.no_overlap', `offer ${protocol} in Sec-WebSocket-Protocol`, {
     serverSupports: [protocol],
-    // Messages are shown and kept.
+    // Messages are shown and stored, so they must not contain the key.
     clientOffered: offered.map(name => (name.startsWith(KEY_PREFIX) ? `${KEY_PREFIX}…` : name)),
   });
 }
 
-/** The first secret of a key that is offered as if it were a subprotocol; null: none is. */
+/** The first key secret that is offered as a subprotocol; null: none. */
 export function offeredKey(req: HttpRequest): string | null {
   return offeredProtocols(req).find(name => name.startsWith(KEY_PREFIX)) ?? null;
 }

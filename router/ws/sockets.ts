@@ -1,6 +1,7 @@
 /**
- * GET /ws: every check before the upgrade, in this order (the first broken rule answers, as an HTTP envelope): Origin and
- * Host, credential (of a page in a browser: a key among the subprotocols), subprotocol, tenant given, tenant exists, rate limits. After it the socket is a Connection's.
+ * GET /ws. Checks before the upgrade, in this order (the first violation is answered as an HTTP envelope): Origin and
+ * Host, credential (for a page in a browser: a key among the subprotocols), subprotocol, tenant given, tenant exists,
+ * rate limits. After the upgrade the socket is a Connection.
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
@@ -47,9 +48,9 @@ export type SocketParts = {
   observer: ExchangeObserver;
   callers: Callers;
   rateLimits: RateLimits;
-  /** Open at once, in this router. */
+  /** Simultaneously open sockets, in this router. */
   socketsMax: number;
-  /** What it owes all its sockets. */
+  /** Bytes buffered for all its sockets. */
   owed: OwedBytes;
 };
 
@@ -79,13 +80,13 @@ export class Sockets {
     });
   }
 
-  /** Tells every client to reconnect; upgrades are refused from now on. */
+  /** Sends every client the request to reconnect; upgrades are refused from now on. */
   drain(): void {
     this.#isDraining = true;
     for (const connection of [...this.#open]) connection.end(RESTARTING, 'the server restarts');
   }
 
-  /** Those who came with a key that is none any more are told, and go. */
+  /** Closes connections whose keys are no longer valid, with the reason. */
   endInvalid(nowMs: number): void {
     for (const connection of [...this.#open]) {
       if (connection.asker?.isValid(nowMs) === false) connection.fatal(keyEnded());
@@ -109,7 +110,7 @@ export class Sockets {
       originRule.checkUpgrade(req);
       refuseKeyInUrl(req);
       const known = credentials.of(req);
-      // Known before it is judged: the record of a refusal names it.
+      // Set before it is judged, because the record of a refusal names it.
       asker = known === undefined ? this.#askerOfPage(req) : known;
       if (known === undefined && asker !== null) judgePageKey(asker, Date.now());
       const tenant = this.#check(req, asker);
@@ -156,7 +157,10 @@ export class Sockets {
     return tenant;
   }
 
-  /** Who offers a key as subprotocol: all that a page in a browser can send. @throws auth.unauthorized 401 */
+  /**
+   * The holder of a key that is offered as a subprotocol, the only way for a page in a browser to send one.
+   * @throws auth.unauthorized 401
+   */
   #askerOfPage(req: HttpRequest): NonNullable<Asker> {
     const {credentials} = this.#parts;
     const secret = offeredKey(req);
@@ -196,13 +200,16 @@ export class Sockets {
     connection.closed();
   }
 
-  /** What was published is under way only later, and nobody is told when a network takes nothing. */
+  /**
+   * Polls the buffered bytes, because published frames are buffered only later, and no event reports a network that
+   * takes nothing.
+   */
   #look(): void {
     for (const connection of this.#open) connection.subscriptions.look();
   }
 }
 
-/** Empty: none. */
+/** Empty: no tenant is named. */
 function tenantNamed(req: HttpRequest): string {
   return req.getHeader('x-tenant-id') || (req.getQuery('tenant_id') ?? '');
 }

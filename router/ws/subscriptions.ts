@@ -1,8 +1,9 @@
 /**
- * What one connection holds, and how far behind its reader is. A reader that falls behind is taken off its topics and gets
- * only the newest result of each subscription once it has caught up, so it costs the router at most SOCKET_SLOW_BYTES and
- * one result, however many it misses. What it costs counts among what all sockets of the router are owed: beyond that, who is about to be given
- * more and is owed more than an equal share is dropped.
+ * The subscriptions of one connection, and how far behind its reader is. A reader that falls behind is removed from its
+ * topics and gets only the newest result of each subscription once it has caught up. So it costs the router at most
+ * SOCKET_SLOW_BYTES and one result, however many it misses. These bytes count in the total of all sockets of the
+ * router. If the total is exceeded, a connection that is about to be sent more and has more than an equal share is
+ * dropped.
  */
 import type {WebSocket} from 'uWebSockets.js';
 import {ServiceError} from '../../shared/errors.ts';
@@ -10,7 +11,7 @@ import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../limits.ts';
 import type {LiveHolder, Slot} from '../live/live-topic.ts';
 
-/** The connection that has them. */
+/** The connection that has these subscriptions. */
 type Owner = {
   readonly tenant: {readonly live: {subscribe(holder: LiveHolder, requestId: string, query: unknown): void}};
   requestFailed(requestId: string, error: ServiceError): void;
@@ -22,19 +23,19 @@ export class Subscriptions implements LiveHolder {
   readonly #ws: WebSocket<unknown>;
   readonly #connection: Owner;
   readonly #slots = new Map<number, Slot>();
-  /** Registered and without a result yet. */
+  /** Number of registrations without a result yet. */
   #waiting = 0;
-  /** Slots whose newest result the reader has not been given; with the request_id, when it would be their first one. */
+  /** Slots whose newest result the reader has not been sent, with the request_id if it would be the first one. */
   readonly #owed = new Map<Slot, string | null>();
   /** Bytes handed over in this turn, which uWebSockets.js does not count as buffered yet. */
   #turn = 0;
   #turnBytes = 0;
   #ended = false;
   readonly #ofAll: OwedBytes;
-  /** Of `#ofAll`, as it was last looked at. */
+  /** The bytes last reported to `#ofAll`. */
   #owedBytes = 0;
 
-  /** @param ofAll what all sockets are owed */
+  /** @param ofAll bytes buffered for all sockets */
   constructor(ws: WebSocket<unknown>, connection: Owner, ofAll: OwedBytes) {
     this.#ws = ws;
     this.#connection = connection;
@@ -88,7 +89,7 @@ export class Subscriptions implements LiveHolder {
     this.#waiting++;
   }
 
-  /** The first result of a registration is there. */
+  /** The first result of a registration is available. */
   begin(slot: Slot, requestId: string): void {
     this.#waiting--;
     this.#slots.set(slot.subscriptionId, slot);
@@ -115,8 +116,8 @@ export class Subscriptions implements LiveHolder {
   }
 
   /**
-   * A frame of `bytes` is about to be published to this slot's topic.
-   * @returns false when the reader is behind: it leaves the topic and is owed the newest result instead
+   * Called before a frame of `bytes` is published to this slot's topic.
+   * @returns false if the reader is behind: it leaves the topic and is sent the newest result later
    */
   takes(slot: Slot, bytes: number, turn: number): boolean {
     if (this.#turn !== turn) {
@@ -136,7 +137,7 @@ export class Subscriptions implements LiveHolder {
     return this.#owed.has(slot);
   }
 
-  /** What its network has not taken is counted. @returns how much */
+  /** Updates the number of buffered bytes. @returns it */
   look(): number {
     const bytes = this.#ws.getBufferedAmount();
     this.#ofAll.changed(bytes - this.#owedBytes);
@@ -144,7 +145,7 @@ export class Subscriptions implements LiveHolder {
     return bytes;
   }
 
-  /** The reader may have taken something: give it what it is owed, oldest change first, until it is behind again. */
+  /** The reader may have taken bytes: sends it pending results, the oldest change first, until it is behind again. */
   drained(): void {
     if (this.#ended) return;
     if (this.#ofAll.isTooMuch(this.look()) && this.#owed.size > 0) {
@@ -159,7 +160,7 @@ export class Subscriptions implements LiveHolder {
     }
   }
 
-  /** While anything is owed, nothing else goes first: so the sequences behind the frames never go back. */
+  /** While results are pending, nothing else is sent before them, so the sequences of the frames never go back. */
   #isBehind(turnBytes: number): boolean {
     if (this.#owed.size > 0) return true;
     const bytes = this.look();
