@@ -1,4 +1,7 @@
-/** Limits of the supervisor, with their units in their names: why that number, and what happens beyond it. docs/limits.md is made of them. */
+/**
+ * Limits of the supervisor. Names contain the unit; each comment says why that number and what happens beyond it.
+ * docs/limits.md is generated from these comments.
+ */
 import {PROCESS_BYTES_MAX} from '../shared/limits.ts';
 
 const KIB = 1024;
@@ -6,152 +9,219 @@ const MIB = 1024 * KIB;
 
 /* HTTP edge */
 
-/** Keys at once; beyond, those that expired go first, and where none has, a new one is 429 op.rate_limited. (ours) */
+/** Keys in total. Beyond: expired keys are removed; if there are none, a new key gets 429 op.rate_limited. (ours) */
 export const KEYS_MAX = 5_000;
 /**
- * Of those, how many may descend from one key that an admin credential made, and how many keys may have made together: the rest of the
- * places is the operator's. Beyond: as with KEYS_MAX. (ours)
+ * Keys descended from one key that an admin credential made, and keys made by keys in total: the rest of the quota is
+ * reserved for the operator. Beyond: as with KEYS_MAX. (ours)
  */
 export const KEYS_OF_FAMILY_MAX = 500;
 export const KEYS_MADE_BY_KEYS_MAX = 4_000;
-/** How often routers look for keys that expired, and tell which were used; how often that is written. (ours) */
+/** How often the last use of keys is written to disk. (ours) */
 export const KEY_USES_WRITE_MS = 60_000;
-/** Records of the audit log that are kept; the oldest leave first, 1 in 100 at once. (ours) */
+/** Records that the audit log keeps; beyond, the oldest 1 in 100 are removed at once. (ours) */
 export const AUDIT_RECORDS_MAX = 200_000;
-/** How long the outcome of an action may wait to be written. (ours) */
+/** Maximum delay before the outcome of an action is written. (ours) */
 export const AUDIT_OUTCOME_MS = 250;
 /**
- * Refusals (401, 403): how long those that are alike are only counted after the first, how many kinds a router knows at once of keys and
- * as many of others, and how many records a minute and in all are kept of each. Beyond: they are counted in a metric. (ours)
+ * Refusals (401, 403): stored records per minute (separately for valid keys and for other clients) and in total. Beyond
+ * the rate they are only counted in a metric; beyond the total the oldest are removed. (ours)
  */
 export const REFUSAL_RECORDS_PER_MINUTE_MAX = 30;
 export const REFUSAL_RECORDS_MAX = 50_000;
-/** How long a record of one may wait to be written. (ours) */
+/** Maximum delay before the record of a refusal is written. (ours) */
 export const REFUSAL_WRITE_MS = 2_000;
-/** Free space inside the file of the audit log, for records of what is done on a full disk: a thousand and more. (ours) */
+/** Free space inside the file of the audit log, for a thousand records or more on a full disk. (ours) */
 export const AUDIT_SPARE_BYTES = MIB;
 
 /* Placement */
 
-/** How long a worker's death waits for what each router had under way; a router that says nothing had nothing. (ours) */
+/**
+ * How long the judgement of a worker's crash waits for the calls that each router had under way. Beyond: a router that
+ * has not reported had none. (ours)
+ */
 export const DEATH_REPORT_MS = 1_000;
-/** Tenants opened at once because they were asked for; more would make each of them slower. Beyond: they wait. (ours) */
+/** Tenants opened at once because of requests; more would slow each other down. Beyond: they wait. (ours) */
 export const WAKES_AT_ONCE_MAX = 8;
-/** One that takes longer than this does not count among them any more. (ours) */
+/** A tenant that takes longer than this to open no longer counts among them. (ours) */
 export const WAKE_SLOW_MS = 4_000;
-/** A process that does not report its metrics within this time is left out of a scrape. (ours) */
+/** A process that does not report its metrics within this time is omitted from a scrape. (ours) */
 export const METRICS_TIMEOUT_MS = 1_000;
-/** All processes report so often, in addition to scrapes: what one counted since its last report is lost when it is killed. (ours) */
+/**
+ * How often all processes report their metrics, in addition to scrapes: counts since the last report are lost when a
+ * process is killed. (ours)
+ */
 export const METRICS_REPORT_MS = 15_000;
-/** A worker or router that sends no heartbeat for this long of its own time is killed and replaced. (design: shed within 10 s) */
+/**
+ * A worker or router that sends no heartbeat for this long of its own time is killed and replaced. (design: shed within
+ * 10 s)
+ */
 export const HEARTBEAT_TIMEOUT_MS = 8_000;
-/** The same while it starts or opens its tenant, which is work in one piece. (ours) */
+/** The same while it starts or opens its tenant, because that work blocks its event loop. (ours) */
 export const STARTUP_TIMEOUT_MS = 30_000;
-/** Silence after which it is killed whatever it waits for: a disk that is slower than this is gone. (ours) */
+/**
+ * Silence after which a process is killed whatever it waits for: a disk that is slower than this counts as gone. (ours)
+ */
 export const SILENCE_MS_MAX = 120_000;
-/** Processes that may be killed for hanging one right after the other; then the pauses double up to the last. (ours) */
+/**
+ * Hung processes that can be killed without a pause; after that, pauses between kills double from the minimum to the
+ * maximum. (ours)
+ */
 export const KILLS_AT_ONCE_MAX = 4;
 export const KILL_PAUSE_MS_MIN = 2_500;
 export const KILL_PAUSE_MS_MAX = 30_000;
-/** After this long without a kill the pauses begin anew. (ours) */
+/** After this long without a kill, the pauses start from the beginning. (ours) */
 export const KILLS_FORGOTTEN_MS = 60_000;
-/** A message of a child to the supervisor, and what is kept for one that does not read. Beyond: it is killed. (ours) */
+/**
+ * Length of a message from a child to the supervisor, and bytes buffered for a child that does not read. Beyond: it is
+ * killed. (ours)
+ */
 export const CONTROL_LINE_BYTES_MAX = 16 * MIB;
 export const CONTROL_UNREAD_BYTES_MAX = 64 * MIB;
-/** Kernel limits of a worker and of each of its children, where the machine can set them: writable memory at once, what is looked at
- * once a second being less; descriptors. (ours) */
+/**
+ * Kernel limits of a worker and of each of its children, if the machine supports them: writable memory, as a hard limit
+ * above the one that is polled once per second, and descriptors. (ours)
+ */
 export const WORKER_DATA_BYTES_MAX = 2 * PROCESS_BYTES_MAX;
 export const WORKER_DESCRIPTORS_MAX = 16_384;
-/** Threads of a worker and its children together, where tenants have users of their own; a process of Node has some eleven. (ours) */
+/**
+ * Threads of a worker and its children together, if tenants have users of their own; a Node process has about eleven.
+ * (ours)
+ */
 export const WORKER_THREADS_MAX = 4_096;
-/** When the machine has no memory left, a process with more of this goes first: workers before routers. (ours) */
+/** OOM-kill preference of workers: when the machine runs out of memory, they are killed before routers. (ours) */
 export const WORKER_OOM_ADJUSTMENT = 500;
-/** Memory of a worker and all its children together, with what they have in a tmpfs, where each worker has a cgroup: this, and no more than
- * this share of what the server may have. Beyond: the kernel ends one of its processes. (ours) */
+/**
+ * Memory of a worker and all its children together, including their files in a tmpfs, if each worker has a cgroup: this
+ * number, but at most this share of the memory available to the server. Beyond: the kernel kills one of its processes.
+ * (ours)
+ */
 export const WORKER_GROUP_BYTES_MAX = 4 * PROCESS_BYTES_MAX;
 export const WORKER_GROUP_SHARE_MAX = 0.75;
-/** A program that confines children is tried for this long at a start. (ours) */
+/** Time-out for probing a program that confines children, at a start. (ours) */
 export const CONFINEMENT_TRY_MS_MAX = 5_000;
-/** A tenant whose worker died this often without HEALTHY_MS of service between rests for REST_MS: 503 meanwhile. (design) */
+/**
+ * A tenant whose workers crash this often, without serving for HEALTHY_MS in between, is suspended for REST_MS and
+ * answers 503. (design)
+ */
 export const DEATHS_BEFORE_REST = 5;
 export const HEALTHY_MS = 5_000;
 export const REST_MS = 30_000;
-/** What is under way when a tenant moves to a worker that runs code may take this long; requests wait meanwhile. (ours) */
+/**
+ * Time limit for requests under way when a tenant moves to a worker that runs code; other requests wait meanwhile.
+ * (ours)
+ */
 export const MOVE_MS_MAX = 5_000;
-/** A tenant whose file is damaged is opened again without a request after REST_MS, then after twice as long each time, at most: (ours) */
+/**
+ * A tenant with a damaged file is opened again without a request after REST_MS, then after twice as long each time, up
+ * to this. (ours)
+ */
 export const DAMAGED_REST_MS_MAX = 60 * 60 * 1000;
-/** SIGTERM to exit 0. What is not finished by then is ended. (design) */
+/** Time from SIGTERM to exit 0. Work that is not finished by then is ended. (design) */
 export const DRAIN_MS = 4_500;
-/** Tenants opened at once without being asked for (after a start, when due), so that they do not delay those that are. (ours) */
+/**
+ * Tenants opened at once without a request (after a start, when due). Few, so that they do not delay requested ones.
+ * (ours)
+ */
 export const SILENT_WAKES_MAX = 2;
-/** macOS and Linux cut longer Unix socket paths silently at 104 to 108 bytes. (design) */
+/** macOS and Linux silently truncate longer Unix socket paths at 104 to 108 bytes. (design) */
 export const SOCKET_PATH_BYTES_MAX = 100;
-/** Space kept for opening tenants on a full disk, given back in pieces, made whole again while so much more is free. (ours) */
+/**
+ * Space reserved for opening tenants on a full disk, released in steps; free space that is required to refill it; how
+ * often that is checked. (ours)
+ */
 export const RESERVE_BYTES = MIB;
 export const RESERVE_SPARE_BYTES = 8 * MIB;
 export const RESERVE_LOOK_MS = 10_000;
-/** Directories of tenants that a refused start names. (ours) */
+/** Directories of tenants that a refused start lists. (ours) */
 export const REFUSAL_DIRECTORIES_SHOWN = 20;
 /** Tenants of one server: the registry is kept in memory. Beyond: 503 session.overloaded on creation. (ours) */
 export const TENANTS_MAX = 100_000;
 
 /* Damage */
 
-/** Looks at all processes until nothing of a tenant's user runs, or at a worker's cgroup until it is empty, and the pause between them. (ours) */
+/**
+ * Scans of all processes until none of a tenant's user runs, or polls of a worker's cgroup until it is empty, and the
+ * pause between them. (ours)
+ */
 export const LEFTOVER_LOOKS_MAX = 1_000;
 export const LEFTOVER_LOOK_MS = 5;
-/** Numbers of users are noted as given so many ahead: one write of the note for so many tenants. (ours) */
+/** User ids are noted as given this many ahead, so that one write is sufficient for that many tenants. (ours) */
 export const USER_NUMBERS_NOTED = 64;
-/** Of what one worker says it counts; beyond these it is nonsense, or not shown. And of all that ended. (ours) */
+/**
+ * Metrics of workers: characters of one report (beyond: a protocol violation), series of one worker (beyond: not
+ * shown), and series retained from all workers that ended. (ours)
+ */
 export const WORKER_REPORT_CHARS_MAX = 1 * MIB;
 export const WORKER_SERIES_MAX = 2_000;
 export const WORKER_SERIES_KEPT_MAX = 10_000;
-/** Of what a worker says to the supervisor: one message each so often, and so many at once; one that says more is killed. (ours) */
+/** Messages from a worker to the supervisor: average interval, and burst. Beyond: the worker is killed. (ours) */
 export const WORKER_MESSAGE_MS = 5;
 export const WORKER_MESSAGES_AT_ONCE = 2_000;
-/** Of the command of a process below a worker, whose script says which kind it is; and of so many at once. (ours) */
+/**
+ * Bytes of a process's command line that are read to determine its kind from the script, and command lines that are
+ * read at once. (ours)
+ */
 export const COMMAND_BYTES_READ = 64 * KIB;
 export const COMMANDS_READ_AT_ONCE = 64;
 /** A version of Node that could not be installed is not tried again for this long. (ours) */
 export const NODE_INSTALL_PAUSE_MS = 60_000;
-/** Of a note in the directory of a tenant that root, or a command, reads: longer ones are not read. (ours) */
+/** Size of a note in a tenant's directory that root, or a command, reads. Beyond: it is not read. (ours) */
 export const TENANT_NOTE_BYTES_MAX = 64 * KIB;
-/** Entries of a tenant's directory, of which svc makes some twenty: with more it is not opened under a user of its own. (ours) */
+/**
+ * Entries of a tenant's directory, of which svc creates about twenty. Beyond: it is not opened under a user of its own.
+ * (ours)
+ */
 export const TENANT_DIRECTORY_ENTRIES_MAX = 1_000;
 
 /* Functions: actions */
 
-/** Installing a version of Node. Beyond: the deploy is refused. (ours) */
+/** Time for installing a version of Node. Beyond: the deploy is refused. (ours) */
 export const NODE_INSTALL_MS_MAX = 10 * 60 * 1000;
 
 /* Batches, caches and pauses that no client sees */
 
-/** Smaller steps back are corrections of the clock. (ours) */
+/** Backward steps of the clock below this are ordinary corrections. (ours) */
 export const CLOCK_SET_BACK_MS = 1_000;
-/** A due tenant that still waits for its turn to wake is looked at again after this. (ours) */
+/** Pause before a due tenant that still waits to be woken is checked again. (ours) */
 export const DUE_AGAIN_MS = 1_000;
-/** Pause after a spare that ended before it was of use, doubled up to the maximum. (ours) */
+/** Pause after a spare that ended before it was used; doubled up to the maximum. (ours) */
 export const SPARE_PAUSE_MS_MIN = 100;
 export const SPARE_PAUSE_MS_MAX = 10_000;
-/** The rest of a dead process's channel is read at once; this bounds the wait should somebody else hold it open. (ours) */
+/**
+ * The rest of a dead process's channel is read at once; this bounds the wait if another process holds the channel open.
+ * (ours)
+ */
 export const CHANNEL_END_MS = 1_000;
-/** A line that a child writes to its standard output or error; the rest of a longer one is dropped. Fields of one that are logged. (ours) */
+/**
+ * Length of a line that a child writes to its standard output or error (the rest is dropped), and fields of a line that
+ * are logged. (ours)
+ */
 export const CHILD_LINE_BYTES_MAX = 64 * KIB;
 export const CHILD_LINE_FIELDS_MAX = 32;
-/** Lines that one worker may write, a longer one counting as one for each KiB; the same for a router and for the egress process. (ours) */
+/**
+ * Lines that a worker can write, per second and in one burst, where a longer line counts as one per KiB; the same for a
+ * router and for the egress process. (ours)
+ */
 export const WORKER_LINES_PER_SECOND_MAX = 10;
 export const WORKER_LINES_AT_ONCE_MAX = 2_000;
 export const ROUTER_LINES_PER_SECOND_MAX = 2_000;
 export const ROUTER_LINES_AT_ONCE_MAX = 10_000;
-/** Beyond that rate, lines are dropped for so long without a look at them; a flood is over when none was dropped for so long. (ours) */
+/**
+ * Beyond that rate, lines are dropped unparsed for this long; a flood is over when none was dropped for this long.
+ * (ours)
+ */
 export const CHILD_LINES_MUTED_MS = 100;
 export const CHILD_LINES_COUNTED_MS = 1_000;
-/** Lines of the log that its reader has not taken; beyond it, lines of children are dropped. (ours) */
+/** Bytes of log lines that the log's reader has not taken. Beyond: lines of children are dropped. (ours) */
 export const LOG_UNWRITTEN_BYTES_MAX = 4 * MIB;
 
 /* Services */
 
-/** A tenant with services that gave its worker up to others is awake at least so long before it is asked to for tenants that nobody asks. (ours) */
+/**
+ * A tenant with services that took its turn for a worker keeps it at least this long before it must give it up to
+ * tenants without requests. (ours)
+ */
 export const IN_USE_TURN_MS = 30_000;
-/** As long, a tenant that had traffic in this time is not asked to for those. (ours) */
+/** For the same time, a tenant that had traffic this recently keeps its worker too. (ours) */
 export const RECENT_TRAFFIC_MS = 2_000;

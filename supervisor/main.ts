@@ -1,6 +1,6 @@
 /**
- * The supervisor, process 0: composes registry, placement, spare workers and the router processes. It carries no traffic, so
- * starting a process or waiting for the disk here delays no request that is under way.
+ * The supervisor, process 0: composes registry, placement, spare workers and the router processes. It carries no
+ * traffic, so starting a process or waiting for the disk here does not delay requests under way.
  *
  *   start:  own the data directory → finish interrupted deletions → routers listen → spares, and tenants that were awake
  *   drain:  routers stop accepting and finish → workers close their files → exit 0, all within DRAIN_MS
@@ -49,7 +49,7 @@ import {TenantEgress} from './tenants/tenant-egress.ts';
 import {TenantUsers} from './tenants/tenant-users.ts';
 import {Tenants} from './tenants/tenants.ts';
 
-/** What routers are told as it was given. */
+/** Settings that are passed on to routers unchanged. */
 type EdgeSettings = Pick<
   RouterSettings,
   'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'allowedOrigins' | 'trustedProxies' | 'rateLimits' | 'routers'
@@ -61,7 +61,7 @@ export type SupervisorSettings = PlacementSettings &
     data: string;
     spareWorkers: number;
     workerUsers: UsersSetting;
-    /** No start without every wall. */
+    /** Refuse to start if a sandbox layer is missing. */
     requireSandbox: boolean;
     logLevel: string;
     logFormat: string;
@@ -69,7 +69,7 @@ export type SupervisorSettings = PlacementSettings &
     entries: {router: string; worker: string; egress: string};
   };
 
-/** Beside this file once it is bundled. */
+/** Located next to this file after bundling. */
 export const BUNDLED_ENTRIES = {
   router: fileURLToPath(new URL('./router.js', import.meta.url)),
   worker: fileURLToPath(new URL('./worker.js', import.meta.url)),
@@ -80,7 +80,7 @@ const REGISTRY_FILE = 'registry.sqlite';
 
 export class Supervisor {
   readonly credentials: Credentials;
-  /** Those around workers, for the operator. */
+  /** The sandbox layers of workers, for the operator. */
   readonly walls: Confinement['walls'];
   readonly #log: Logger;
   readonly #lock: OwnerLock;
@@ -102,7 +102,7 @@ export class Supervisor {
   readonly #routers: Routers;
   readonly #page: MetricsPage;
 
-  /** Everything but the router and the workers. @throws StartError */
+  /** Opens everything except the routers and the workers. @throws StartError */
   static async open(settings: SupervisorSettings, env: NodeJS.ProcessEnv, log: Logger): Promise<Supervisor> {
     if (!existsSync(settings.data)) {
       await requireFree(settings.host, settings.port);
@@ -113,7 +113,7 @@ export class Supervisor {
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
     await orStartError(settings.data, rewriteFile(`${join(settings.data, REGISTRY_FILE)}-wal`));
     const own = {executable: process.execPath, entry: settings.entries.worker};
-    // Before there is any child.
+    // Must run before any child exists.
     const {groups, missing} = findGroups(log);
     const confined = await confinedCode(own, settings.workerUsers, settings.data, log);
     const walls: Confinement['walls'] = [...confined.confinement.walls, {name: 'memory', missing}];
@@ -145,14 +145,14 @@ export class Supervisor {
     this.#runDirectory = new RunDirectory(log, confinement.users?.first ?? null);
     this.#users = new TenantUsers(confinement.users, files.root, log);
     process.on('exit', () => this.#runDirectory.remove());
-    // Isolates have their process's time zone; functions are to see UTC wherever the server runs.
+    // Isolates inherit their process's time zone; functions must see UTC wherever the server runs.
     const workerEnv = {...childEnv, ...nodeEnvironment(env, settings.data, code.executable), TZ: 'UTC'};
     this.#code = new TenantCode(this.#registry, log);
     const pool = {
       executable: code.executable,
       entry: code.entry,
       env: workerEnv,
-      // V8 takes compiled code from processes of the same kind only.
+      // V8 accepts cached code only from processes of the same kind.
       codeEnv: {NODE_COMPILE_CACHE: join(settings.data, 'cache', 'isolates')},
       confinement: confinement.worker,
       groups,
@@ -267,7 +267,7 @@ export class Supervisor {
 
   /** Resolves when clients can connect. @throws StartError */
   async start(): Promise<Listening> {
-    // First: nothing of a tenant runs while its files are removed, or given to its user.
+    // First, because nothing of a tenant may run while its files are removed or given to its user.
     await this.#users.endLeftovers();
     void this.#runDirectory.removeStale();
     const recovered = this.#tenants.recover(unknown => {
@@ -282,7 +282,7 @@ export class Supervisor {
     return listening;
   }
 
-  /** Ends every child in order, within DRAIN_MS; then this process can exit. */
+  /** Ends all children in order, within DRAIN_MS; then this process can exit. */
   async drain(): Promise<void> {
     this.#log.info('draining');
     const deadline = setTimeout(() => {
@@ -361,7 +361,7 @@ export class Supervisor {
       this.#routers.send(place, {type: 'reply', id, result});
     } catch (caught) {
       if (!(caught instanceof ServiceError)) {
-        // A file that cannot be made or removed concerns one tenant. Anything else is a bug.
+        // A failure to create or remove a file concerns one tenant. Any other error is a bug.
         if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
         this.#log.error('a request of a router failed', {action: message.action, error: caught});
       }

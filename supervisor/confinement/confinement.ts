@@ -1,6 +1,6 @@
 /**
- * How children are started so that code which has left its isolate reaches little: the strongest that this machine gives,
- * found out at start by trying it (`layers.ts`).
+ * Determines how children are started so that code that has escaped its isolate can reach little: with the strongest
+ * sandbox layers that this machine supports, probed at start (`layers.ts`).
  */
 import {readFileSync} from 'node:fs';
 import {readingOnly} from '../../shared/landlock.ts';
@@ -10,13 +10,13 @@ import type {UserRange} from './user-numbers.ts';
 import {findUsers, type UsersNeed} from './users.ts';
 
 export type Confinement = {
-  /** Of which each tenant has one; null: all have the server's. */
+  /** Each tenant has one of these users; null: all run as the server's user. */
   users: UserRange | null;
-  /** What stands before the executable of a worker, of a spare too. */
+  /** The command in front of the executable of a worker, spares included. */
   worker: readonly string[];
   router: readonly string[];
   egress: readonly string[];
-  /** Those of workers. */
+  /** The sandbox layers of workers. */
   walls: readonly Wall[];
 };
 
@@ -37,14 +37,15 @@ export async function findConfinement(need: UsersNeed): Promise<Confinement> {
   };
 }
 
-/** @param changesUser it becomes its tenant's when it is told which that is (worker/user.ts) */
+/** @param changesUser the worker switches to its tenant's user when it gets its tenant (worker/user.ts) */
 function workerLayers(changesUser: boolean): Layer[] {
   const descriptors = Math.min(WORKER_DESCRIPTORS_MAX, descriptorsMax());
-  // Counted by user: of the server's own it would be no limit, or one for all tenants together.
+  // The kernel counts threads per user: for the server's own user this would limit all tenants together, or nothing at
+  // all.
   const processes = changesUser ? [`--nproc=${WORKER_THREADS_MAX}`] : [];
   return [
     limits([`--data=${WORKER_DATA_BYTES_MAX}`, `--nofile=${descriptors}`, ...processes]),
-    // When the machine has no memory left, a worker goes before routers and the supervisor do.
+    // When the machine runs out of memory, workers are killed before routers and the supervisor.
     {wall: 'limits', candidates: [['choom', '-n', String(WORKER_OOM_ADJUSTMENT), '--']]},
     network(),
     privileges(changesUser ? ['setuid', 'setgid'] : []),
@@ -52,23 +53,24 @@ function workerLayers(changesUser: boolean): Layer[] {
 }
 
 function routerLayers(): Layer[] {
-  // Ports below 1024 are root's.
+  // Only root can listen on ports below 1024.
   return [limits([]), privileges(['net_bind_service'])];
 }
 
-/** It hears what code says that has left its isolate, and needs no rights to connect. */
+/** The egress process parses input from code that may have escaped its isolate, and connecting needs no privileges. */
 function egressLayers(): Layer[] {
   return [limits([]), privileges([])];
 }
 
-/** No core dump: it would be what the process knows, as a file. */
+/** Disables core dumps, because they would write the process's secrets to a file. */
 function limits(more: readonly string[]): Layer {
   return {wall: 'limits', candidates: [['prlimit', '--core=0', ...more, '--']]};
 }
 
 /**
- * A network of its own with nothing in it, not even loopback: the way out is the egress process, over Unix sockets with names in the file system.
- * Its own and not one for all, so that workers do not share abstract sockets and IPC either (decision 0039).
+ * An empty network namespace, even without loopback. Workers reach the network through the egress process, over Unix
+ * sockets with names in the file system. Each worker has its own namespace, so that workers do not share abstract
+ * sockets and IPC either (decision 0039).
  */
 function network(): Layer {
   const own = ['--net', '--ipc', '--'];
@@ -79,7 +81,7 @@ function network(): Layer {
   };
 }
 
-/** Taking capabilities out of the bounding set needs one; that none can be gained by running a program needs none. */
+/** Removing capabilities from the bounding set requires a capability; setting no_new_privs requires none. */
 function privileges(kept: readonly string[]): Layer {
   const bounding = `--bounding-set=${['-all', ...kept.map(name => `+${name}`)].join(',')}`;
   const [command, last] = [['setpriv', '--no-new-privs'], '--'];
@@ -92,12 +94,12 @@ function privileges(kept: readonly string[]): Layer {
   return {wall: 'privileges', candidates: isRoot ? [full, ...candidates] : candidates};
 }
 
-/** How many descriptors a child may have at most: more than we may have nobody can give it. */
+/** Maximum number of descriptors of a child, at most our own limit, because we cannot grant more. */
 function descriptorsMax(): number {
   try {
     const line = /^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
     return line === null ? Number.POSITIVE_INFINITY : Number(line[1]);
   } catch {
-    return Number.POSITIVE_INFINITY; // No /proc: what is asked for is tried.
+    return Number.POSITIVE_INFINITY; // no /proc: the requested number is tried
   }
 }

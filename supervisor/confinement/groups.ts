@@ -1,12 +1,14 @@
 /**
- * A cgroup (version 2) for each worker, where the server's own cgroup is delegated to it: the kernel counts the memory of the worker and
- * of all its children together, with what they put into a tmpfs, and ends all of them at once, however they fork.
+ * A cgroup (version 2) for each worker, if the server's own cgroup is delegated to it. The kernel counts the memory of
+ * the worker and all its children together, including their files in a tmpfs, and kills all of them at once, however
+ * they fork.
  *
- *   <own>/server        the supervisor, routers and the egress process: a cgroup that shares controllers has no processes of its own
- *   <own>/workers/<n>   a worker and all that it starts
+ *   <own>/server        the supervisor, routers and the egress process, because a cgroup that shares controllers
+ *                       must not contain processes
+ *   <own>/workers/<n>   a worker and all its children
  *
- * Delegated means: the controllers are there, the files can be written, and no process of another program is in the cgroup (a login
- * session has the shell). With systemd it is `Delegate=memory pids` of the unit.
+ * Delegated means that the controllers are available, the files are writable, and the cgroup contains no process of
+ * another program (in a login session it contains the shell). With systemd, use `Delegate=memory pids` in the unit.
  */
 import {existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync} from 'node:fs';
 import {totalmem} from 'node:os';
@@ -23,13 +25,13 @@ import {
 
 const CONTROLLERS = ['memory', 'pids'];
 
-/** What is written into each group, by the name of its file. */
+/** Limits that are written into each group, by file name. */
 type GroupLimits = Readonly<Record<string, string>>;
 
 export type FoundGroups = {groups: WorkerGroups; missing: null} | {groups: null; missing: string};
 
 /**
- * Moves this process: to be called before it has children.
+ * Moves this process into its group. Must be called before it has children.
  *
  * @param proc the directory of this process in /proc
  */
@@ -44,7 +46,10 @@ export function findGroups(log: Logger, proc = '/proc/self'): FoundGroups {
   }
 }
 
-/** The directory of the cgroup that this process is in; null: there is no such file system, or it does not show the group. */
+/**
+ * The directory of the cgroup that contains this process; null: the file system is not mounted or does not show the
+ * group.
+ */
 function ownGroup(proc: string): string | null {
   const path = /^0::(\/.*)$/m.exec(readFileSync(join(proc, 'cgroup'), 'utf8'))?.[1];
   // Fields: id, parent, device, root of the mount, mount point, options … - type.
@@ -54,7 +59,7 @@ function ownGroup(proc: string): string | null {
   return below.startsWith('..') ? null : join(mount[2]!, below);
 }
 
-/** Null: the group is for this server to divide. */
+/** @returns why this server cannot divide the group; null: it can */
 function whyNotOurs(own: string): string | null {
   const controllers = words(join(own, 'cgroup.controllers'));
   const lacking = CONTROLLERS.filter(name => !controllers.includes(name));
@@ -67,7 +72,7 @@ function prepare(own: string, log: Logger): WorkerGroups {
   const [server, workers] = [join(own, 'server'), join(own, 'workers')];
   for (const path of [server, workers]) mkdirSync(path, {recursive: true});
   const groups = new WorkerGroups(workers, groupLimits(), log);
-  // Of an earlier server that was killed.
+  // Left by an earlier server that was killed.
   for (const entry of readdirSync(workers, {withFileTypes: true})) {
     if (entry.isDirectory()) void groups.end(join(workers, entry.name));
   }
@@ -75,13 +80,13 @@ function prepare(own: string, log: Logger): WorkerGroups {
   for (const path of [own, workers]) {
     writeFileSync(join(path, 'cgroup.subtree_control'), CONTROLLERS.map(name => `+${name}`).join(' '));
   }
-  // A first group shows whether limits can be set.
+  // Creating a first group shows whether limits can be set.
   void groups.end(groups.make());
   return groups;
 }
 
 function groupLimits(): GroupLimits {
-  // 0: this process has no limit; without one it can also be more than there is.
+  // constrainedMemory returns 0 if this process has no limit, and the value can also exceed the physical memory.
   const machine = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const bytes = Math.min(WORKER_GROUP_BYTES_MAX, Math.floor(WORKER_GROUP_SHARE_MAX * machine));
   return {'memory.max': String(bytes), 'pids.max': String(WORKER_THREADS_MAX)};
@@ -99,7 +104,7 @@ export class WorkerGroups {
     this.#log = log;
   }
 
-  /** A group without processes. @throws errors of the file system */
+  /** Creates an empty group. @throws errors of the file system */
   make(): string {
     let path: string;
     do path = join(this.#root, String(++this.#made));
@@ -109,7 +114,10 @@ export class WorkerGroups {
     return path;
   }
 
-  /** Puts a process that has no children yet into a group of its own. A failure is logged, and the process goes on without. */
+  /**
+   * Moves a process that has no children yet into a new group. A failure is logged, and the process runs without a
+   * group.
+   */
   enter(pid: number): string | null {
     let path: string | null = null;
     try {
@@ -122,10 +130,11 @@ export class WorkerGroups {
     return path;
   }
 
-  /** Ends all that runs in it, and removes it. */
+  /** Kills all processes in the group, and removes it. */
   async end(path: string): Promise<void> {
     try {
-      // Linux has it from 5.14 on; before that, what is left is ended by its user (leftovers.ts).
+      // Linux 5.14 and later have cgroup.kill. Before that, remaining processes are killed by their user
+      // (leftovers.ts).
       const kill = join(path, 'cgroup.kill');
       if (existsSync(kill)) writeFileSync(kill, '1');
       for (let looks = 0; looks < LEFTOVER_LOOKS_MAX; looks++) {
@@ -140,7 +149,7 @@ export class WorkerGroups {
   }
 }
 
-/** False: there are processes in it, which are ending. */
+/** False: the group still contains processes, which are ending. */
 function isRemoved(path: string): boolean {
   try {
     rmdirSync(path);

@@ -1,33 +1,40 @@
 /**
- * What stands before a child's executable: programs that take something away from their process and then become the next one.
- * Whether a machine allows one is found out by running it, never by who we are: a container may refuse what root may do, and
- * a user namespace may allow what nobody may.
+ * Builds the commands in front of a child's executable: programs that restrict their process and then execute the next
+ * one. Whether a machine supports a program is determined by running it, not by the current user: a container may deny
+ * to root what a user namespace allows to everyone.
  */
 import {execFile} from 'node:child_process';
 import {CONFINEMENT_TRY_MS_MAX} from '../limits.ts';
 
 export type Layer = {
-  /** The wall that it is a part of. */
+  /** The sandbox layer that it contributes to. */
   wall: WallName;
-  /** From the strongest to the weakest; the first that works is taken. */
+  /** From the strongest to the weakest; the first that works is used. */
   candidates: readonly (readonly string[])[];
 };
 
 /**
- * `privileges`: no capabilities, and none to be had. `limits`: of the kernel, on each process. `users`: each tenant has a user of
- * the system, other than the server's. `network`: none but the way out. `memory`: of a worker and its children together, by the kernel.
- * `files`: of sandboxes and Node processes, held by the kernel in addition to Node (shared/landlock.ts).
+ * The sandbox layers:
+ * - `privileges`: no capabilities, and no way to gain any.
+ * - `limits`: kernel limits for each process.
+ * - `users`: each tenant has a system user other than the server's.
+ * - `network`: no network except through the egress process.
+ * - `memory`: a kernel limit for a worker and its children together.
+ * - `files`: file access of sandboxes and Node processes, enforced by the kernel in addition to Node
+ *   (shared/landlock.ts).
  */
 export type WallName = 'privileges' | 'limits' | 'users' | 'network' | 'memory' | 'files';
 
-/** Those that few machines give: they are missing without a warning, and `--require-sandbox` does not demand them. */
+/**
+ * Layers that few machines support: they are missing without a warning, and `--require-sandbox` does not require them.
+ */
 const OPTIONAL: readonly WallName[] = ['memory', 'files'];
 
 export function isDemanded(name: WallName): boolean {
   return !OPTIONAL.includes(name);
 }
 
-/** `missing`: why it does not stand, a clause for the operator; null: it does. */
+/** `missing`: why the layer is not active, a clause for the operator; null: it is active. */
 export type Wall = {name: WallName; missing: string | null};
 
 /** For a line of the log. */
@@ -38,12 +45,12 @@ export function wallFields(walls: readonly Wall[]): {stand: string; missing: Rec
 }
 
 export type Stacked = {
-  /** The programs with their arguments; the executable and its own follow. */
+  /** The programs with their arguments; the executable and its arguments follow. */
   command: readonly string[];
   walls: readonly Wall[];
 };
 
-/** Each layer is tried on top of those before it: that is how a child is started. */
+/** Probes each layer on top of the previous ones, because children are started that way. */
 export async function stack(layers: readonly Layer[]): Promise<Stacked> {
   let command: readonly string[] = [];
   const walls = new Map<WallName, string | null>();
@@ -55,7 +62,7 @@ export async function stack(layers: readonly Layer[]): Promise<Stacked> {
         command = [...command, ...candidate];
         break;
       }
-      // A weaker one is better than none, and is not the wall.
+      // A weaker candidate is used because it is better than none, but the layer counts as missing.
       missing ??= failure;
     }
     walls.set(wall, walls.get(wall) ?? missing);
@@ -63,7 +70,7 @@ export async function stack(layers: readonly Layer[]): Promise<Stacked> {
   return {command, walls: [...walls].map(([name, missing]) => ({name, missing}))};
 }
 
-/** Null: it ran and ended well. Otherwise what it said first. */
+/** Null: the program ran and exited with 0. Otherwise the reason, usually the first line of its stderr. */
 export function failureOf([command, ...args]: readonly string[]): Promise<string | null> {
   return new Promise(resolve => {
     execFile(command!, args, {cwd: '/', timeout: CONFINEMENT_TRY_MS_MAX}, (error, _stdout, stderr) => {

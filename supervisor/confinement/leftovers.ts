@@ -1,25 +1,27 @@
 /**
- * What a worker leaves behind: nothing that has its user runs on. Code that left its isolate can have started programs that do not
- * end with their parent; they would keep the tenant's files, and once the tenant is deleted the user may be another's.
+ * Ends all processes that still run as a worker's user. Code that escaped its isolate can have started programs that
+ * outlive their parent. They would keep the tenant's files in use, and after the tenant's deletion its user may be
+ * given to another tenant.
  *
- * It is done as root, not as that user, whose processes could end whoever comes for them. And they are stopped first: one that is
- * stopped forks no more and signals none. Only when two looks in a row find none that runs are they killed.
+ * This runs as root, not as that user, because the user's processes could kill ours. Processes are first stopped,
+ * because a stopped process cannot fork or send signals. They are killed only when two scans in a row find none
+ * running.
  */
 import {readdirSync, readFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
 import {LEFTOVER_LOOK_MS, LEFTOVER_LOOKS_MAX} from '../limits.ts';
 
-/** Whether a number of the system's is of the users that are meant. */
+/** Whether a uid is one of the users in question. */
 export type UserTest = (uid: number) => boolean;
 
-/** `left`: pids that could not be ended; empty: nothing of these users runs. */
+/** `left`: pids that could not be ended; empty: no process of these users runs. */
 export type Ended = {ended: number[]; left: number[]};
 
 const KILL_LOOKS = 100;
 
 type Found = {pid: number; isStopped: boolean};
 
-/** Ends all that has one of these users. */
+/** Ends all processes of these users. */
 export async function endAllOf(isTheirs: UserTest): Promise<Ended> {
   const ended = new Set<number>();
   let quiet = 0;
@@ -27,7 +29,8 @@ export async function endAllOf(isTheirs: UserTest): Promise<Ended> {
     const found = processesOf(isTheirs);
     const running = found.filter(({isStopped}) => !isStopped);
     quiet = running.length === 0 ? quiet + 1 : 0;
-    // One that waits for a child it made by vfork, or for a disk, does not stop: now and then all are killed as they are.
+    // A process that waits for its vfork child or for a disk does not stop, so now and then all are killed without
+    // being stopped.
     if (quiet < 2 && looks % KILL_LOOKS !== KILL_LOOKS - 1) {
       for (const {pid} of running) signal(pid, 'SIGSTOP');
     } else {
@@ -42,7 +45,7 @@ export async function endAllOf(isTheirs: UserTest): Promise<Ended> {
   return {ended: [...ended], left: processesOf(isTheirs).map(({pid}) => pid)};
 }
 
-/** Something of these users is there. */
+/** Whether any process of these users exists. */
 export function isAnyLeft(isTheirs: UserTest): boolean {
   return processesOf(isTheirs).length > 0;
 }
@@ -53,18 +56,21 @@ function processesOf(isTheirs: UserTest): Found[] {
     .flatMap(name => found(Number(name), isTheirs) ?? []);
 }
 
-/** The owner of its directory in /proc would not do: that of a process that has changed its user is root. */
+/**
+ * Reads the status file, because the owner of a process's directory in /proc is root once the process has changed its
+ * user.
+ */
 function found(pid: number, isTheirs: UserTest): Found | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-    // Real, effective, saved, of files: any of them is what it could be again.
+    // Real, effective, saved and file-system uid: the process can switch back to any of them.
     const uids = /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(status)?.slice(1).map(Number) ?? [];
     const state = /^State:\s+(\S)/m.exec(status)?.[1] ?? '';
-    // It has ended, and waits for its parent to ask how.
+    // It has ended, and waits for its parent to collect the exit code.
     if (state === 'Z' || state === 'X' || !uids.some(isTheirs)) return null;
     return {pid, isStopped: state === 'T' || state === 't'};
   } catch {
-    return null; // It has ended.
+    return null; // The process has ended.
   }
 }
 
@@ -72,7 +78,7 @@ function signal(pid: number, name: 'SIGSTOP' | 'SIGKILL'): void {
   try {
     process.kill(pid, name);
   } catch (caught) {
-    // EPERM: it is found again, and counts as left.
+    // EPERM: the next scan finds the process again, and it counts as left.
     const {code} = caught as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw caught;
   }

@@ -1,21 +1,22 @@
 /**
- * Whose a tenant's directory is on disk. Its owner is its user; what it is given to last says that all in it is. So a kill at any
- * moment leaves a directory that is given again, and one that is whose it should be costs a look at its first level.
+ * Makes a tenant's user the owner of its directory on disk. The owner of the directory itself is set last, so it proves
+ * that the content was given too. Hence after a kill at any moment the directory is given again, and a directory with
+ * the right owner costs only a scan of its first level.
  *
- * Nobody of the tenant runs meanwhile, and links are not followed. A file with several names is not given away: one of them may be
- * another's.
+ * No process of the tenant runs meanwhile, and links are not followed. A file with several hard links is not given,
+ * because one of its names may be outside the directory.
  */
 import {lchownSync, lstatSync, readdirSync} from 'node:fs';
 import {join} from 'node:path';
 import {firstEntries} from '../files/regular-file.ts';
 import {TENANT_DIRECTORY_ENTRIES_MAX} from '../limits.ts';
 
-/** The first level holds more than svc puts there, and a look at all of it would keep other tenants waiting. */
+/** The first level holds more entries than svc creates, and scanning all of them would delay other tenants. */
 export class TooManyEntries extends Error {
   override name = 'TooManyEntries';
 }
 
-/** @returns files that were left alone. @throws TooManyEntries, errors of the file system */
+/** @returns files that were not given. @throws TooManyEntries, errors of the file system */
 export function giveTo(directory: string, id: number): string[] {
   const left: string[] = [];
   const isGiven = lstatSync(directory).uid === id;
@@ -29,7 +30,7 @@ export function giveTo(directory: string, id: number): string[] {
   return left;
 }
 
-/** @param isKnown what is whose it should be needs no look at what is in it */
+/** @param isKnown if the owner is right already, the content is not scanned */
 function give(path: string, id: number, isKnown: boolean, left: string[]): void {
   const stat = lstatSync(path);
   if (isKnown && stat.uid === id) return;

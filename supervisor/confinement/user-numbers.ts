@@ -1,6 +1,6 @@
 /**
- * The order in which numbers of users are given: each after the highest one that was given, over all starts, and from the first on again
- * after the last. What is highest is noted in `worker-users.json`, some numbers ahead, so that few tenants cost a write.
+ * Chooses user ids in order: each after the highest one given so far, over all starts, and from the first again after
+ * the last. The highest id is noted in `worker-users.json`, rounded up in steps, so that few tenants cost a write.
  */
 import {readFileSync, renameSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -9,7 +9,7 @@ import {USER_NUMBERS_NOTED} from '../limits.ts';
 
 export type UserRange = {first: number; last: number};
 
-/** In the data directory. Where the server chose the range, this file says which, too (users.ts). */
+/** In the data directory. If the server chose the range, this file records it, too (users.ts). */
 export const USERS_FILE = 'worker-users.json';
 
 export class UserNumbers {
@@ -29,7 +29,7 @@ export class UserNumbers {
     this.#last = this.#noted;
   }
 
-  /** As far as it is noted, which is some numbers ahead. */
+  /** Whether the id is within the noted range, which is some ids ahead. */
   mayBeGiven(id: number): boolean {
     return id > this.#range.first && id <= this.#noted;
   }

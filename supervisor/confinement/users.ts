@@ -1,10 +1,11 @@
 /**
- * Whether tenants can have users of the system of their own, and which: a range of ids that nobody else on the machine has. It takes
- * root, and more than that: a container may refuse it, a user namespace may map few ids, a file system may know no owners, and
- * what workers have to read may lie where root alone may go. So it is tried, with a file and a directory of such a user.
+ * Determines whether tenants can have system users of their own, and which: a range of ids that is not used elsewhere
+ * on the machine. This requires root and more: a container may deny it, a user namespace may map few ids, a file system
+ * may not support owners, and files that workers read may be in a directory that only root can enter. So it is probed,
+ * with a file and a directory of such a user.
  *
- * The first id of the range is no tenant's: it is the group of all workers, which may pass through the data directory and see
- * nothing of it.
+ * The first id of the range belongs to no tenant. It is the group of all workers, which can traverse the data directory
+ * without listing it.
  */
 import {randomInt} from 'node:crypto';
 import {chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
@@ -13,17 +14,19 @@ import {TENANTS_MAX} from '../limits.ts';
 import {failureOf} from './layers.ts';
 import {USERS_FILE, type UserRange} from './user-numbers.ts';
 
-/** What no distribution gives to anybody: between the ids of containers and those that systemd keeps for others. */
+/**
+ * Ids that no distribution assigns: between the ids of containers and those that systemd reserves for other purposes.
+ */
 const FREE: UserRange = {first: 1_879_048_192, last: 2_147_352_575};
-/** Where a user namespace has 65,536 ids. */
+/** For a user namespace with 65,536 ids. */
 const SMALL: UserRange = {first: 10_000, last: 59_999};
 
-/** Other programs may have ids of this range: only those that were given to tenants are this server's. */
+/** Other programs may use ids of this range: only those that were given to tenants belong to this server. */
 export function isShared({first, last}: UserRange): boolean {
   return first === SMALL.first && last === SMALL.last;
 }
 
-/** `none`: tenants have the server's user, whatever the machine would give. */
+/** `none`: all tenants run as the server's user, even if the machine supports more. */
 export type UsersSetting = 'auto' | 'none' | UserRange;
 
 export type FoundUsers = {users: UserRange; missing: null} | {users: null; missing: string};
@@ -31,16 +34,16 @@ export type FoundUsers = {users: UserRange; missing: null} | {users: null; missi
 export type UsersNeed = {
   setting: UsersSetting;
   data: string;
-  /** Files that workers read once they have their user, and programs that they run. */
+  /** Files that workers read once they run as their user, and programs that they execute. */
   reads: readonly string[];
   runs: readonly string[];
-  /** A directory that they go through. */
+  /** A directory that they traverse. */
   passes: string;
-  /** Where their sockets may lie: one of these is enough. */
+  /** Possible directories for their sockets: one of these is sufficient. */
   socketBases: readonly string[];
 };
 
-/** What stands before a program to run it as one of them. */
+/** The command in front of a program that runs it as one of these users. */
 export function asUser(id: number, group: number): string[] {
   return ['setpriv', `--reuid=${id}`, `--regid=${id}`, `--groups=${group}`, '--no-new-privs', '--inh-caps=-all', '--'];
 }
@@ -62,7 +65,7 @@ async function unusable({first, last}: UserRange): Promise<string | null> {
   return (await failureOf([...asUser(last, first), 'true'])) ?? (await failureOf([...asUser(first, first), 'true']));
 }
 
-/** The group may pass from now on; where that is not enough, nobody may who could not before. */
+/** Lets the group traverse the paths. If that is not sufficient, the previous permissions are restored. */
 async function triedWith(users: UserRange, need: UsersNeed): Promise<string | null> {
   const closed = need.socketBases.map(base => closedTo(users.first, base));
   if (!closed.includes(null))
@@ -85,15 +88,15 @@ async function triedWith(users: UserRange, need: UsersNeed): Promise<string | nu
   }
 }
 
-/** All workers may go through, and see nothing of what is there. */
+/** Lets all workers traverse the directory without listing it. */
 export function letPass(path: string, group: number): void {
   chownSync(path, -1, group);
   chmodSync(path, 0o710);
 }
 
 /**
- * $1: a directory that is the user's, where something is made. $2: a file of ours beside it, which it must not read. $3: where it
- * passes. Then what it has to run, `--`, and what it has to read.
+ * $1: a directory of the user, where something is created. $2: our file next to it, which the user must not be able to
+ * read. $3: the directory to traverse. Then the programs to run, `--`, and the files to read.
  */
 const PROBE = `
 fail() { echo "$1" >&2; exit 1; }
@@ -122,7 +125,7 @@ async function probe({first, last}: UserRange, tenants: string, need: UsersNeed)
   }
 }
 
-/** What somebody can do about a path that is out of reach: it is a directory above it that keeps others out. */
+/** Explains how to fix an unreachable path: it names the parent directory that denies access. */
 function explained(failure: string, group: number): string {
   const path = /^cannot (?:reach|run|read) (\/.*)$/.exec(failure)?.[1];
   if (path === undefined) return failure;
@@ -130,7 +133,9 @@ function explained(failure: string, group: number): string {
   return `users of tenants ${failure}${closed === null ? '' : `: ${closed} is closed to other users than its own`}`;
 }
 
-/** The first directory on the way to a path, itself included, that this group may not go through; null: there is none. */
+/**
+ * The first directory on the way to a path, including the path, that this group cannot traverse; null: there is none.
+ */
 export function closedTo(group: number, path: string): string | null {
   const above = dirname(path) === path ? null : closedTo(group, dirname(path));
   if (above !== null) return above;
@@ -140,8 +145,8 @@ export function closedTo(group: number, path: string): string | null {
 }
 
 /**
- * A range is one data directory's for good, so that what lies on disk belongs to the same users at each start. A copy of a
- * data directory gets another one: both may be served at the same time.
+ * A data directory keeps its range permanently, so that its files belong to the same users at each start. A copy of a
+ * data directory gets a different range, because both may be served at the same time.
  */
 function rangesFor(data: string): UserRange[] {
   const path = join(data, USERS_FILE);
@@ -162,7 +167,7 @@ function notedIn(path: string, directory: string): number | null {
     const isOurs = noted.directory === directory && typeof first === 'number' && Number.isSafeInteger(first);
     return isOurs && first >= FREE.first && first <= FREE.last - TENANTS_MAX ? first : null;
   } catch (caught) {
-    // Missing, or not whole: owners are put right when tenants are opened.
+    // Missing or incomplete: owners are corrected when tenants are opened.
     if (caught instanceof SyntaxError || (caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw caught;
   }

@@ -1,11 +1,11 @@
-/** The data directory: made if it is missing, and owned by one server at a time. */
+/** The data directory: created if it is missing, and locked by one server at a time. */
 import {accessSync, constants} from 'node:fs';
 import {join} from 'node:path';
 import {acquireOwnerLock, type OwnerLock, OwnerLockHeld} from '../../shared/owner-lock.ts';
 import {StartError} from './start-error.ts';
 import {makeDirectory} from './tenant-files.ts';
 
-/** @throws StartError: it cannot be used, or another server uses it */
+/** @throws StartError: the directory cannot be used, or another server uses it */
 export async function ownDataDirectory(path: string): Promise<OwnerLock> {
   try {
     await makeDirectory(path);
@@ -20,7 +20,7 @@ export async function ownDataDirectory(path: string): Promise<OwnerLock> {
   }
 }
 
-/** What the file system refused at a start, in a sentence; anything else as it is. */
+/** Turns an error of the file system during a start into a sentence; other errors stay as they are. */
 export async function orStartError<T>(path: string, done: Promise<T>): Promise<T> {
   return done.catch((caught: unknown) => {
     throw caught instanceof Error && 'syscall' in caught ? unusable(path, caught) : caught;

@@ -1,7 +1,7 @@
 /**
- * A little space kept for the day the disk is full: to read a sleeping tenant, SQLite needs a log index of 32 KiB beside its
- * file. A worker that finds no space for it gives a piece of this file back and tries again at once (engine/storage/
- * reserve.ts); here the file is made, and made whole again when there is space.
+ * Reserves a little space for a full disk: to read a sleeping tenant, SQLite needs a log index of 32 KiB next to its
+ * file. A worker that finds no space for it truncates this file by that much and retries (engine/storage/reserve.ts).
+ * The supervisor creates the file, and refills it when there is space.
  */
 import {closeSync, fsyncSync, openSync, statfsSync, statSync, writeSync} from 'node:fs';
 import {dirname} from 'node:path';
@@ -24,13 +24,13 @@ export class DiskReserve {
     clearInterval(this.#timer);
   }
 
-  /** Nothing rests on it: what cannot be had now is looked for again later. */
+  /** Best effort: if there is no space now, it is retried later. */
   #refill(): void {
     const size = statSync(this.path, {throwIfNoEntry: false})?.size ?? 0;
     const {bavail, bsize} = statfsSync(dirname(this.path));
     if (size >= RESERVE_BYTES || bavail * bsize < RESERVE_SPARE_BYTES) return;
     try {
-      // Written, not only made longer: a file with holes takes no space.
+      // Written, not only extended, because a sparse file occupies no space.
       const file = openSync(this.path, 'a', 0o600);
       try {
         writeSync(file, Buffer.alloc(RESERVE_BYTES - size));

@@ -1,14 +1,14 @@
 /**
- * A small SQLite file of the supervisor's own, whose loss or damage must not keep the service from running: keys, the audit log.
- * Every change is on disk when its call returns. There is no log beside the file that could be lost without it, and the rollback journal
- * keeps its space, so that small changes go on when the disk is full.
+ * A small SQLite database of the supervisor (keys, the audit log) whose loss or damage must not keep the service from
+ * running. Every change is on disk when its call returns. There is no separate log file that could be lost, and the
+ * rollback journal keeps its space, so that small changes succeed when the disk is full.
  */
 import {chmodSync} from 'node:fs';
 import Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {storageRefusal} from './storage-refusal.ts';
 
-/** `tables`: statements that make them. */
+/** `tables`: statements that create the tables. */
 export type DatabaseForm = {applicationId: number; version: number; tables: string};
 
 /** The file cannot be used. The message is a clause about it. */
@@ -16,7 +16,7 @@ export class DatabaseUnusable extends Error {
   override name = 'DatabaseUnusable';
 }
 
-/** Opens it, or makes it. @throws DatabaseUnusable */
+/** Opens the database, or creates it. @throws DatabaseUnusable */
 export function openOwnDatabase(path: string, form: DatabaseForm): Database.Database {
   let db: Database.Database | undefined;
   try {
@@ -55,7 +55,7 @@ function makeTables(db: Database.Database, {applicationId, version, tables}: Dat
   const findings = db.pragma('integrity_check(3)') as {integrity_check: string}[];
   const text = findings.map(row => row.integrity_check).join('; ');
   if (text !== 'ok') throw new DatabaseUnusable(`is damaged: ${text}`);
-  // A bit of their definitions may have changed: the same statements make the same text.
+  // Detects a damaged table definition: the same statements produce the same text.
   const model = new Database(':memory:');
   model.exec(tables);
   const isAlike = schemaOf(model) === schemaOf(db);
@@ -70,7 +70,7 @@ function schemaOf(db: Database.Database): string {
   return text.pluck().get() ?? '';
 }
 
-/** One change. @throws session.storage_full 507, session.storage_read_only 503: the disk does not take it */
+/** Makes one change. @throws session.storage_full 507, session.storage_read_only 503: the disk refuses it */
 export function changeOwn<T>(db: Database.Database, change: () => T): T {
   try {
     return db.transaction(change).immediate();
@@ -80,8 +80,8 @@ export function changeOwn<T>(db: Database.Database, change: () => T): T {
 }
 
 /**
- * Keeps pages free inside the file, and as much in its rollback journal, for changes on a full disk. Nothing rests on it: what cannot
- * be had now is had with a later change.
+ * Keeps pages free inside the file, and as many in its rollback journal, for changes on a full disk. Best effort: if
+ * there is no space now, a later change retries.
  */
 export function keepSpare(db: Database.Database, bytes: number): void {
   const pageBytes = db.pragma('page_size', {simple: true}) as number;
@@ -92,7 +92,7 @@ export function keepSpare(db: Database.Database, bytes: number): void {
       db.exec('CREATE TABLE IF NOT EXISTS spare (bytes BLOB)');
       db.prepare('INSERT INTO spare VALUES (zeroblob(?))').run(bytes);
     })();
-    // Pages that are overwritten as they are freed go through the journal, which keeps the space.
+    // With secure_delete, freed pages are overwritten through the journal, so the journal gets the space.
     db.pragma('secure_delete = ON');
     db.exec('DROP TABLE spare');
   } catch (caught) {

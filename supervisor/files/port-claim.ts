@@ -1,13 +1,15 @@
 /**
- * The port of several routers. Each of them listens with SO_REUSEPORT, so the system would let another server of the same user
- * join them unseen and answer some of their requests. What keeps others away is looked at here, once, before routers start:
+ * Claims the port that several routers share. Each router listens with SO_REUSEPORT, so the system would let another
+ * server of the same user join them unnoticed and answer some of their requests. Two checks prevent that, once, before
+ * routers start:
  *
- *   1. a listener without SO_REUSEPORT: fails when anybody listens on the address, in whatever way
- *   2. a name that one server has for as long as it lives: of two that start at the same moment, or while the routers of the
- *      other are just being replaced, one does not get it
+ *   1. a listener without SO_REUSEPORT fails if any process listens on the address, in any way
+ *   2. a name that one server holds for its lifetime: if two start at the same moment, or while the routers of the
+ *      other one are being replaced, only one gets it
  *
- * The name is an abstract socket's: it belongs to the network namespace, as ports do, and is gone with its process. It is
- * that of the port on any address, because a server on all addresses and one on a single address share, too.
+ * The name is that of an abstract socket, which belongs to the network namespace, as ports do, and disappears with its
+ * process. It names the port on any address, because a server on all addresses and one on a single address share
+ * connections, too.
  */
 import {createServer, type ListenOptions, type Server} from 'node:net';
 import {portTaken} from '../../shared/ipc/control.ts';
@@ -17,7 +19,7 @@ import {StartError} from './start-error.ts';
 export class PortClaim {
   readonly port: number;
   readonly #name: Server;
-  /** Keeps a port that we chose until routers listen on it; null: its number was given. */
+  /** Holds a port that we chose until routers listen on it; null: the port number was configured. */
   #held: Server | null;
 
   private constructor(port: number, name: Server, held: Server | null) {
@@ -67,7 +69,10 @@ export class PortClaim {
   }
 }
 
-/** Before anything is made for a server that could not listen. Routers find out for themselves later. @throws StartError */
+/**
+ * Checks the port before anything is created for a server that could not listen. Routers check again later.
+ * @throws StartError
+ */
 export async function requireFree(host: string, port: number): Promise<void> {
   const probe = await listening({host, port, exclusive: true});
   if (probe === null) throw new StartError(portTaken(host, port));
@@ -78,7 +83,7 @@ function nameOf(port: number): string {
   return `\0svc-port-${port}`;
 }
 
-/** Null: it cannot be had. Who connects is turned away. */
+/** Null: the port is not available. Connections are closed at once. */
 function listening(options: ListenOptions): Promise<Server | null> {
   return new Promise(resolve => {
     const server = createServer(socket => socket.destroy());

@@ -1,10 +1,10 @@
 /**
- * Which tenants exist, which of them may have an open file, and when a sleeping one has work again: one small SQLite file,
- * `<data>/registry.sqlite`. Every change is on disk when the call returns.
+ * Stores which tenants exist, which of them may have an open file, and when a sleeping one has work again: a small
+ * SQLite file, `<data>/registry.sqlite`. Every change is on disk when the call returns.
  *
- * It is a cache of what the tenants' directories say (`start-plan.ts`), never the reason to remove one. So a lost or older
- * registry costs a look at the directories, and a row that a damaged disk changed is noticed: by its checksum, or because
- * there is no such directory.
+ * It is a cache of the tenants' directories (`start-plan.ts`), never the reason to remove one. So a lost or older
+ * registry costs only a scan of the directories. A row that a damaged disk changed is detected by its checksum, or
+ * because its directory does not exist.
  *
  *   id            the tenant's id, as the caller chose it
  *   generation    never used twice, so a tenant created again under an old id gets a directory of its own
@@ -31,13 +31,16 @@ export type TenantRow = {
   created_ms: number;
   file_ms: number | null;
 };
-/** `isSound`: the row is as it was written. */
+/** `isSound`: the checksum matches. */
 export type StoredRow = TenantRow & {isSound: boolean};
 
 /** The registry's file cannot be used. The message is a clause about it: "is damaged: …". */
 export class RegistryUnusable extends Error {
   override name = 'RegistryUnusable';
-  /** Another registry would do; false: this one is well, but cannot be had now, or not by this svc. */
+  /**
+   * A new registry would solve the problem; false: this one is intact, but not available now, or not for this version
+   * of svc.
+   */
   readonly isLost: boolean;
 
   constructor(clause: string, isLost: boolean, options?: ErrorOptions) {
@@ -45,7 +48,7 @@ export class RegistryUnusable extends Error {
     this.isLost = isLost;
   }
 
-  /** A server has it for itself, as one does that started on a full disk. */
+  /** Another server has exclusive access to it, as servers that start on a full disk have. */
   get isBusy(): boolean {
     return this.cause instanceof Database.SqliteError && this.cause.code.startsWith('SQLITE_BUSY');
   }
@@ -73,7 +76,7 @@ const GENERATIONS = `
   INSERT INTO generations VALUES (0);
 `;
 
-/** Which egress policies hold. A row of an earlier tenant of the id, or one that is damaged, is none. */
+/** Egress policies in force. A row is ignored if it is damaged or belongs to an earlier tenant with the id. */
 const EGRESS = `
   CREATE TABLE IF NOT EXISTS egress (
     id TEXT PRIMARY KEY,
@@ -83,7 +86,9 @@ const EGRESS = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** Tenants that are known to have no deployment. A row of an earlier tenant of the id, or one that is damaged, is none. */
+/**
+ * Tenants known to have no deployment. A row is ignored if it is damaged or belongs to an earlier tenant with the id.
+ */
 const WITHOUT_CODE = `
   CREATE TABLE IF NOT EXISTS without_code (
     id TEXT PRIMARY KEY,
@@ -103,18 +108,18 @@ export class Registry {
   readonly #egress: Map<string, {generation: number; settings: EgressSettings}>;
   readonly #writeEgress: Database.Statement<[string, number, string, number]>;
   readonly #removeEgress: Database.Statement<[string]>;
-  /** Generations of those without code. */
+  /** Generations of the tenants without code. */
   readonly #withoutCode: Map<string, number>;
   readonly #writeWithoutCode: Database.Statement<[string, number, number]>;
   readonly #removeWithoutCode: Database.Statement<[string]>;
   readonly #due: Database.Statement<[number], string>;
   readonly #nextDue: Database.Statement<[], number | null>;
-  /** The disk did not take the last change, though it is not full. */
+  /** The last change failed although the disk is not full. */
   isUnwritable = false;
 
   /**
-   * Opens it, makes it if there is none, and brings it to the current version.
-   * @param beforeUpgrade called before it is brought from an older version (0: it is empty) to this one, with its tenants
+   * Opens the file, creates it if it is missing, and upgrades it to the current version.
+   * @param beforeUpgrade called with the tenants before an upgrade from an older version (0: the file is empty)
    * @throws RegistryUnusable
    */
   constructor(path: string, beforeUpgrade: (from: number, rows: TenantRow[]) => void = () => undefined) {
@@ -128,7 +133,7 @@ export class Registry {
       }
       this.#rows = new Map(readRows(db).map(row => [row.id, row]));
       readLastGeneration(db);
-      // Tables that were not there from the first: a registry without them says nothing of policies, nor of code.
+      // Tables that early versions lack: without them, the policies, and which tenants have code, are unknown.
       db.exec(EGRESS);
       db.exec(WITHOUT_CODE);
       this.#withoutCode = readWithoutCode(db);
@@ -162,12 +167,12 @@ export class Registry {
     return [...this.#rows.values()];
   }
 
-  /** The highest generation any tenant ever had, as far as the registry knows. */
+  /** The highest generation that any tenant ever had, as far as the registry knows. */
   lastGeneration(): number {
     return readLastGeneration(this.#db);
   }
 
-  /** Also in the place of an earlier tenant of this id whose row could not be removed. */
+  /** Replaces the row of an earlier tenant with this id, if it could not be removed. */
   create(id: string, generation: number, createdMs: number): void {
     this.#store(newRow(id, generation, createdMs), () => {
       this.#setGeneration.run(generation);
@@ -178,31 +183,31 @@ export class Registry {
     this.#egress.set(id, {generation, settings: NO_EGRESS_SETTINGS});
   }
 
-  /** Which egress policy holds; null: the registry does not know. */
+  /** The egress policy in force; null: the registry does not know it. */
   egressOf(id: string, generation: number): EgressSettings | null {
     const known = this.#egress.get(id);
     return known?.generation === generation ? known.settings : null;
   }
 
-  /** From now on this one holds. @throws session.storage_full 507, session.storage_read_only 503 */
+  /** Sets the egress policy in force. @throws session.storage_full 507, session.storage_read_only 503 */
   setEgress(id: string, generation: number, settings: EgressSettings): void {
     this.#change(() => this.#writeEgress.run(...egressValues(id, generation, settings)));
     this.#egress.set(id, {generation, settings});
   }
 
-  /** False: it is known to have no deployment. */
+  /** False: the tenant is known to have no deployment. */
   hasCode(id: string, generation: number): boolean {
     return this.#withoutCode.get(id) !== generation;
   }
 
-  /** Those that are not known to have no deployment. */
+  /** Number of tenants that are not known to have no deployment. */
   get tenantsWithCode(): number {
     return this.#rows.size - this.#withoutCode.size;
   }
 
   /** @throws session.storage_full 507, session.storage_read_only 503 */
   setHasCode(id: string, generation: number, hasCode: boolean): void {
-    // In memory whatever the disk takes: it is true.
+    // Memory is updated even if the disk refuses the change, because the value is true.
     if (hasCode) this.#withoutCode.delete(id);
     else this.#withoutCode.set(id, generation);
     this.#change(() => {
@@ -212,7 +217,7 @@ export class Registry {
   }
 
   /**
-   * The tenant exists, its directory says so; false: a full disk did not take its row, which is written with its next change.
+   * Adds a tenant whose directory exists. False: the disk is full; the row is written with the tenant's next change.
    */
   record(id: string, generation: number, createdMs: number): boolean {
     try {
@@ -233,7 +238,7 @@ export class Registry {
     this.#store({...this.#row(id), awake: 0, next_due_ms: nextDueMs, file_ms: fileMs});
   }
 
-  /** Forgets the tenant, unless the id belongs to one created since. */
+  /** Removes the tenant, unless the id belongs to one created later. */
   remove(id: string, generation: number): void {
     if (this.#rows.get(id)?.generation !== generation) return;
     this.#change(() => {
@@ -246,12 +251,12 @@ export class Registry {
     this.#egress.delete(id);
   }
 
-  /** Sleeping tenants whose time has come. */
+  /** Sleeping tenants that are due. */
   due(nowMs: number): string[] {
     return this.#due.all(nowMs);
   }
 
-  /** The newest time that a clock of this server has given, as far as rows say. */
+  /** The newest time of this server's clock that rows contain. */
   newestMs(): number {
     return this.rows().reduce((newest, row) => Math.max(newest, row.created_ms, row.file_ms ?? 0), 0);
   }
@@ -279,7 +284,7 @@ export class Registry {
     this.#rows.set(row.id, {...row, isSound: true});
   }
 
-  /** A disk that is full or cannot be written refuses a change. @throws ServiceError */
+  /** Converts errors of a full or read-only disk. @throws ServiceError */
   #change(change: () => void): void {
     try {
       this.#db.transaction(change).immediate();
@@ -293,7 +298,7 @@ export class Registry {
 }
 
 /**
- * The rows of a registry that somebody else may be using, without a change to it.
+ * Reads the rows of a registry that another process may be using, without changing it.
  * @throws RegistryUnusable
  */
 export function readRegistry(path: string): {version: number; rows: StoredRow[]; lastGeneration: number} {
@@ -315,7 +320,7 @@ export function readRegistry(path: string): {version: number; rows: StoredRow[];
   }
 }
 
-/** A registry of these tenants where there is none, on disk and closed when this returns. */
+/** Creates a registry with these tenants. It is on disk and closed when this returns. */
 export function writeRegistry(path: string, rows: TenantRow[], lastGeneration: number): void {
   assert(statSync(path, {throwIfNoEntry: false}) === undefined, `${path} is not there yet`);
   const db = openDatabase(path);
@@ -333,7 +338,8 @@ function openDatabase(path: string): Database.Database {
   try {
     return openDatabaseWith(path, 'NORMAL');
   } catch (caught) {
-    // The index of the log needs 32 KiB in a file, which a full disk has not got. Alone on the registry, it can be in memory.
+    // The index of the log needs a file of 32 KiB, for which a full disk has no space. With exclusive access, it can be
+    // in memory.
     if (!(caught instanceof Database.SqliteError) || !/^SQLITE_(IOERR_SHM|FULL|CANTOPEN)/.test(caught.code)) {
       throw asUnusable(caught);
     }
@@ -362,7 +368,7 @@ function openDatabaseWith(path: string, lockingMode: 'NORMAL' | 'EXCLUSIVE'): Da
   }
 }
 
-/** 0: nothing was ever written to it. Looks at every page: the file is small, and what rests on it is not. */
+/** 0: the file is empty. Checks every page, because the file is small and important. */
 function checkedVersion(db: Database.Database): number {
   const id = db.pragma('application_id', {simple: true}) as number;
   const version = db.pragma('user_version', {simple: true}) as number;
@@ -392,7 +398,10 @@ function upgrade(db: Database.Database, from: number): void {
   }).immediate();
 }
 
-/** A deletion that version 1 had not finished is not finished on the word of a row: its directory is left to the operator. */
+/**
+ * Does not finish a deletion that version 1 had begun, because a row alone is not sufficient evidence: its directory is
+ * left to the operator.
+ */
 function rowsOfVersion1(db: Database.Database): TenantRow[] {
   return db
     .prepare<[], TenantRow>(
@@ -462,7 +471,7 @@ function checksumOf({id, generation, awake, next_due_ms, created_ms, file_ms}: T
 function asUnusable(caught: unknown): unknown {
   if (!(caught instanceof Database.SqliteError)) return caught;
   const options = {cause: caught};
-  // Statements of ours that do not fit its tables: a bit of their definition changed.
+  // Our statements do not fit the tables: a definition is damaged.
   if (/^SQLITE_(CORRUPT|NOTADB|ERROR)/.test(caught.code)) {
     return new RegistryUnusable(`is damaged: ${caught.message}`, true, options);
   }

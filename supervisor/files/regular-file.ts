@@ -1,6 +1,7 @@
 /**
- * What root, or an operator's command, reads in the directory of a tenant. All in it is the tenant's user's: code that has left its isolate
- * can put a FIFO there, on which an open waits for ever, a link to a device, or a file without end.
+ * Reads files in a tenant's directory as root or by an operator's command. The tenant's user owns everything there:
+ * code that has escaped its isolate can create a FIFO, on which an open blocks for ever, a link to a device, or an
+ * endless file.
  */
 import {Buffer} from 'node:buffer';
 import {
@@ -17,10 +18,13 @@ import {
 import {join} from 'node:path';
 import {TENANT_NOTE_BYTES_MAX} from '../limits.ts';
 
-/** `torn`: there is something, and it is no regular file of at most TENANT_NOTE_BYTES_MAX. */
+/** `torn`: the entry is not a regular file of at most TENANT_NOTE_BYTES_MAX. */
 export type Note = {is: 'missing'} | {is: 'torn'; why: string} | {is: 'file'; text: string};
 
-/** A short file, which is neither waited for nor followed to another place. @throws the file system's error when it cannot be read */
+/**
+ * Reads a short file without blocking and without following links.
+ * @throws errors of the file system when it cannot be read
+ */
 export function readNote(path: string): Note {
   let fd: number;
   try {
@@ -28,7 +32,7 @@ export function readNote(path: string): Note {
   } catch (caught) {
     const {code} = caught as NodeJS.ErrnoException;
     if (code === 'ENOENT') return {is: 'missing'};
-    // A link, a socket.
+    // A link or a socket.
     if (code === 'ELOOP' || code === 'ENXIO')
       return {is: 'torn', why: `it is ${irregular(path) ?? 'not there any more'}`};
     throw caught;
@@ -36,7 +40,7 @@ export function readNote(path: string): Note {
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) return {is: 'torn', why: `it is ${kindOf(stat)}`};
-    // One byte more than it may have: it can grow meanwhile.
+    // One byte more than allowed, because the file can grow meanwhile.
     const bytes = Buffer.alloc(TENANT_NOTE_BYTES_MAX + 1);
     const length = readSync(fd, bytes, 0, bytes.length, 0);
     if (length > TENANT_NOTE_BYTES_MAX) return {is: 'torn', why: `it has more than ${TENANT_NOTE_BYTES_MAX} bytes`};
@@ -46,7 +50,7 @@ export function readNote(path: string): Note {
   }
 }
 
-/** The first of a directory's entries: there may be millions. */
+/** The first entries of a directory, which may have millions. */
 export function firstEntries(directory: string, most: number): string[] {
   const names: string[] = [];
   const open = opendirSync(directory);
@@ -62,19 +66,19 @@ export function firstEntries(directory: string, most: number): string[] {
   return names;
 }
 
-/** What it is instead of a regular file, in words; null: it is one, or there is nothing. */
+/** What the entry is instead of a regular file, in words; null: it is a regular file or missing. */
 export function irregular(path: string): string | null {
   const stat = lstatSync(path, {throwIfNoEntry: false});
   return stat === undefined || stat.isFile() ? null : kindOf(stat);
 }
 
-/** The regular file itself: links are not followed. Undefined: there is none. */
+/** The status of a regular file, without following links. Undefined: there is none. */
 export function statFile(path: string): Stats | undefined {
   const stat = lstatSync(path, {throwIfNoEntry: false});
   return stat?.isFile() === true ? stat : undefined;
 }
 
-/** Those of a directory's entries that begin with `prefix` and are no regular files, each with what it is. */
+/** The entries of a directory that begin with `prefix` and are not regular files, each with what it is. */
 export function irregularFiles(directory: string, prefix: string): string[] {
   return readdirSync(directory)
     .filter(name => name.startsWith(prefix))

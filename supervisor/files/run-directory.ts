@@ -1,13 +1,14 @@
 /**
- * The run directory: where workers listen, readable by this user alone. Where tenants have users of their own, each worker has a
- * directory in it for its socket, which others do not get through: routers by its group, the worker as its owner. The egress
- * process has a directory for each worker always. Socket names are short and numbered, because an
- * operating system cuts a longer path silently and two workers would then share one.
+ * The run directory: where workers listen, readable only by this user. If tenants have users of their own, each worker
+ * has a subdirectory for its socket, which other users cannot traverse: routers can by its group, the worker as its
+ * owner. The egress process always has one subdirectory for each worker. Socket names are short and numbered, because
+ * an operating system truncates a longer path silently, and two workers would then share a socket.
  *
- * XDG_RUNTIME_DIR set to nothing is as if it were not set, as its specification says.
+ * An empty XDG_RUNTIME_DIR counts as unset, as its specification says.
  *
- * The name holds the process id of its supervisor, so that what a killed one left behind is found and removed. Whatever else
- * tidies temporary folders may remove it, too, while the server runs: it is made again then, or another one.
+ * The directory's name contains the process id of its supervisor, so that directories of killed supervisors are found
+ * and removed. Programs that clean up temporary directories may remove it while the server runs: then it is created
+ * again, or a new one.
  */
 import {chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -23,23 +24,23 @@ import {StartError} from './start-error.ts';
 import {removeTree} from './tenant-files.ts';
 
 const NAME = /^svc-(\d+)-\w+$/;
-/** Room for the largest number a socket can have, and for the longest name below it: that of a data connection. */
+/** Long enough for the largest number of a socket, and for the longest name below it: that of a data connection. */
 const SOCKET_NAME_CHARS_MAX = `d${Number.MAX_SAFE_INTEGER}/`.length + EGRESS_PATH_CHARS;
-/** Of a directory with a socket in it. */
+/** The owner of a directory with a socket in it. */
 type Owner = {uid: number; gid: number};
 
-/** The owner may do anything, the group go through. */
+/** The owner has all rights; the group can traverse. */
 const PASSED_MODE = 0o710;
 
 export class RunDirectory {
   readonly #log: Logger;
-  /** Of all workers; null: they have our user. */
+  /** The group of all workers; null: they run as our user. */
   readonly #group: number | null;
   #path: string;
   #sockets = 0;
-  /** It is not there, and none could be made: said once. */
+  /** The directory is missing and could not be created again: logged once. */
   #isLost = false;
-  /** Of workers that live. */
+  /** Directories of workers that are alive. */
   readonly #own = new Map<string, Owner>();
   readonly #timer: NodeJS.Timeout | null;
 
@@ -48,7 +49,7 @@ export class RunDirectory {
     this.#log = log;
     this.#group = group;
     const [base, ...others] = runBases();
-    // Workers with users of their own have to go through what is above it.
+    // Workers with users of their own must be able to traverse its parent directories.
     this.#path = this.#make(
       (group === null ? null : [base, ...others].find(path => closedTo(group, path) === null)) ?? base,
     );
@@ -61,14 +62,14 @@ export class RunDirectory {
 
   /** A socket path that no worker of this server had before. */
   nextSocketPath(user: WorkerUser | null): string {
-    // The group is the routers'.
+    // The group is the routers' group.
     return this.#next('w', user === null ? null : {uid: user.id, gid: process.getegid!()});
   }
 
   /**
-   * Where a worker finds its way out, in a directory of its own, in which its data connections are, too: the group is the
-   * tenant's, so other users cannot reach them. A worker goes there, and changes nothing: who listens has the server's rights,
-   * and would use them on what a worker put in its way.
+   * Where a worker finds its proxy endpoint: a directory of its own, which also contains its data connections. Its
+   * group is the tenant's, so other users cannot traverse it. The worker can traverse it but not change it, because the
+   * egress process has the server's rights and would use them on files that a worker planted.
    */
   nextDoorPath(user: WorkerUser | null): string {
     return this.#next('d', {uid: process.geteuid!(), gid: user?.id ?? process.getegid!()});
@@ -86,14 +87,14 @@ export class RunDirectory {
     return path;
   }
 
-  /** The worker that listened there has ended. */
+  /** The worker with this socket has ended. */
   forget(socketPath: string): void {
     const directory = dirname(socketPath);
     if (!this.#own.delete(directory)) return;
     void this.#remove(directory);
   }
 
-  /** As the process exits. */
+  /** Called as the process exits. */
   remove(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     if (!isPrivateDirectory(this.#path, this.#mode)) return;
@@ -104,7 +105,10 @@ export class RunDirectory {
     }
   }
 
-  /** Directories of supervisors that were killed. None of their workers may run any more. What fails is logged: nothing waits for it. */
+  /**
+   * Removes directories of supervisors that were killed. None of their workers can be running. Failures are logged,
+   * because nothing waits for it.
+   */
   async removeStale(): Promise<void> {
     const base = dirname(this.#path);
     try {
@@ -114,7 +118,10 @@ export class RunDirectory {
     }
   }
 
-  /** What the user of a worker put there may be millions of files, or deeper than a path is long. */
+  /**
+   * Works for whatever the worker's user put there, such as millions of files, or directories deeper than a path can be
+   * long.
+   */
   async #remove(path: string): Promise<void> {
     try {
       await removeTree(path);
@@ -133,17 +140,20 @@ export class RunDirectory {
     return path;
   }
 
-  /** Whether it is still there. Workers with users of their own cannot make what they listen in. */
+  /**
+   * Checks whether the directory still exists. Workers with users of their own cannot create the subdirectory that they
+   * listen in.
+   */
   #look(): void {
     if (!isPrivateDirectory(this.#path, this.#mode) || !letsPass(this.#path, this.#group)) this.#renew();
     for (const [path, owner] of this.#own) {
-      // Under a path that is something else's by now there is nothing to be made.
+      // If something else has the path by now, nothing is created below it.
       const isHere = dirname(path) === this.#path;
       if (isHere && lstatSync(path, {throwIfNoEntry: false}) === undefined) this.#makeOwn(path, owner);
     }
   }
 
-  /** A directory that cannot be made is one that the worker cannot listen in, as it says then. */
+  /** If the directory cannot be created, the worker cannot listen there and reports that. */
   #makeOwn(path: string, {uid, gid}: Owner): void {
     try {
       mkdirSync(path, {mode: PASSED_MODE});
@@ -154,7 +164,10 @@ export class RunDirectory {
     }
   }
 
-  /** Under its old name, which workers that are awake look at. When that cannot be had: under another, where one can be. */
+  /**
+   * Creates it again under its old name, which awake workers check. If that is not possible, creates one under another
+   * name, where possible.
+   */
   #renew(): void {
     const lost = this.#path;
     try {
@@ -163,21 +176,24 @@ export class RunDirectory {
       this.#isLost = false;
       this.#log.warn('the run directory was removed; it is made again', {lost, path: this.#path});
     } catch (error) {
-      // Those awake are served; a worker that is started now says that it cannot listen.
+      // Awake workers are still served; a worker that is started now reports that it cannot listen.
       if (!this.#isLost) this.#log.error('the run directory was removed, and none can be made', {lost, error});
       this.#isLost = true;
     }
   }
 }
 
-/** Whoever makes it again may make it as narrow as our own directories are. */
+/**
+ * Whether the directory lets workers through: a program that creates it again may make it as restrictive as our own
+ * directories are.
+ */
 function letsPass(path: string, group: number | null): boolean {
   if (group === null) return true;
   const stat = lstatSync(path, {throwIfNoEntry: false});
   return stat === undefined || (stat.gid === group && (stat.mode & 0o777) === PASSED_MODE);
 }
 
-/** Where it may be, the best first. */
+/** Possible base directories, the best first. */
 export function runBases(): [string, ...string[]] {
   return [process.env.XDG_RUNTIME_DIR || tmpdir(), tmpdir()];
 }
@@ -216,6 +232,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (caught) {
-    return (caught as NodeJS.ErrnoException).code !== 'ESRCH'; // EPERM: alive, and somebody else's.
+    return (caught as NodeJS.ErrnoException).code !== 'ESRCH'; // EPERM: alive, and of another user.
   }
 }

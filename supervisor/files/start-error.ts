@@ -1,4 +1,4 @@
-/** The server cannot start as it was asked to: one sentence for the operator, no stack. */
+/** The server cannot start as configured: one sentence for the operator, without a stack trace. */
 export class StartError extends Error {
   override name = 'StartError';
 }

@@ -1,13 +1,13 @@
 /**
- * A change to one of the supervisor's files that its storage refused. None of them ends the process: a server that cannot write goes on
- * serving reads. SQLite takes a change back that failed, and the next one writes the same pages again, so that what a failed sync
- * left in doubt is written once more.
+ * Handles changes to the supervisor's files that the storage refused. They do not end the process, because a server
+ * that cannot write can still serve reads. SQLite rolls a failed change back, and the next one writes the same pages
+ * again, so pages in doubt after a failed sync are rewritten.
  */
 import Database from 'better-sqlite3';
 import {isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 
-/** Null: it says nothing about the storage. */
+/** Null: the error is not about the storage. */
 export function storageRefusal(caught: unknown): ServiceError | null {
   if (!(caught instanceof Database.SqliteError)) return null;
   if (caught.code.startsWith('SQLITE_FULL')) {

@@ -1,11 +1,11 @@
 /**
- * The directories of the tenants, `<data>/tenants`, and what their names and contents say: they are what there is of a
- * tenant, and the registry is a cache of them.
+ * The directories of the tenants, `<data>/tenants`, and what their names and contents mean. They are the authoritative
+ * record of tenants; the registry is a cache of them.
  *
- *   t_<id>_<n>, empty                          a creation that was interrupted before anybody was told of it
- *   t_<id>_<n> with tenant.new alone           a tenant that was not used yet
- *   t_<id>_<n> with anything else              a tenant
- *   d_<id>_<n>                                 a tenant that is deleted: what is left of it is to be removed
+ *   t_<id>_<n>, empty                   a creation that was interrupted before it was confirmed
+ *   t_<id>_<n> with only tenant.new     a tenant that was never used
+ *   t_<id>_<n> with anything else       a tenant
+ *   d_<id>_<n>                          a deleted tenant, whose remaining files are to be removed
  */
 import {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
@@ -17,34 +17,34 @@ import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../../shared/tenant-
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
 import {firstEntries, readNote, statFile} from './regular-file.ts';
 
-/** One of the directories. `name` may be none that we give: then `id` and `generation` are null. */
+/** One of the directories. If svc does not give names like `name`, then `id` and `generation` are null. */
 export type FoundDirectory = {
   name: string;
   kind: 'tenant' | 'deleted' | 'foreign';
   id: string | null;
   generation: number | null;
   /**
-   * `new`: nothing but a note that says the tenant was created; `torn`: nothing but a part of such a note; `odd`: something of its name
-   * that is no file, which no creation leaves.
+   * `new`: only a note that says that the tenant was created; `torn`: only part of such a note; `odd`: an entry with
+   * the note's name that is not a file, which no creation leaves.
    */
   content: 'empty' | 'torn' | 'odd' | 'new' | 'used';
-  /** What the note says, when `content` is `new`. */
+  /** The time in the note, if `content` is `new`. */
   createdMs: number | null;
 };
 
-/** What is known of a tenant's file without opening it. */
+/** What can be determined about a tenant's file without opening it. */
 export type FileState = {
-  /** The tenant was not used yet: its file is still to be made, or being made. */
+  /** The tenant was never used: its file does not exist yet, or is being created. */
   isNew: boolean;
   /** The tenant was used before and its file is missing or empty. */
   isLost: boolean;
-  /** When the file was last changed, whole epoch milliseconds; null: there is none. */
+  /** When the file was last changed, whole epoch milliseconds; null: it does not exist. */
   fileMs: number | null;
-  /** There is a log that was not put into the file by an orderly close. */
+  /** There is a log that no orderly close has merged into the file. */
   hasLog: boolean;
 };
 
-/** The changes, one system call or so each, so that a test can end the process between any two. */
+/** The individual changes, about one system call each, so that a test can end the process between any two. */
 export const realSteps = {
   mkdir: (path: string) => mkdir(path, {mode: 0o700}),
   writeNote: async (path: string, text: string) => {
@@ -88,7 +88,7 @@ export class TenantFiles {
     return join(this.root, deletedDirectoryName(id, generation));
   }
 
-  /** The directory and its note are on disk, whatever happens next, when this resolves; a failure leaves neither. */
+  /** When this resolves, the directory and its note are durable; after a failure, neither exists. */
   async create(id: string, generation: number, createdMs: number): Promise<void> {
     const path = this.path(id, generation);
     const note: NewTenant = {tenant: id, generation, created_ms: createdMs};
@@ -103,7 +103,7 @@ export class TenantFiles {
     }
   }
 
-  /** Takes back a creation. Removes nothing of a tenant that was used: its directory is not empty then. */
+  /** Reverts a creation. Removes nothing of a tenant that was used, because its directory is not empty then. */
   async removeNew(id: string, generation: number): Promise<void> {
     const path = this.path(id, generation);
     await this.#steps.unlink(join(path, NEW_TENANT_FILE)).catch(unlessMissing);
@@ -115,7 +115,7 @@ export class TenantFiles {
     await this.#steps.syncDirectory(this.root);
   }
 
-  /** From when this resolves the tenant is deleted, whatever happens next. Also when its directory was lost. */
+  /** When this resolves, the tenant's deletion is durable, even if its directory was lost. */
   async markDeleted(id: string, generation: number): Promise<void> {
     const marked = this.#deletedPath(id, generation);
     try {
@@ -127,7 +127,7 @@ export class TenantFiles {
     await this.#steps.syncDirectory(this.root);
   }
 
-  /** Removes what a deleted tenant has left. Its mark stays until the registry has forgotten it. */
+  /** Removes the files of a deleted tenant. Its mark stays until the registry has removed the row. */
   async emptyDeleted(id: string, generation: number): Promise<void> {
     const marked = this.#deletedPath(id, generation);
     for (const name of await readdir(marked, {encoding: 'buffer'})) await this.#steps.remove(within(marked, name));
@@ -159,7 +159,7 @@ export function fileStateOf(directory: string): FileState {
   };
 }
 
-/** All directories of `<data>/tenants`, in order of name; none when that is missing. */
+/** All directories of `<data>/tenants`, in order of name; none if it is missing. */
 export function scanTenants(root: string): FoundDirectory[] {
   if (!existsSync(root)) return [];
   return readdirSync(root, {withFileTypes: true})
@@ -168,7 +168,7 @@ export function scanTenants(root: string): FoundDirectory[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A directory that cannot be read is not an empty one. */
+/** A directory that cannot be read does not count as empty. */
 function described(root: string, name: string): FoundDirectory {
   const parsed = parseDirectoryName(name);
   const used: FoundDirectory = {
@@ -189,7 +189,7 @@ function described(root: string, name: string): FoundDirectory {
   return createdMs === null ? {...used, content: 'torn'} : {...used, content: 'new', createdMs};
 }
 
-/** Two say that it is used. */
+/** Reads two entries at most, because two prove that the tenant was used. */
 function entriesOf(path: string): string[] | null {
   try {
     return firstEntries(path, 2);
@@ -200,7 +200,7 @@ function entriesOf(path: string): string[] | null {
   }
 }
 
-/** Null: it is not whole, or not about this tenant. */
+/** Null: the note is incomplete, or not about this tenant. */
 function createdIn(text: string, owner: {id: string; generation: number}): number | null {
   try {
     const note = JSON.parse(text) as Partial<NewTenant> | null;
@@ -212,10 +212,10 @@ function createdIn(text: string, owner: {id: string; generation: number}): numbe
   }
 }
 
-/** Makes it, and follows no link that is there instead. */
+/** Creates the file, and does not follow a link in its place. */
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 
-/** Notes in the directory of a tenant from before there were notes that it was not used yet. */
+/** Adds the note to a tenant that was never used and comes from a version without such notes. */
 export function noteUnused(directory: string, note: NewTenant): void {
   const path = join(directory, NEW_TENANT_FILE);
   const file = openSync(path, NEW_FILE, 0o600);
@@ -236,7 +236,10 @@ function unlessMissing(caught: unknown): void {
   if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught;
 }
 
-/** Also what is deeper than a path may be long, as code can make that goes down step by step. Names may be any bytes. */
+/**
+ * Also removes trees that are deeper than a path can be long, which code can create step by step. Names may contain any
+ * bytes.
+ */
 export async function removeTree(path: string | Buffer): Promise<void> {
   try {
     await rm(path, {recursive: true, force: true, maxRetries: 3});
@@ -246,7 +249,7 @@ export async function removeTree(path: string | Buffer): Promise<void> {
   }
 }
 
-/** Each directory in it is moved up beside it, under a name of its own, before what it holds is looked at: no path grows. */
+/** Moves each subdirectory up to its parent, under a new name, before its content is read, so no path grows. */
 async function removeFlattened(path: Buffer): Promise<void> {
   const above = path.subarray(0, path.lastIndexOf('/'));
   const waiting = [path];
@@ -269,7 +272,7 @@ function within(directory: string | Buffer, name: string | Buffer): Buffer {
   return Buffer.concat([directory, '/', name].map(part => (typeof part === 'string' ? Buffer.from(part) : part)));
 }
 
-/** Makes `path` and the directories above it that are missing, each on disk. */
+/** Creates `path` and its missing parent directories, each durable. */
 export async function makeDirectory(path: string): Promise<void> {
   const first = await mkdir(path, {recursive: true, mode: 0o700});
   if (first === undefined) return;

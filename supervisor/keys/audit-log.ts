@@ -1,7 +1,7 @@
 /**
- * The record of operators' actions. Of each an intent is on disk before it is begun, so that none is done without one: where it cannot
- * be written the action is refused. How it was answered follows within AUDIT_OUTCOME_MS, or with the next intent; an intent without
- * an outcome is one whose server ended meanwhile.
+ * The audit log of operators' actions. An intent is on disk before its action begins, so no action runs without a
+ * record: if the intent cannot be written, the action is refused. The outcome follows within AUDIT_OUTCOME_MS, or with
+ * the next intent. An intent without an outcome means that the server stopped in between.
  */
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
@@ -30,7 +30,11 @@ export class AuditLog {
     this.#store = openAuditStore({path, what: 'the audit log', now, log});
   }
 
-  /** On disk when it returns. @returns its sequence. @throws session.storage_full 507, op.storage_damaged 503 */
+  /**
+   * The intent is on disk when this returns.
+   * @returns its sequence.
+   * @throws session.storage_full 507, op.storage_damaged 503
+   */
   intent(action: AuditedAction): number {
     const {operation, tenant, subject, key, key_name, address, request_id} = action;
     const record = {at: this.#now(), kind: 'intent', operation, tenant, subject, key, key_name, address, request_id};
@@ -45,7 +49,7 @@ export class AuditLog {
     this.#timer ??= setTimeout(() => this.#flush(), AUDIT_OUTCOME_MS).unref();
   }
 
-  /** As JSON. @throws op.storage_damaged 503 */
+  /** A page as JSON. @throws op.storage_damaged 503 */
   page(after: number | null, limit: number): string {
     this.#flush();
     try {
@@ -69,7 +73,7 @@ export class AuditLog {
       this.#outcomes = [];
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      // They stay for the next intent, which is refused while they cannot be written: so there are never many.
+      // They stay for the next intent. Without space the next intent is refused, so they stay few.
       this.#log.warn('outcomes of actions cannot be written to the audit log', {error: caught});
     }
   }

@@ -1,8 +1,10 @@
 /**
- * The audit log on disk, `<data>/audit.sqlite`, and that of refusals, `<data>/refusals.sqlite`: a row a record. Rows are only appended, and the oldest leave when there are too many.
- * Each carries the SHA-256 of the digest before it, a line feed and its own text, as the records of journals do.
+ * The audit log on disk, `<data>/audit.sqlite`, and the log of refusals, `<data>/refusals.sqlite`: one row per record.
+ * Rows are only appended, and the oldest are removed when there are too many. Each row contains the SHA-256 of the
+ * previous digest, a line feed and its own text, as records of journals do.
  *
- * A log that cannot be read is put aside, never removed, and the new one's first record says so. Pages are kept free inside the file, so that the actions which end a full disk (deleting) can be recorded.
+ * An unreadable log is moved aside, never removed, and the first record of the new log says so. Pages are kept free
+ * inside the file, so that actions that free space on a full disk (deletions) can be recorded.
  */
 import {hash} from 'node:crypto';
 import {existsSync, renameSync} from 'node:fs';
@@ -24,7 +26,7 @@ const FORM = {
     INSERT INTO floor VALUES ('${FIRST_PREVIOUS_DIGEST}');
   `,
 };
-/** Of the records that may be kept, how many leave at once. */
+/** The share of the maximum number of records that is removed at once. */
 const TRIM = 0.01;
 
 type Row = {sequence: number; record: string; digest: string};
@@ -38,7 +40,7 @@ export class AuditStore {
   readonly #recordsMax: number;
   #last: {sequence: number; digest: string};
 
-  /** @throws DatabaseUnusable, a SqliteError where its tables cannot be read */
+  /** @throws DatabaseUnusable, a SqliteError if its tables cannot be read */
   constructor(path: string, recordsMax = AUDIT_RECORDS_MAX) {
     this.#recordsMax = recordsMax;
     const db = openOwnDatabase(path, FORM);
@@ -63,7 +65,7 @@ export class AuditStore {
     return this.#last.sequence;
   }
 
-  /** Appends them in one change. @returns the sequence of the first. @throws session.storage_full 507 */
+  /** Appends records in one change. @returns the sequence of the first. @throws session.storage_full 507 */
   append(records: readonly object[]): number {
     const first = this.#last.sequence + 1;
     let last = this.#last;
@@ -81,7 +83,7 @@ export class AuditStore {
     return first;
   }
 
-  /** A page as JSON. @param after null: from the oldest record kept */
+  /** A page as JSON. @param after null: from the oldest record */
   page(after: number | null, limit: number): string {
     const floor = this.#first.get() ?? this.#last.sequence + 1;
     const from = Math.max(after ?? 0, floor - 1);
@@ -118,7 +120,7 @@ export class AuditStore {
 
 export type AuditStoreParts = {
   path: string;
-  /** For people. */
+  /** A name for people. */
   what: string;
   recordsMax?: number;
   /** Epoch milliseconds. */
@@ -126,7 +128,7 @@ export type AuditStoreParts = {
   log: Logger;
 };
 
-/** Opens it, or begins a new one. @throws where neither can be */
+/** Opens the log, or begins a new one. @throws if neither is possible */
 export function openAuditStore({path, what, recordsMax, now, log}: AuditStoreParts): AuditStore {
   const wasThere = existsSync(path);
   let reason = 'there was none';
@@ -146,12 +148,12 @@ export function openAuditStore({path, what, recordsMax, now, log}: AuditStorePar
     store.append([{at: now(), kind: 'begun', reason}]);
   } catch (caught) {
     if (!(caught instanceof ServiceError)) throw caught;
-    log.warn(`${what} cannot be written`, {path, error: caught}); // Whoever writes to it next is told.
+    log.warn(`${what} cannot be written`, {path, error: caught}); // the next write reports the error
   }
   return store;
 }
 
-/** @returns where it is now */
+/** @returns its new path */
 function putAside(path: string, nowMs: number): string {
   const aside = `${path}.${new Date(nowMs).toISOString().replaceAll(':', '-')}`;
   renameSync(path, aside);

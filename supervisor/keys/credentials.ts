@@ -1,7 +1,7 @@
 /**
- * The two admin credentials. On first start they are made and written to `<data>/admin.json`, readable by this user alone;
- * SVC_ACCESS_TOKEN and SVC_ADMIN_TOKEN come before that file, each for its own. Beyond this module only digests travel, and
- * no child process gets either the file or the variables.
+ * The two admin credentials. On first start they are generated and written to `<data>/admin.json`, readable only by
+ * this user. SVC_ACCESS_TOKEN and SVC_ADMIN_TOKEN each override their token in the file. Only digests leave this
+ * module, and no child process gets the file or the variables.
  */
 
 import {hash, randomBytes} from 'node:crypto';
@@ -14,16 +14,16 @@ import {StartError} from '../files/start-error.ts';
 export type Credentials = {
   accessTokenSha256: string;
   adminTokenSha256: string;
-  /** Where a person finds the access token: this file, or null when it is in SVC_ACCESS_TOKEN. */
+  /** The file where a person finds the access token; null: the token is in SVC_ACCESS_TOKEN. */
   accessTokenFile: string | null;
-  /** The same of the admin token and SVC_ADMIN_TOKEN. */
+  /** The same for the admin token and SVC_ADMIN_TOKEN. */
   adminTokenFile: string | null;
 };
 
 type AdminFile = {access_token: string; admin_token: string};
 
 const TOKEN_BYTES = 32;
-/** Printable ASCII, as a header carries it; long enough not to be guessed. */
+/** Printable ASCII, as headers allow; long enough that it cannot be guessed. */
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 
 export async function loadCredentials(data: string, env: NodeJS.ProcessEnv): Promise<Credentials> {
@@ -66,7 +66,7 @@ function parsed(text: string): Partial<AdminFile> | null {
   try {
     return JSON.parse(text) as Partial<AdminFile> | null;
   } catch {
-    return null; // The caller says what the file should be; the parser's words could quote a token.
+    return null; // The caller describes the expected format; the parser's message could quote a token.
   }
 }
 
@@ -78,7 +78,7 @@ async function makeAdminFile(data: string, path: string): Promise<AdminFile> {
   const temporary = `${path}.tmp`;
   const handle = await open(temporary, 'w', 0o600);
   try {
-    await handle.chmod(0o600); // A file left by a crash keeps the mode it had.
+    await handle.chmod(0o600); // a file left by a crash keeps its mode
     await handle.writeFile(`${JSON.stringify(file, null, 2)}\n`);
     await handle.sync();
   } finally {

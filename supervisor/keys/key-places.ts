@@ -1,12 +1,12 @@
 /**
- * How many keys there may be, and whose place a new one takes. Keys that keys made have bounds of their own, so that whoever may make
- * keys for one tenant cannot take the places of all others, nor those of the operator:
+ * The quotas of keys, and which keys a new one replaces. Keys made by other keys have quotas of their own, so that the
+ * holder of a key for one tenant cannot use up the quota of all others, nor the operator's:
  *
- *   a family    all that descends from one key that an admin credential made: KEYS_OF_FAMILY_MAX of them beside it
- *   families    all that keys made, together: KEYS_MADE_BY_KEYS_MAX
+ *   a family    all descendants of one key that an admin credential made: KEYS_OF_FAMILY_MAX in addition to it
+ *   families    all keys made by keys, together: KEYS_MADE_BY_KEYS_MAX
  *   all keys    KEYS_MAX
  *
- * A family stays one when members of it end: each knows its first key, whether or not that one is still there.
+ * A family stays the same when members end, because each records the id of the first key, even if that key is gone.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
@@ -14,10 +14,10 @@ import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../limits.ts'
 
 type Records = ReadonlyMap<string, KeyRecord>;
 
-/** The id of the first key of its family: its own, where an admin credential made it. */
+/** The id of the first key of the family: the key's own, if an admin credential made it. */
 export function familyOf(record: KeyRecord, records: Records): string {
   let known = record;
-  // Records of earlier versions name the key that made them alone.
+  // Records of earlier versions contain only the id of the key that made them.
   for (const seen = new Set<string>(); known.created_by !== null && !seen.has(known.id); ) {
     if (known.family !== undefined) return known.family;
     seen.add(known.id);
@@ -29,8 +29,9 @@ export function familyOf(record: KeyRecord, records: Records): string {
 }
 
 /**
- * @param family of the new key; null: an admin credential makes it, and it begins one
- * @returns keys that have to go, all of them expired. @throws op.rate_limited 429
+ * @param family of the new key; null: an admin credential makes it, so it begins a family
+ * @returns keys to be removed, all of them expired.
+ * @throws op.rate_limited 429
  */
 export function makeRoom(records: Records, family: string | null, nowMs: number): string[] {
   const all = [...records.values()];

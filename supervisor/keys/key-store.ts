@@ -1,9 +1,9 @@
 /**
- * The keys on disk: `<data>/keys.sqlite`, a row each with a checksum. A row that the disk changed is no key, and neither is any
- * where the file is lost or damaged: the admin credentials, which are not in it, go on.
+ * The keys on disk: `<data>/keys.sqlite`, one row per key, each with a checksum. A damaged row is not a valid key, and
+ * no key is valid if the file is lost or damaged. The admin credentials are stored elsewhere and keep working.
  *
  *   keys   id, the record as JSON, CRC-32 of both
- *   uses   id, when the key was last used, epoch milliseconds; written now and then
+ *   uses   id, when the key was last used, epoch milliseconds; written from time to time
  */
 import {crc32} from 'node:zlib';
 import type Database from 'better-sqlite3';
@@ -20,12 +20,12 @@ const FORM = {
   `,
 };
 
-/** So that keys can be revoked on a full disk. */
+/** Allows keys to be revoked on a full disk. */
 const SPARE_BYTES = 65_536;
 
 export type StoredKeys = {
   records: KeyRecord[];
-  /** Ids of rows that the disk changed. */
+  /** Ids of damaged rows. */
   damaged: string[];
   usedMs: Map<string, number>;
 };
@@ -60,7 +60,7 @@ export class KeyStore {
     return {records, damaged, usedMs: new Map(uses.map(({id, used_ms}) => [id, used_ms]))};
   }
 
-  /** @param gone keys that leave with the same change. @throws session.storage_full 507 */
+  /** @param gone keys that are removed in the same change. @throws session.storage_full 507 */
   put(record: KeyRecord, gone: readonly string[] = []): void {
     const text = JSON.stringify(record);
     changeOwn(this.#db, () => {

@@ -1,8 +1,9 @@
 /**
- * All keys: who may make, rotate and end which, and what routers are told of it. A change is on disk before any router hears of it, and
- * at all routers before it is answered: a revoked key is refused everywhere from its answer on.
+ * All keys: decides who can make, rotate and end which, and sends changes to routers. A change is on disk before any
+ * router gets it, and at all routers before it is answered: once a revocation is answered, the key is refused
+ * everywhere.
  *
- * Where the file cannot be used no key is valid, and every request about keys says why.
+ * If the file is unusable, no key is valid, and every request about keys gets the reason.
  */
 import {hash} from 'node:crypto';
 import Database from 'better-sqlite3';
@@ -20,25 +21,25 @@ import {KeyStore} from './key-store.ts';
 
 export type KeysParts = {
   path: string;
-  /** Resolves when every router has taken it. */
+  /** Resolves when every router has applied it. */
   tellRouters: (message: SupervisorToRouter) => Promise<void>;
   /** Epoch milliseconds. */
   now: () => number;
   log: Logger;
 };
 
-/** What an admin credential may give away. */
+/** The rights that an admin credential can grant. */
 const ALL: Grant = {scopes: SCOPES, tenants: null, tables: null, expires_at: null, rate_limit: null};
 
 export class Keys {
   readonly #parts: KeysParts;
-  /** Null: the file cannot be used, for this reason. */
+  /** Null: the file is unusable, for this reason. */
   readonly #store: KeyStore | null;
   readonly #fault: string = '';
   readonly #records = new Map<string, KeyRecord>();
   readonly #damaged = new Set<string>();
   readonly #usedMs = new Map<string, number>();
-  /** Of `usedMs`, not on disk yet. */
+  /** The part of `usedMs` that is not on disk yet. */
   readonly #unwritten = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
@@ -56,7 +57,7 @@ export class Keys {
     this.#timer = setInterval(() => this.#writeUses(), KEY_USES_WRITE_MS).unref();
   }
 
-  /** For a router that starts. */
+  /** All records, for a router that starts. */
   records(): KeyRecord[] {
     return Array.from(this.#records.values(), record => this.#forRouters(record));
   }
@@ -67,7 +68,7 @@ export class Keys {
     this.#store?.close();
   }
 
-  /** A router says which were used since it last said so. */
+  /** A router reports which keys were used since its last report. */
   used(ids: readonly string[]): void {
     const nowMs = this.#parts.now();
     for (const id of ids) {
@@ -120,7 +121,7 @@ export class Keys {
     );
   }
 
-  /** Damage that showed while it runs: what is known goes on, and nothing can be changed. */
+  /** Damage detected at run time: known keys stay valid, and nothing can be changed. */
   #asDamage(caught: unknown): unknown {
     if (!(caught instanceof Database.SqliteError) || !/^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) return caught;
     return new ServiceError(
@@ -131,7 +132,7 @@ export class Keys {
     );
   }
 
-  /** @throws auth.unauthorized 401 for a key that ended while it asked */
+  /** @throws auth.unauthorized 401 for a key that ended during its request */
   #grantOf(actor: Actor): Grant {
     if (actor === null) return ALL;
     const record = this.#records.get(actor);
@@ -151,7 +152,7 @@ export class Keys {
     {actor, name, grant}: KeyRequest & {action: 'key_create'},
   ): Promise<{key: Key; secret: string}> {
     if (!covers(held, grant)) throw tooMuch('made', held);
-    // Names of keys that may do more are not told, so they are not taken either.
+    // Names of keys with more rights are invisible to the creator, so they do not count as taken.
     for (const other of this.#records.values()) {
       if (other.name === name && covers(held, other))
         throw new ServiceError('op.conflict', `there is a key ${JSON.stringify(name)} already`);
@@ -171,13 +172,13 @@ export class Keys {
       secrets: [{sha256: hash('sha256', secret, 'hex'), created_at: nowMs, expires_at: null}],
     };
     store.put(record, gone);
-    this.#records.set(id, record); // its name is taken from now on
+    this.#records.set(id, record); // reserves its name from now on
     for (const old of gone) await this.#forget(old);
     await this.#tell(record);
     return {key: this.#view(record), secret};
   }
 
-  /** The secret before the newest stays for a while; one that is older still ends now. */
+  /** The previous secret stays valid for a while; an older one that is still valid ends now. */
   async #rotate(store: KeyStore, record: KeyRecord, overlapMs: number): Promise<{key: Key; secret: string}> {
     const secret = newKeySecret(record.id);
     const nowMs = this.#parts.now();
@@ -206,7 +207,7 @@ export class Keys {
     await this.#parts.tellRouters({type: 'key_put', key: this.#forRouters(record)});
   }
 
-  /** With its family also where a version made it that did not write one. */
+  /** Adds the family, which records of earlier versions lack. */
   #forRouters(record: KeyRecord): KeyRecord {
     return record.created_by === null ? record : {...record, family: familyOf(record, this.#records)};
   }
@@ -218,7 +219,7 @@ export class Keys {
     await this.#parts.tellRouters({type: 'key_removed', key: id});
   }
 
-  /** @throws op.not_found 404; auth.forbidden 403 when it may do more than who asks */
+  /** @throws op.not_found 404; auth.forbidden 403 when the key has more rights than the requester */
   #within(held: Grant, id: string): KeyRecord {
     const record = this.#records.get(id);
     if (record === undefined)
@@ -242,12 +243,12 @@ export class Keys {
     } catch (thrown) {
       const caught = this.#asDamage(thrown);
       if (!(caught instanceof ServiceError)) throw caught;
-      this.#parts.log.warn('when keys were used cannot be written', {error: caught}); // It is tried again.
+      this.#parts.log.warn('when keys were used cannot be written', {error: caught}); // retried later
     }
   }
 }
 
-/** Several keys may have one name, where no maker of one saw the others. */
+/** Several keys may have one name, if the creator of one could not see the others. */
 function byName(a: Key, b: Key): number {
   if (a.name !== b.name) return a.name < b.name ? -1 : 1;
   return a.id < b.id ? -1 : 1;

@@ -1,10 +1,11 @@
 /**
- * The record of requests that were refused for who asked, apart from that of operators' actions: whoever has no credential must not be
- * able to push those out, nor fill the disk. Routers tell of each kind of refusal once and then how many more came; of that so many
- * records a minute are kept here (of valid keys, and of all others, apart), and so many in all. The rest is counted.
+ * The log of requests refused because of their credentials or rights. It is separate from that of operators' actions,
+ * because clients without credentials must not be able to push those out, nor fill the disk. Routers report a group of
+ * similar refusals once, and then the number of further ones. A limited number of records is stored per minute
+ * (separately for valid keys and for all others) and in total. The rest is counted.
  *
- * Nothing waits for it, and nothing fails with it: records are written together, a little later, and where they cannot be, they are
- * only counted.
+ * Nothing waits for it, and its failures affect nothing else: records are written in batches, a little later, and if
+ * that fails they are only counted.
  */
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
@@ -24,7 +25,10 @@ export class RefusalLog {
   readonly #now: () => number;
   readonly #log: Logger;
   readonly #onUnrecorded: (requests: number) => void;
-  /** Null: it could not be made, or broke while it ran. Nothing is written until the next start, which puts it aside. */
+  /**
+   * Null: the log could not be created, or failed at run time. Nothing is written until the next start, which moves it
+   * aside.
+   */
   #store: AuditStore | null = null;
   #isFull = false;
   /** Not on disk yet. */
@@ -33,7 +37,10 @@ export class RefusalLog {
   #minute = Number.NEGATIVE_INFINITY;
   readonly #taken = {keys: 0, others: 0};
 
-  /** @param now epoch milliseconds, @param onUnrecorded so many more were only counted */
+  /**
+   * @param now epoch milliseconds
+   * @param onUnrecorded called with the number of requests that were only counted
+   */
   constructor(path: string, now: () => number, log: Logger, onUnrecorded: (requests: number) => void) {
     this.#path = path;
     this.#now = now;
@@ -60,7 +67,7 @@ export class RefusalLog {
     this.#timer ??= setTimeout(() => this.#flush(), REFUSAL_WRITE_MS).unref();
   }
 
-  /** As JSON. @throws op.storage_damaged 503 */
+  /** A page as JSON. @throws op.storage_damaged 503 */
   page(after: number | null, limit: number): string {
     this.#flush();
     try {
@@ -79,7 +86,7 @@ export class RefusalLog {
     this.#store?.close();
   }
 
-  /** Of the records of this minute. */
+  /** Whether the quota of this minute allows one more record. */
   #hasPlace(kind: 'keys' | 'others'): boolean {
     const minute = Math.floor(this.#now() / MINUTE_MS);
     if (minute !== this.#minute) {
@@ -115,7 +122,7 @@ export class RefusalLog {
     }
   }
 
-  /** Whatever its storage says, nobody rests on this file. @throws what is not of the storage */
+  /** Closes the log after any storage error, because nothing depends on this file. @throws other errors */
   #damaged(caught: unknown): void {
     if (!(caught instanceof Database.SqliteError)) throw caught;
     this.#store?.close();

@@ -1,11 +1,11 @@
-/** Figures of processes that ended, added up: what counts, and no gauges. */
+/** Sums of the metrics of processes that have ended: counters, no gauges. */
 import type {MetricJson} from '../../shared/metric-json.ts';
 
 export function countsOf(report: readonly MetricJson[]): MetricJson[] {
   return report.filter(({type}) => type !== 'gauge');
 }
 
-/** Both together, of what counts up. @param seriesMax beyond so many no further ones are kept */
+/** The sum of both, for counters. @param seriesMax further series are dropped */
 export function sumOfCounts(
   before: readonly MetricJson[],
   added: readonly MetricJson[],

@@ -1,11 +1,12 @@
 /**
- * The metrics page: the figures of all routers, all workers and the supervisor added up, whichever router was asked. Each
- * process has METRICS_TIMEOUT_MS to report; a worker that does not is left out and counted, so a stuck one shows instead of
- * hiding the rest.
+ * The metrics page: the sum of the metrics of all routers, all workers and the supervisor, whichever router was
+ * scraped. Each process has METRICS_TIMEOUT_MS to report. A worker that does not is omitted and counted, so a stuck one
+ * is visible instead of hiding the rest.
  *
- * What counts up never goes down because a process ended: of each place for a router or the egress process the page keeps what its
- * earlier processes had counted when they last reported, and of workers what `worker-figures.ts` says. One that does not report is
- * shown with its last figures. All report every METRICS_REPORT_MS, whether or not anyone scrapes: a process that is killed takes no more with it.
+ * Counters never decrease when a process ends: for each router index, and for the egress process, the page retains the
+ * counts that earlier processes last reported; for workers, see `worker-figures.ts`. A process that does not report is
+ * shown with its last metrics. All processes report every METRICS_REPORT_MS, even without scrapes, so a killed process
+ * loses at most the counts of that time.
  */
 import {AggregatorRegistry} from 'prom-client';
 import {EgressMetrics} from '../../shared/egress/metrics.ts';
@@ -15,9 +16,9 @@ import {type Reporter, WorkerFigures} from '../tenants/worker-figures.ts';
 import {countsOf, sumOfCounts} from './metric-sums.ts';
 
 export type Reporters = {
-  /** By place; null: it does not answer. */
+  /** By router index; null: no answer. */
   routers: () => Promise<MetricJson[] | null>[];
-  /** Those of workers that serve. Text: the JSON of a report. */
+  /** Of workers that serve. The text is a report as JSON. */
   workers: () => {worker: Reporter; report: Promise<string | null>}[];
   /** Null: it is not running, or does not answer. */
   egress: () => Promise<MetricJson[] | null>;
@@ -29,23 +30,23 @@ type Taken = {shown: MetricJson[][]; missing: number};
 export class MetricsPage {
   readonly #reporters: Reporters;
   readonly #workers = new WorkerFigures();
-  /** What each router said last. */
+  /** The last report of each router. */
   readonly #last: MetricJson[][] = [];
-  /** What routers and egress processes that ended had counted. */
+  /** Counts of routers and egress processes that have ended. */
   #ended: MetricJson[] = [];
-  /** What the egress process said last; one that was never wanted has counted nothing. */
+  /** The last report of the egress process, which is zero if the process was never needed. */
   #lastOfEgress: MetricJson[] = new EgressMetrics().report(0);
   #missing = 0;
   #taking: Promise<Taken> | null = null;
   readonly #timer: NodeJS.Timeout;
 
-  /** @param failed a report that nobody waits for */
+  /** @param failed called when a report that nothing waits for fails */
   constructor(reporters: Reporters, failed: (error: unknown) => void) {
     this.#reporters = reporters;
     this.#timer = setInterval(() => void this.#taken().catch(failed), METRICS_REPORT_MS).unref();
   }
 
-  /** Prometheus text. Scrapes that overlap take one report. */
+  /** Prometheus text. Overlapping scrapes share one report. */
   async render(): Promise<string> {
     const {shown, missing} = await this.#taken();
     this.#missing += missing;
@@ -63,7 +64,7 @@ export class MetricsPage {
     clearInterval(this.#timer);
   }
 
-  /** Reports are taken one round after another: an older one would count down. */
+  /** Rounds of reports do not overlap, because an older report would decrease counters. */
   #taken(): Promise<Taken> {
     this.#taking ??= this.#take().finally(() => {
       this.#taking = null;
@@ -71,20 +72,20 @@ export class MetricsPage {
     return this.#taking;
   }
 
-  /** The router at this place is gone; its next one counts from 0. */
+  /** The router with this index has ended; its replacement counts from 0. */
   routerEnded(place: number): void {
     const last = this.#last[place];
     if (last !== undefined) this.#ended = sumOfCounts(this.#ended, last);
     delete this.#last[place];
   }
 
-  /** The egress process is gone; its next one counts from 0. */
+  /** The egress process has ended; its replacement counts from 0. */
   egressEnded(): void {
     this.#ended = sumOfCounts(this.#ended, this.#lastOfEgress);
     this.#lastOfEgress = new EgressMetrics().report(0);
   }
 
-  /** @param lastReport what it reported as it closed; null: it did not */
+  /** @param lastReport the report it sent as it closed; null: none */
   workerEnded(worker: Reporter, lastReport: string | null): void {
     this.#workers.ended(worker, lastReport);
   }

@@ -1,4 +1,7 @@
-/** What the supervisor knows and nobody else: workers, wakes, deaths, tenants. The page adds it to what the others count. */
+/**
+ * Metrics that only the supervisor knows: workers, wakes, crashes, tenants. The page adds them to those of other
+ * processes.
+ */
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
@@ -12,12 +15,12 @@ const PROCESSES = ['router', 'worker', 'egress'] as const;
 type Child = (typeof PROCESSES)[number];
 type ShownState = (typeof STATES)[number];
 
-/** Read when metrics are asked for. */
+/** Read when metrics are requested. */
 export type Gauges = {
   tenants: number;
   spares: number;
   isUnwritable: boolean;
-  /** Tenants by state; sleeping ones are the rest. */
+  /** States of tenants that are not asleep; the rest sleep. */
   states: Iterable<Residence['state']>;
   /** Children, by pid. */
   children: ReadonlyMap<number, ProcessKind>;
