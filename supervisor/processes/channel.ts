@@ -1,21 +1,21 @@
 /**
- * Our end of the channel to a child; the other is Node's own (`process.send`, lines of JSON over a socket). It is not Node's here,
- * because a child that was taken over says what it likes: Node keeps a line of any length, throws at what is no JSON and takes
- * orders of its own from it, all of that in this process, with which every other child ends.
+ * Our end of the channel to a child; the other end is Node's own (`process.send`, lines of JSON over a socket). Our end
+ * is not Node's, because a compromised child can send anything: Node buffers lines of any length, throws at invalid
+ * JSON and obeys internal commands, all within this process, with which every other child ends.
  */
 import {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
 import {CONTROL_LINE_BYTES_MAX, CONTROL_UNREAD_BYTES_MAX} from '../limits.ts';
 
-/** What tells Node in the child where its end is: the descriptor beside the standard ones. */
+/** Tells Node in the child which descriptor its end is: the first one after the standard ones. */
 export const CHANNEL_FD = 3;
 export const CHANNEL_ENVIRONMENT = {NODE_CHANNEL_FD: String(CHANNEL_FD), NODE_CHANNEL_SERIALIZATION_MODE: 'json'};
 
 export type ChannelEvents = {
   message(message: object): void;
-  /** It says what nobody takes, or does not read what it asks for. Nothing more is taken from it. */
+  /** The child violates the protocol, or does not read the answers that it requests. Nothing more is read from it. */
   nonsense(why: string): void;
-  /** It is read to its end. Once. */
+  /** The channel was read to its end. Called once. */
   closed(): void;
 };
 
@@ -24,7 +24,7 @@ const NEW_LINE = 0x0a;
 export class Channel {
   readonly #socket: Socket;
   readonly #events: ChannelEvents;
-  /** The beginning of a line, in a buffer that grows twofold. */
+  /** The beginning of a line, in a buffer that doubles as needed. */
   #held = Buffer.alloc(0);
   #heldBytes = 0;
   #isOver = false;
@@ -33,7 +33,7 @@ export class Channel {
     this.#socket = socket;
     this.#events = events;
     socket.on('data', (piece: Buffer) => this.#received(piece));
-    socket.on('error', () => undefined); // It closes.
+    socket.on('error', () => undefined); // `close` follows
     socket.on('close', () => events.closed());
   }
 
@@ -41,7 +41,7 @@ export class Channel {
     return this.#socket.writable;
   }
 
-  /** @param lost is told of a message that nobody got */
+  /** @param lost called when the message was not delivered */
   send(message: object, lost: (error: Error) => void): void {
     if (!this.isOpen) return;
     this.#socket.write(`${JSON.stringify(message)}\n`, error => {
@@ -84,7 +84,7 @@ export class Channel {
     else this.#events.message(message);
   }
 
-  /** Reading goes on, to its end. */
+  /** Reports a protocol violation. Later input is still read, to its end, but dropped. */
   #end(why: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -98,6 +98,6 @@ function objectIn(line: string): object | null {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
   } catch {
-    return null; // No JSON, or nested deeper than anybody takes.
+    return null; // invalid JSON, or nested too deeply
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What a child writes to its standard output and error, as lines of the server's log. A child that was taken over writes what it likes,
- * so nothing of it reaches our own output as it is: a line is read as a line of our logger or taken as text, labelled with what the
- * supervisor knows of its writer, formatted here, and bounded in length and rate. Both streams are always read, so no child waits
- * for its log; lines beyond the rate are dropped and counted.
+ * Writes a child's standard output and error as lines of the server's log. A compromised child can write anything, so
+ * none of it reaches our output unprocessed: a line is parsed as a line of our logger or treated as text, labelled with
+ * what the supervisor knows about its writer, formatted here, and limited in length and rate. Both streams are always
+ * read, so no child blocks on its log; lines beyond the rate are dropped and counted.
  */
 import {Buffer} from 'node:buffer';
 import type {Readable} from 'node:stream';
@@ -24,7 +24,7 @@ import {
 
 export type ChildKind = 'router' | 'worker' | 'egress';
 
-/** What the supervisor knows of the writer. It is in every line, whatever that says. */
+/** What the supervisor knows about the writer. It is added to every line and cannot be overridden. */
 export type ChildLabel = {process: ChildKind; pid: number | undefined; tenant: string | undefined};
 
 const SERVER = {requests_per_second: ROUTER_LINES_PER_SECOND_MAX, burst: ROUTER_LINES_AT_ONCE_MAX};
@@ -34,9 +34,9 @@ const RATES: Record<ChildKind, RateLimit> = {
   worker: {requests_per_second: WORKER_LINES_PER_SECOND_MAX, burst: WORKER_LINES_AT_ONCE_MAX},
 };
 const NEW_LINE = 0x0a;
-/** Of an error. */
+/** Characters of an error's name. */
 const NAME_CHARS_MAX = 64;
-/** Fields that are the supervisor's to set, and those that every line has. */
+/** Fields that only the supervisor sets, and those that every line has. */
 const OURS = new Set(['time', 'level', 'message', 'process', 'pid', 'tenant']);
 
 export class ChildOutput {
@@ -48,11 +48,11 @@ export class ChildOutput {
   #open: number;
   #mutedUntilMs = 0;
   #dropped = 0;
-  /** As of the last look: while it grows, the flood goes on. */
+  /** The number at the last check: while it grows, the flood continues. */
   #droppedBefore = 0;
   #counting: NodeJS.Timeout | null = null;
 
-  /** @param onEnd all of it is read. Once, and never before this returns */
+  /** @param onEnd called once when everything is read, never before the constructor returns */
   constructor(streams: readonly Readable[], log: Logger, label: () => ChildLabel, onEnd: () => void) {
     this.#log = log;
     this.#label = label;
@@ -67,7 +67,7 @@ export class ChildOutput {
     return this.#open > 0;
   }
 
-  /** Nothing more is read: something else may hold the streams open for as long as it likes. */
+  /** Stops reading, because another process can hold the streams open for any time. */
   close(): void {
     for (const stream of this.#streams) stream.destroy();
   }
@@ -75,7 +75,7 @@ export class ChildOutput {
   #read(stream: Readable): void {
     const lines = new Lines();
     stream.on('data', (piece: Buffer) => this.#take(lines, piece));
-    stream.on('error', () => undefined); // It closes.
+    stream.on('error', () => undefined); // `close` follows
     stream.on('close', () => {
       const last = lines.rest();
       if (last !== null) this.#line(last);
@@ -107,7 +107,7 @@ export class ChildOutput {
 
   #line(bytes: Buffer): void {
     const nowMs = performance.now();
-    // Our own output may be slower than theirs: what waits for it is kept in our memory.
+    // Our own output may be slower than theirs, and unwritten lines stay in our memory.
     const isBehind = process.stderr.writableLength > LOG_UNWRITTEN_BYTES_MAX;
     if (isBehind || !this.#bucket.take(nowMs, Math.ceil(bytes.length / 1024))) {
       this.#mutedUntilMs = nowMs + CHILD_LINES_MUTED_MS;
@@ -142,23 +142,23 @@ export class ChildOutput {
   }
 }
 
-/** The line that is being read. */
+/** Assembles the current line. */
 class Lines {
   #held: Buffer[] = [];
   #bytes = 0;
-  /** The rest of this line is dropped with what was held of it. */
+  /** The rest of this line is dropped, together with its beginning. */
   #isSkipped = false;
 
   hold(piece: Buffer): void {
     if (this.#isSkipped) return;
     const kept = piece.subarray(0, CHILD_LINE_BYTES_MAX - this.#bytes);
     if (kept.length === 0) return;
-    // A copy: the pool's buffer that a small piece lies in would live on with it.
+    // A copy, because a small chunk would keep the whole pool buffer that contains it alive.
     this.#held.push(Buffer.from(kept));
     this.#bytes += kept.length;
   }
 
-  /** What is held, which is over. Null: it was dropped, or is empty. */
+  /** The assembled line, which is complete. Null: it was dropped, or is empty. */
   rest(): Buffer | null {
     const line = this.#isSkipped || this.#bytes === 0 ? null : Buffer.concat(this.#held);
     this.#held = [];
@@ -167,7 +167,7 @@ class Lines {
     return line;
   }
 
-  /** Drops the piece. @returns how many lines end in it */
+  /** Drops the chunk. @returns the number of lines that end in it */
   skip(piece: Buffer, from: number): number {
     let ends = 0;
     for (let at = from; at < piece.length; at++) if (piece[at] === NEW_LINE) ends++;
@@ -179,7 +179,7 @@ class Lines {
 
 type Read = {level: LogLevel; message: string; fields: LogFields};
 
-/** A line of our logger, or whatever else: a warning of Node, the last words of a process that crashed. */
+/** Parses a line of our logger, or treats the line as text: for example a warning of Node, or the output of a crash. */
 function read(bytes: Buffer): Read {
   const text = bytes.toString('utf8');
   const said = objectIn(text);
@@ -197,11 +197,11 @@ function objectIn(text: string): Record<string, unknown> | null {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch {
-    return null; // Text that begins like one.
+    return null; // text that begins like a JSON line
   }
 }
 
-/** The error that a line of JSON shows, for a log that is read by people; null: it is something else. */
+/** The error that a JSON line contains, for logs that people read; null: it contains no error. */
 function errorIn(value: unknown, causes = 0): Error | null {
   if (typeof value !== 'object' || value === null) return null;
   const {name, message, stack, code, cause} = value as Record<string, unknown>;

@@ -1,12 +1,14 @@
 /**
- * One child process: its channel, its output, its heartbeat, its memory, its end. The channel is also its lifeline (see shared/ipc/control.ts).
+ * One child process: its channel, output, heartbeat, memory and end. The channel is also its parent-death watch (see
+ * shared/ipc/control.ts).
  *
- * A child has a session of its own: it shares no terminal with this process, so it cannot type into one, and a Ctrl-C is for this
- * process to answer.
+ * A child runs in its own session: it shares no terminal with this process, so it cannot inject input into one, and
+ * only this process handles a Ctrl-C.
  *
- * A child counts as ended when the process is gone and its channel and its output are read to the end, so that a last message,
- * such as `closed`, is never overtaken by the exit. Silence is counted in our own ticks: when this process was stopped for a while,
- * no child is blamed for it. What silence means is decided in `watch.ts`, and how many may be killed for it in `kill-pace.ts`.
+ * A child has ended when the process is gone and its channel and output have been read to the end, so the exit never
+ * overtakes a last message such as `closed`. Silence is counted in our own ticks: if this process was stopped for a
+ * while, no child is blamed. `watch.ts` decides what silence means, and `kill-pace.ts` how many children can be killed
+ * for it.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import type {Socket} from 'node:net';
@@ -26,34 +28,34 @@ export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
 
 export type ChildOptions<Received> = {
   kind: ChildKind;
-  /** The tenant that it has by now. */
+  /** The tenant that it has got since, if any. */
   tenant?: () => string | undefined;
-  /** What stands before the executable (confinement/confinement.ts). */
+  /** The command in front of the executable (confinement/confinement.ts). */
   confinement?: readonly string[];
-  /** Node; unless given, ours. */
+  /** The Node executable; by default ours. */
   executable?: string;
   /** The bundle to run. */
   entry: string;
-  /** What it is told with its start. */
+  /** Arguments of the bundle. */
   args?: readonly string[];
   nodeFlags: readonly string[];
   env: Record<string, string>;
   log: Logger;
-  /** What a child may say; null: this is nothing of it. Unless given, what it says is believed. */
+  /** Validates a message of the child; null: a protocol violation. By default, messages are trusted. */
   messageIn?: (said: {type: string}) => Received | null;
   onMessage: (message: Received) => void;
-  /** Once, whatever way it ended; also when it could not be started. */
+  /** Called once when it has ended in any way, also if it could not be started. */
   onEnd: (end: ChildEnd) => void;
-  /** It is killed for what it does, not because it is told to end. */
+  /** Called when it is killed for its behaviour, not when it was requested to end. */
   onKill?: (reason: KillReason) => void;
-  /** The pace of kills that this child shares with others. */
+  /** The kill budget that this child shares with others. */
   pace: KillPace;
   /** For tests. */
   limits?: WatchLimits;
   look?: (pid: number) => ProcessLook | null;
 };
 
-/** `nonsense`: it says what no child of ours says. */
+/** `nonsense`: it violated the protocol. */
 export const KILL_REASONS = ['hung', 'memory', 'nonsense'] as const;
 export type KillReason = (typeof KILL_REASONS)[number];
 
@@ -67,7 +69,7 @@ const LIMITS: WatchLimits = {
 export class Child<Sent extends object, Received extends {type: string}> {
   readonly pid: number | undefined;
   readonly #process: ChildProcess;
-  /** Null: it did not come to be, as there was no descriptor left. */
+  /** Null: the process could not be created because no descriptor was left. */
   readonly #channel: Channel | null;
   #isConnected: boolean;
   readonly #output: ChildOutput;
@@ -78,7 +80,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   #isStarting = true;
   #isKilled = false;
   #isDisbelieved = false;
-  /** It hangs and was not killed yet, because too many others were: said once. */
+  /** It hangs and is not killed yet, because too many others were: logged once. */
   #isSpared = false;
   readonly #ticks: NodeJS.Timeout;
   #killTimer: NodeJS.Timeout | null = null;
@@ -94,7 +96,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
       cwd: '/',
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-      // Its lines are read here, and formatted here.
+      // Its lines are parsed and formatted here.
       env: {...options.env, SVC_LOG_FORMAT: 'json', ...CHANNEL_ENVIRONMENT},
     });
     this.#process = child;
@@ -121,17 +123,17 @@ export class Child<Sent extends object, Received extends {type: string}> {
     this.#ticks = setInterval(() => this.#tick(), this.#limits.tickMs);
   }
 
-  /** From now on it does work in one piece, as it does when it has just been started: it may be silent for longer. */
+  /** From now on it does blocking work, as after its start, so it can be silent for longer. */
   starts(): void {
     this.#isStarting = true;
   }
 
-  /** It has started. */
+  /** It has started, so the shorter limit applies from now on. */
   serves(): void {
     this.#isStarting = false;
   }
 
-  /** Messages to a process that is ending are lost, as they are on any wire: its end is reported anyway. */
+  /** Messages to a process that is ending are lost, which is harmless because its end is always reported. */
   send(message: Sent): void {
     this.#channel?.send(message, error => {
       this.#options.log.debug('a message to an ending child was lost', {pid: this.pid, error});
@@ -142,7 +144,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
     this.#process.kill('SIGKILL');
   }
 
-  /** Kills it unless it has ended by then. */
+  /** Kills it if it has not ended by then. */
   killAfter(ms: number): void {
     if (this.#hasEnded) return;
     this.#killTimer ??= setTimeout(() => {
@@ -151,7 +153,10 @@ export class Child<Sent extends object, Received extends {type: string}> {
     }, ms);
   }
 
-  /** It says, here or to another of our processes, what none of ours says: it is killed, and no word of it is taken any more. */
+  /**
+   * It violated the protocol, here or towards another of our processes: it is killed, and its messages are no longer
+   * accepted.
+   */
   disbelieve(why: string): void {
     this.#isDisbelieved = true;
     if (this.#isKilled || this.#hasEnded) return;
@@ -174,7 +179,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   #disconnected(): void {
     this.#isConnected = false;
     if (this.#exit === null)
-      this.killAfter(CHANNEL_END_MS); // Without its channel it has to end by itself.
+      this.killAfter(CHANNEL_END_MS); // Without its channel it must end by itself.
     else this.#endIfRead();
   }
 
@@ -201,7 +206,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
     this.#options.log.error('a child process hangs; it is killed later, because too many just were', fields);
   }
 
-  /** A process that takes all of the machine's memory takes it from everyone: it is ended while the others can go on. */
+  /** Kills a process that is about to take all of the machine's memory, while other processes can still run. */
   #watchMemory(pid: number): void {
     const bytes = ownBytes(pid);
     if (bytes === null || bytes <= PROCESS_BYTES_MAX) return;
@@ -218,7 +223,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   #exited(end: ChildEnd): void {
     this.#exit = end;
     this.#endIfRead();
-    // What it started may hold its pipes open for as long as it likes.
+    // Its children can hold its pipes open for any time.
     if (!this.#hasEnded) setTimeout(() => this.#end(end), CHANNEL_END_MS).unref();
   }
 
@@ -240,9 +245,9 @@ function isTyped(said: object): said is {type: string} {
   return 'type' in said && typeof said.type === 'string';
 }
 
-/** What a child may see of our environment: where things are and how to write, no settings and no secrets of ours. */
+/** Variables of our environment that a child gets: locations and formats, none of our settings or secrets. */
 const PASSED_ON = ['PATH', 'HOME', 'TZ', 'LANG', 'LC_ALL', 'NODE_ENV'];
-/** Of these the paths, which a child does not look for where we do: its directory is `/`. */
+/** Those that are paths. They are made absolute, because the working directory of a child is `/`. */
 const PATHS_PASSED_ON = ['TMPDIR', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'];
 
 export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, string>): Record<string, string> {
@@ -250,9 +255,10 @@ export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, s
 }
 
 /**
- * Where workers find versions of Node for modules that ask for one: given by path, or installed below the data directory.
+ * Where workers find versions of Node for modules that require one: configured by path, or installed below the data
+ * directory.
  *
- * @param executable what workers are started with, which is ours or a copy of it
+ * @param executable the one that workers are started with: ours or a copy
  */
 export function nodeEnvironment(env: NodeJS.ProcessEnv, data: string, executable: string): Record<string, string> {
   const given = NODE_VERSIONS.map(version => `SVC_NODE_${version}`);
@@ -267,7 +273,7 @@ function picked(
 ): Record<string, string> {
   const values = names.flatMap(name => {
     const value = env[name];
-    // Set to nothing is not a path.
+    // An empty value is not a path.
     return value === undefined ? [] : [[name, value === '' ? value : as(value)] as const];
   });
   return Object.fromEntries(values);

@@ -1,6 +1,6 @@
 /**
- * The egress process, one for the server: started with the first worker that wants it, watched, and started again with a
- * growing pause. It is told anew of every worker's door, so what is asked through one only waits for it.
+ * The egress process, one per server: started with the first worker that needs it, monitored, and restarted with
+ * growing pauses. A new process gets the grants of all workers, so requests only wait for it.
  *
  *   none ──wanted──▶ running ──ends──▶ pausing ──▶ running      (drained: none, for good)
  */
@@ -16,11 +16,11 @@ import {restartPauseMs} from './restart-pause.ts';
 
 export type EgressProcessOptions = {
   entry: string;
-  /** What stands before its executable. */
+  /** The command in front of its executable. */
   confinement: readonly string[];
   env: Record<string, string>;
   pace: KillPace;
-  /** It ended unasked and will be started again. */
+  /** It ended unexpectedly and will be restarted. */
   onEnd: () => void;
   onKill: (reason: KillReason) => void;
   log: Logger;
@@ -28,7 +28,7 @@ export type EgressProcessOptions = {
 
 export class EgressProcess {
   readonly #options: EgressProcessOptions;
-  /** By the paths of their sockets. */
+  /** By socket path. */
   readonly #grants = new Map<string, EgressGrant>();
   readonly #granted = new Answers<true>();
   readonly #reports = new Answers<MetricJson[]>();
@@ -43,14 +43,14 @@ export class EgressProcess {
     this.#options = options;
   }
 
-  /** Somebody is going to ask it for connections. */
+  /** Starts the process, because connections will be requested soon. */
   want(): void {
     if (this.#isWanted || this.#isClosed) return;
     this.#isWanted = true;
     this.#spawn();
   }
 
-  /** Resolves when it holds this policy, or will when it is there. */
+  /** Resolves when the process has this policy, or will get it when it starts. */
   async grant(grant: EgressGrant): Promise<void> {
     this.#grants.set(grant.socketPath, grant);
     await this.#granted.ask(null, id => {
@@ -64,7 +64,7 @@ export class EgressProcess {
     this.#child?.send({type: 'revoke', socketPath});
   }
 
-  /** What it counts; null: it is not there, or does not say in time. */
+  /** Its metrics; null: it is not running, or does not answer in time. */
   report(): Promise<MetricJson[] | null> {
     return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
       if (this.#child === null) this.#reports.settle(id, null);
@@ -77,7 +77,7 @@ export class EgressProcess {
     return this.#child?.pid ?? null;
   }
 
-  /** Nobody needs it any more. */
+  /** It is no longer needed. */
   close(): void {
     this.#isClosed = true;
     if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);

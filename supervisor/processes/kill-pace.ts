@@ -1,23 +1,23 @@
 /**
- * How fast children that hang may be killed, over the whole server. A few at once is what a fault looks like. Many within a
- * minute mean that the machine is the matter, and then each replacement would add to what it suffers from: the pauses
- * between kills double, until a minute without any.
+ * Limits how fast hung children are killed, across the server. A few at once is typical of a fault in them. Many within
+ * a minute mean that the machine is overloaded, and each replacement would add to that load. So the pauses between
+ * kills double, until a minute passes without any.
  */
 import {backOffMs} from '../../shared/back-off.ts';
 import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../limits.ts';
 
 export class KillPace {
   readonly #now: () => number;
-  /** Kills since the last time that KILLS_FORGOTTEN_MS passed without one. */
+  /** Kills since the last period of KILLS_FORGOTTEN_MS without one. */
   #kills = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  /** @param now milliseconds of a clock that is never set */
+  /** @param now milliseconds of a monotonic clock */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** May one be killed now? If so it is counted. */
+  /** Whether one can be killed now; if so, it is counted. */
   take(): boolean {
     const nowMs = this.#now();
     const sinceMs = nowMs - this.#lastMs;
@@ -29,7 +29,7 @@ export class KillPace {
   }
 }
 
-/** The pause before the next one after so many. */
+/** The pause before the next kill, after this many. */
 function pauseMs(kills: number): number {
   if (kills < KILLS_AT_ONCE_MAX) return 0;
   return backOffMs(KILL_PAUSE_MS_MIN, KILL_PAUSE_MS_MAX, kills - KILLS_AT_ONCE_MAX);

@@ -1,7 +1,7 @@
 /**
- * Versions of Node that workers want are installed here, because workers have no network: what one says is only which of four. No
- * script of any package is run. npm gets a home and a cache beside what it installs, because the server's own home may be closed to
- * it, as under the systemd unit; only the settings in the server's `~/.npmrc` are read.
+ * Installs versions of Node for workers, which have no network. A worker can only choose one of four versions. No
+ * package scripts are run. npm gets a home and a cache next to the installation, because the server's own home may be
+ * inaccessible, as under the systemd unit; only the settings in the server's `~/.npmrc` are read.
  */
 import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
@@ -14,35 +14,38 @@ import type {NodeVersion} from '../../shared/node-version.ts';
 import {NODE_INSTALL_MS_MAX, NODE_INSTALL_PAUSE_MS} from '../limits.ts';
 
 export type NodeInstallsParts = {
-  /** Of the server. */
+  /** The server's environment. */
   env: NodeJS.ProcessEnv;
-  /** Of all versions. */
+  /** The parent directory of all versions. */
   directory: string;
   log: Logger;
 };
 
-/** What `mkdtemp` makes of a version. */
+/** Directory names that `mkdtemp` creates for a version. */
 const UNFINISHED = /^\d+-[A-Za-z0-9]{6}$/;
 
-/** For tenants, and nothing of the server in it: not where it is, nor its registry. */
+/** An error that tenants see, without details of the server such as paths or its registry. */
 class CannotInstall extends Error {}
 
 export class NodeInstalls {
   readonly #parts: NodeInstallsParts;
   readonly #underWay = new Map<NodeVersion, Promise<void>>();
-  /** Versions that could not be had, and since when. */
+  /** Versions whose installation failed, and when. */
   readonly #failed = new Map<NodeVersion, {sinceMs: number; error: Error}>();
 
   constructor(parts: NodeInstallsParts) {
     this.#parts = parts;
   }
 
-  /** What an earlier version of this service put there was for its user alone. */
+  /** Opens installations of earlier versions of svc, which only their own user could read. */
   async letAllRead(): Promise<void> {
     if (existsSync(this.#parts.directory)) await letAllRead(this.#parts.directory);
   }
 
-  /** What installations left that a killed server had begun. None is under way: one server at a time has the directory. */
+  /**
+   * Removes incomplete installations of killed servers. None is under way, because one server at a time uses the
+   * directory.
+   */
   async removeUnfinished(): Promise<void> {
     const {directory} = this.#parts;
     if (!existsSync(directory)) return;
@@ -51,7 +54,10 @@ export class NodeInstalls {
     }
   }
 
-  /** Once for all who want it; not again for NODE_INSTALL_PAUSE_MS after it could not be had. @throws Error with a reason that tenants can be told */
+  /**
+   * Installs once for all concurrent requests; after a failure not again for NODE_INSTALL_PAUSE_MS.
+   * @throws Error with a reason that tenants can see
+   */
   install(version: NodeVersion): Promise<void> {
     const known = this.#underWay.get(version);
     if (known !== undefined) return known;
@@ -69,7 +75,7 @@ export class NodeInstalls {
     return installing;
   }
 
-  /** Another server on this directory may do the same: the first to finish gives it its name. */
+  /** Another server on this directory may do the same: the first to finish renames its copy to the final name. */
   async #install(version: NodeVersion): Promise<void> {
     const {directory, env, log} = this.#parts;
     const home = nodeHome(directory, version);
@@ -99,7 +105,9 @@ export class NodeInstalls {
   }
 }
 
-/** Those who run it may have another user than who installed it. Nothing in it is a secret. */
+/**
+ * Makes it readable for all, because it is run by other users than the one that installed it. It contains no secrets.
+ */
 async function letAllRead(path: string): Promise<void> {
   await chmod(path, 0o755);
   for (const entry of await readdir(path, {withFileTypes: true})) {
@@ -109,7 +117,7 @@ async function letAllRead(path: string): Promise<void> {
   }
 }
 
-/** Runs npm without scripts of packages, with a home and a cache of its own. @throws Error with the reason that npm gives */
+/** Runs npm without package scripts, with its own home and cache. @throws Error with the reason that npm reports */
 async function npm(args: readonly string[], cwd: string, own: string, env: NodeJS.ProcessEnv): Promise<void> {
   const {PATH, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE} = env;
   const places = {HOME: own, npm_config_cache: join(own, 'cache'), npm_config_userconfig: await settingsIn(env.HOME)};
@@ -139,7 +147,7 @@ async function npm(args: readonly string[], cwd: string, own: string, env: NodeJ
   });
 }
 
-/** The settings of the server's user for npm; undefined: it has none that can be read. */
+/** The npm settings of the server's user; undefined: there are none, or they are unreadable. */
 async function settingsIn(home: string | undefined): Promise<string | undefined> {
   if (home === undefined) return undefined;
   const path = join(home, '.npmrc');
@@ -149,7 +157,7 @@ async function settingsIn(home: string | undefined): Promise<string | undefined>
   );
 }
 
-/** The first lines of what npm said that say something. */
+/** The first informative lines of npm's output. */
 function reasonIn(said: string): string {
   const lines = said.split('\n').map(line => line.replace(/^npm (?:error|ERR!) ?/, '').trim());
   return (

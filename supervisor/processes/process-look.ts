@@ -1,29 +1,30 @@
-/**
- * What the system says of another process, from /proc: what it does when it says nothing itself. Other systems than
- * Linux tell nothing here: null.
- */
+/** Reads from /proc what a process is doing when it sends nothing itself. On systems other than Linux: null. */
 import {readdirSync, readFileSync} from 'node:fs';
 import {PAGE_BYTES} from '../../shared/own-memory.ts';
 
-/** The kernel counts CPU time for user programs in hundredths of a second, whatever its own clock. */
+/** The kernel reports CPU time to user programs in hundredths of a second, whatever its own clock is. */
 const CLOCK_TICK_MS = 10;
 
 /**
- * `runnable`: runs, or would if it were given the processor. `sleeping`: waits for an event, a lock for instance. `disk`:
- * waits in the kernel and cannot be interrupted, or a debugger holds it. `stopped`: by a signal. `ended`: only its exit code is left.
+ * What a process is doing.
+ * - `runnable`: runs, or waits for a processor.
+ * - `sleeping`: waits for an event, such as a lock.
+ * - `disk`: waits in the kernel and cannot be interrupted, or is held by a debugger.
+ * - `stopped`: by a signal.
+ * - `ended`: only its exit code is left.
  */
 export type Doing = 'runnable' | 'sleeping' | 'disk' | 'stopped' | 'ended';
 
 export type ProcessLook = {
-  /** Of the main thread, whose loop sends the heartbeats. */
+  /** State of the main thread, whose event loop sends the heartbeats. */
   doing: Doing;
   /** CPU time of the main thread since it started. */
   cpuMs: number;
-  /** The main thread sleeps, and another one runs or waits for the disk: what is waited for may come. */
+  /** The main thread sleeps while another thread runs or waits for the disk, so the awaited event may still come. */
   othersWork: boolean;
 };
 
-/** One look at a process; null when there is nothing to see. */
+/** Reads the state of a process; null: it is not available. */
 export function lookAt(pid: number): ProcessLook | null {
   const main = threadOf(pid, pid);
   if (main === null) return null;
@@ -35,7 +36,7 @@ function othersWork(pid: number): boolean {
   try {
     threads = readdirSync(`/proc/${pid}/task`);
   } catch {
-    return false; // it has ended meanwhile
+    return false; // the process has ended meanwhile
   }
   return threads.some(thread => {
     const doing = Number(thread) === pid ? undefined : threadOf(pid, Number(thread))?.doing;
@@ -48,7 +49,7 @@ function threadOf(pid: number, thread: number): {doing: Doing; cpuMs: number} | 
   return stat === null ? null : parseThreadStat(stat);
 }
 
-/** The kernel's line about one thread. */
+/** Parses the kernel's line about one thread. */
 export function parseThreadStat(stat: string): {doing: Doing; cpuMs: number} | null {
   const fields = fieldsOf(stat);
   const doing = DOING[fields[0] ?? ''];
@@ -56,19 +57,19 @@ export function parseThreadStat(stat: string): {doing: Doing; cpuMs: number} | n
   return doing === undefined || !Number.isFinite(cpuMs) ? null : {doing, cpuMs};
 }
 
-/** Of a whole process. */
+/** Figures of a whole process. */
 export type ProcessFigures = {
   pid: number;
   parent: number;
-  /** Since the machine started, in ticks of the kernel. */
+  /** Since the machine started, in kernel ticks. */
   startTicks: number;
-  /** Of all its threads, those that ended included. */
+  /** Of all its threads, including ended ones. */
   cpuMs: number;
-  /** With pages that it shares with others. */
+  /** Including pages that it shares with other processes. */
   residentBytes: number;
 };
 
-/** Null: it has ended, or there is no /proc. */
+/** Null: the process has ended, or there is no /proc. */
 export function figuresOf(pid: number): ProcessFigures | null {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === null) return null;
@@ -79,12 +80,12 @@ export function figuresOf(pid: number): ProcessFigures | null {
   return areNumbers ? {pid, parent, startTicks, cpuMs, residentBytes: pages * PAGE_BYTES} : null;
 }
 
-/** From its state on. What stands before is its pid and a name in parentheses, which may hold anything. */
+/** The fields from the state on. Before them are the pid and a name in parentheses, which may contain anything. */
 function fieldsOf(stat: string): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** utime and stime. */
+/** The sum of utime and stime. */
 function cpuMsIn(fields: readonly string[]): number {
   return (Number(fields[11]) + Number(fields[12])) * CLOCK_TICK_MS;
 }
@@ -104,6 +105,6 @@ function read(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return null; // It has ended, or there is no /proc.
+    return null; // the process has ended, or there is no /proc
   }
 }

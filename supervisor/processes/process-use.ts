@@ -1,9 +1,10 @@
 /**
- * What the processes of the server take of the machine, by kind: memory now, and CPU time since the last look. From /proc: on other
- * systems than Linux all is 0.
+ * Resource use of the server's processes by kind: present memory, and CPU time since the last poll. It is read from
+ * /proc; on systems other than Linux everything is 0.
  *
- * Children of the supervisor are known by their pids. Those below them are found by their parents, and their kind by the name of
- * the script that they run. Code that has left its isolate can write another name there: it moves its own figures to another kind.
+ * Children of the supervisor are identified by pid. Their descendants are found by parent, and their kind by the script
+ * that they run. Code that has escaped its isolate can change that name, but only moves its own figures to another
+ * kind.
  */
 import {Buffer} from 'node:buffer';
 import {type FileHandle, open, readdir} from 'node:fs/promises';
@@ -25,7 +26,7 @@ export const PROCESS_KINDS = [
 ] as const;
 export type ProcessKind = (typeof PROCESS_KINDS)[number];
 
-/** Of what workers start. */
+/** Scripts that workers start. */
 const SCRIPTS: ReadonlyMap<string, ProcessKind> = new Map([
   ['isolates.js', 'isolates'],
   ['node-child.js', 'node'],
@@ -35,22 +36,22 @@ const SCRIPTS: ReadonlyMap<string, ProcessKind> = new Map([
 
 type Use = {residentBytes: number; cpuMs: number};
 
-/** `kind`: null until its command is read. */
+/** `kind`: null until the command line is read. */
 type Seen = {cpuMs: number; kind: ProcessKind | null};
 
 export class ProcessUse {
   readonly #root: number;
-  /** By pid and start, so that a pid that is used again is another process. */
+  /** By pid and start time, so that a reused pid counts as another process. */
   #seen = new Map<string, Seen>();
   #reading = 0;
 
-  /** @param root whose it is, with all below it */
+  /** @param root the process that is measured, with all its descendants */
   constructor(root = process.pid) {
     this.#root = root;
   }
 
   /**
-   * CPU time that a process took after the last look before its end is missing.
+   * Does not include CPU time that a process used between the last poll and its end.
    * @param children of the root, by pid
    */
   async look(children: ReadonlyMap<number, ProcessKind>): Promise<Record<ProcessKind, Use>> {
@@ -68,12 +69,12 @@ export class ProcessUse {
       seen.kind = known ?? seen.kind;
       if (known === undefined && (seen.kind === null || seen.kind === 'other')) unnamed.push([pid, seen]);
       use[seen.kind ?? 'other'].residentBytes += residentBytes;
-      if (seen.kind === null) continue; // It is counted whole once its kind is known.
+      if (seen.kind === null) continue; // It is counted in full once its kind is known.
       use[seen.kind].cpuMs += Math.max(0, cpuMs - seen.cpuMs);
       seen.cpuMs = cpuMs;
     }
     this.#seen = now;
-    // The kernel may make a reader of a command wait for its process, so nothing here does.
+    // Not awaited, because the kernel can block a reader of a command line until the process responds.
     for (const [pid, seen] of unnamed) void this.#name(pid, seen);
     return use;
   }
@@ -87,11 +88,11 @@ export class ProcessUse {
   }
 }
 
-/** A process and all below it. */
+/** A process and all its descendants. */
 async function processesFrom(root: number): Promise<ProcessFigures[]> {
   const found: ProcessFigures[] = [];
   const byParent = new Map<number, ProcessFigures[]>();
-  const names = await readdir('/proc').catch(() => []); // No Linux.
+  const names = await readdir('/proc').catch(() => []); // not Linux
   for (const name of names) {
     const figures = /^\d+$/.test(name) ? figuresOf(Number(name)) : null;
     if (figures === null) continue;
@@ -105,12 +106,12 @@ async function processesFrom(root: number): Promise<ProcessFigures[]> {
   }
   for (const {pid} of found) {
     found.push(...(byParent.get(pid) ?? []));
-    byParent.delete(pid); // A pid that was used again while others were read makes no circle.
+    byParent.delete(pid); // Prevents a cycle if a pid was reused during the scan.
   }
   return found;
 }
 
-/** By the script that its command names; null: it has ended. */
+/** Determined by the script in the command line; null: the process has ended. */
 async function kindOf(pid: number): Promise<ProcessKind | null> {
   let file: FileHandle | null = null;
   try {

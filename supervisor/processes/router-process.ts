@@ -1,6 +1,6 @@
 /**
- * One router process: started, watched and started again with a growing pause, on the port it had. Workers live on while it
- * is gone, and so do other routers.
+ * One router process: started, monitored and restarted with growing pauses, on the same port. Workers and other routers
+ * keep running while it is down.
  */
 
 import {Answers} from '../../shared/answers.ts';
@@ -16,7 +16,7 @@ import type {KillPace} from './kill-pace.ts';
 import {restartPauseMs} from './restart-pause.ts';
 
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
-/** What a router says that is not about itself. */
+/** Messages of a router that are not about the router itself. */
 export type RouterMessage = Exclude<
   RouterToSupervisor,
   {type: 'listening' | 'listen_failed' | 'synced' | 'metrics' | 'heartbeat'}
@@ -25,15 +25,15 @@ export type RouterMessage = Exclude<
 export type RouterOptions = {
   entry: string;
   env: Record<string, string>;
-  /** What stands before its executable. */
+  /** The command in front of its executable. */
   confinement: readonly string[];
   settings: RouterSettings;
-  /** What a starting router has to know. */
+  /** The data that a starting router needs. */
   state: () => {tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]};
-  /** The pace of kills that it shares with the other routers. */
+  /** The kill budget that it shares with the other routers. */
   pace: KillPace;
   onMessage: (message: RouterMessage) => void;
-  /** It ended unasked and will be started again. */
+  /** It ended unexpectedly and will be restarted. */
   onEnd: () => void;
   onKill: (reason: KillReason) => void;
   log: Logger;
@@ -43,7 +43,7 @@ export class RouterProcess {
   readonly #options: RouterOptions;
   #settings: RouterSettings;
   #child: Child<SupervisorToRouter, RouterToSupervisor> | null = null;
-  /** Set until the first router listens or fails to. */
+  /** Set until the first router listens or fails to listen. */
   #starting: {resolve: (listening: Listening) => void; reject: (error: StartError) => void} | null = null;
   #startedMs = 0;
   #deaths = 0;
@@ -56,7 +56,7 @@ export class RouterProcess {
     this.#settings = options.settings;
   }
 
-  /** Resolves when the first router listens. @throws StartError when it cannot */
+  /** Resolves when the first router listens. @throws StartError when it cannot listen */
   start(): Promise<Listening> {
     return new Promise((resolve, reject) => {
       this.#starting = {resolve, reject};
@@ -69,27 +69,27 @@ export class RouterProcess {
     return this.#child?.pid ?? null;
   }
 
-  /** @returns false when there is no router to send to */
+  /** @returns false when the router is not running */
   send(message: SupervisorToRouter): boolean {
     this.#child?.send(message);
     return this.#child !== null;
   }
 
-  /** Resolves when it has taken all that was sent to it until now, or has ended. */
+  /** Resolves when it has applied everything sent to it so far, or has ended. */
   async settled(): Promise<void> {
     await this.#syncs.ask(null, id => {
       if (!this.send({type: 'sync', id})) this.#syncs.settle(id, null);
     });
   }
 
-  /** What it counts; null: it does not say in time. */
+  /** Its metrics; null: it does not answer in time. */
   report(): Promise<MetricJson[] | null> {
     return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
       if (!this.send({type: 'metrics', id})) this.#reports.settle(id, null);
     });
   }
 
-  /** Lets it finish what is under way, within bounds. Resolves when it has ended; it is not started again. */
+  /** Lets it finish requests under way, within limits. Resolves when it has ended; it is not restarted. */
   drain(): Promise<void> {
     return new Promise(resolve => {
       this.#onDrained = resolve;
@@ -129,7 +129,7 @@ export class RouterProcess {
     switch (message.type) {
       case 'listening':
         this.#child?.serves();
-        // A later router takes the ports this one got, so that clients find it again.
+        // A restarted router uses the same ports, so that clients can reconnect.
         this.#settings = {...this.#settings, port: message.port, metricsPort: message.metricsPort};
         this.#starting?.resolve(message);
         this.#starting = null;

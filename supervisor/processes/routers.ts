@@ -1,6 +1,6 @@
 /**
- * All router processes of the service: one, or several that share the port. Each is started, watched and replaced by itself;
- * to the rest of the supervisor they are places 0 to n - 1. The first one has the metrics listener, too.
+ * All router processes of the service: one, or several that share the port. Each is started, monitored and restarted by
+ * itself. The rest of the supervisor addresses them by index, 0 to n - 1. The first one also has the metrics listener.
  */
 import type {RouterSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
@@ -11,7 +11,7 @@ import {type Listening, type RouterMessage, type RouterOptions, RouterProcess} f
 export type RoutersOptions = Omit<RouterOptions, 'settings' | 'pace' | 'onMessage' | 'onEnd'> & {
   settings: Omit<RouterSettings, 'place'>;
   onMessage: (place: number, message: RouterMessage) => void;
-  /** One ended unasked and will be started again. */
+  /** A router ended unexpectedly and will be restarted. */
   onEnd: (place: number) => void;
 };
 
@@ -24,12 +24,12 @@ export class Routers {
     this.#options = options;
   }
 
-  /** Resolves when all of them listen. @throws StartError when one cannot */
+  /** Resolves when all of them listen. @throws StartError when one cannot listen */
   async start(): Promise<Listening> {
     const {host, port, routers} = this.#options.settings;
     if (routers > 1) this.#claim = await PortClaim.take(host, port);
     const settings = {...this.#options.settings, port: this.#claim?.port ?? port};
-    // Their own: a router that hangs is killed however many workers just were.
+    // A separate budget: a hung router is killed however many workers were just killed.
     const pace = new KillPace(() => performance.now());
     this.#all = Array.from(
       {length: routers},
@@ -47,7 +47,7 @@ export class Routers {
     return listening[0]!;
   }
 
-  /** @returns false when there is no router at this place now */
+  /** @returns false when the router with this index is not running */
   send(place: number, message: SupervisorToRouter): boolean {
     return this.#all[place]?.send(message) ?? false;
   }
@@ -56,12 +56,12 @@ export class Routers {
     for (const router of this.#all) router.send(message);
   }
 
-  /** Resolves when every router has taken all that was sent to it until now, or has ended. */
+  /** Resolves when every router has applied everything sent to it so far, or has ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#all.map(router => router.settled()));
   }
 
-  /** What each counts, by place; null: it does not say. */
+  /** Metrics of each router, by index; null: no answer. */
   reports(): Promise<MetricJson[] | null>[] {
     return this.#all.map(router => router.report());
   }

@@ -1,46 +1,47 @@
 /**
- * Does a child that says nothing hang, or is it only not let run? A pure step a tick; the clock, /proc and the signal are in
- * `child.ts`.
+ * Decides whether a silent child hangs or is only starved of CPU time: a pure step function, called per tick. The
+ * clock, /proc and the signal are in `child.ts`.
  *
  *   heard ──a tick without a message──▶ silent ──its own time is used up──▶ hung   (killed, as soon as the kills' pace allows)
  *     ▲                                   │  └──silent for SILENCE_MS_MAX, whatever it did──▶ hung
  *     └─────────────a message─────────────┘
  *
- * What counts is the child's own time: time in which it could have answered and did not.
+ * The decision is based on the child's own time: time in which it could have answered and did not.
  *
- *   its main thread…                                  counts
- *   is stopped by a signal                            all of the tick: nothing of it will ever come
- *   sleeps, and so do all its threads                 all of the tick: it waits for what nobody does
- *   sleeps, and another of its threads works          what CPU time it used itself
- *   is runnable                                       what CPU time it used: a loop uses all of it, a starved process little
- *   waits for the disk, or a debugger holds it        what CPU time it used: little
+ *   its main thread…                               time that counts
+ *   is stopped by a signal                         the whole tick: it will never answer
+ *   sleeps, and so do all its threads              the whole tick: nothing works on what it waits for
+ *   sleeps, and another of its threads works       the CPU time that it used itself
+ *   is runnable                                    the CPU time: a loop uses the whole tick, a starved process little
+ *   waits for the disk, or a debugger holds it     the CPU time: little
  *
- * So a loop without end is found in HEARTBEAT_TIMEOUT_MS on an idle machine and in as much CPU time on a busy one, and a
- * machine with too much to do becomes slower instead of ending what it has begun. A starting child has more time: loading
- * its code and opening a file are work in one piece. Where the system tells nothing, each silent tick counts.
+ * So an endless loop is detected after HEARTBEAT_TIMEOUT_MS on an idle machine, and after the same CPU time on a busy
+ * one, and an overloaded machine becomes slower instead of killing work that it has begun. A starting child has more
+ * time, because loading its code and opening a file block the event loop. If the system reports nothing, each silent
+ * tick counts.
  */
 import type {ProcessLook} from './process-look.ts';
 
 export type Watch =
   | {state: 'heard'}
-  /** `seen`: the last look, to tell what happened since. */
+  /** `seen`: the previous reading, for comparison. */
   | {state: 'silent'; silentMs: number; ownMs: number; seen: ProcessLook | null}
   | {state: 'hung'; silentMs: number; ownMs: number; seen: ProcessLook | null};
 
 export type Tick = {
-  /** A message came since the last tick. */
+  /** A message has arrived since the last tick. */
   heard: boolean;
-  /** Of a child that was not heard; null: the system tells nothing. */
+  /** The state of a silent child; null: the system reports nothing. */
   look: ProcessLook | null;
   isStarting: boolean;
 };
 
 export type WatchLimits = {
   tickMs: number;
-  /** Own time that a serving and a starting child may be silent for. */
+  /** Own time for which a serving and a starting child can be silent. */
   servingMs: number;
   startingMs: number;
-  /** Silence that no reason excuses. */
+  /** Silence after which a child is killed for any reason. */
   silenceMs: number;
 };
 
@@ -57,10 +58,10 @@ export function watch(before: Watch, {heard, look, isStarting}: Tick, limits: Wa
 
 const NOTHING = {silentMs: 0, ownMs: 0, seen: null};
 
-/** How much of one silent tick the child had for itself. */
+/** The child's own time within one silent tick. */
 function ownTimeMs(seen: ProcessLook | null, look: ProcessLook | null, tickMs: number): number {
   if (look === null) return tickMs;
   if (look.doing === 'stopped' || (look.doing === 'sleeping' && !look.othersWork)) return tickMs;
-  // The first look at a silent child has nothing to compare with.
+  // The first reading of a silent child cannot be compared.
   return seen === null ? 0 : Math.min(tickMs, Math.max(0, look.cpuMs - seen.cpuMs));
 }

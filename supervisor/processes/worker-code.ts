@@ -1,12 +1,14 @@
 /**
- * The code that workers run: Node, our bundles and the native packages. Workers load parts of it after they have become their tenant's
- * user, so where it lies below a directory that is closed to others (Node of `npx` below /root), the layer `users` would be missing.
- * It is then copied once into the data directory, root's and readable for all, and workers are started from the copy:
+ * The code that workers run: Node, our bundles and the native packages. Workers load parts of it after switching to
+ * their tenant's user. If it lies below a directory that is closed to others (such as Node of `npx` below /root), the
+ * layer `users` would be missing. In that case it is copied once into the data directory, owned by root and readable
+ * for all, and workers are started from the copy:
  *
  *   code/<key>/   node, package.json, dist/, node_modules/      (the key: names, sizes and times of the files that were copied)
  *
- * A copy is made beside its place and renamed, and copies with another key are removed: nobody else uses this data directory. Files
- * that others may read already are linked where the file system can, which costs neither time nor space.
+ * A copy is created next to its final path and renamed. Copies with another key are removed, because no other server
+ * uses this data directory. Files that others can read already are hard-linked if the file system supports it, which
+ * costs neither time nor space.
  */
 import {createHash} from 'node:crypto';
 import {existsSync, readdirSync, readFileSync, type Stats, statSync} from 'node:fs';
@@ -19,22 +21,22 @@ import {closedTo, type UsersNeed, type UsersSetting} from '../confinement/users.
 import {runBases} from '../files/run-directory.ts';
 
 export type WorkerCode = {
-  /** Node. */
+  /** The Node executable. */
   executable: string;
-  /** The bundle of workers; the others are beside it. */
+  /** The bundle of workers; the others are next to it. */
   entry: string;
 };
 
-/** Those that the bundles leave out and workers load. */
+/** Packages outside the bundles that workers load. */
 const PACKAGES = ['better-sqlite3', 'croner', 'isolated-vm', 'piscina'];
-/** Of packages: sources of their native parts, and what is for people. */
+/** Contents of packages that are not run: native sources, and documentation. */
 const NOT_RUN = /^(?:deps|src|vendor|native-example|docs?|test|benchmark|.*\.(?:tgz|md|map|d\.ts))$/;
-/** No group of ours: what is asked is whether everybody may. */
+/** Not a group of ours: tests whether everyone has access. */
 const NO_GROUP = -1;
 
 export type ConfinedCode = {code: WorkerCode; confinement: Confinement};
 
-/** How workers are confined, and the code that they can run so. */
+/** How workers are confined, and the code that they can run that way. */
 export async function confinedCode(
   own: WorkerCode,
   setting: UsersSetting,
@@ -63,7 +65,7 @@ function usersNeed(code: WorkerCode, setting: UsersSetting, data: string): Users
   };
 }
 
-/** Null: others can reach the code where it is, or cannot reach the data directory either, or there is no copy to be had. */
+/** Null: others can read the code where it is, or cannot reach the data directory either, or it cannot be copied. */
 export async function openCopy(own: WorkerCode, data: string, log: Logger): Promise<WorkerCode | null> {
   const copies = join(data, 'code');
   const {reads, runs} = usersNeed(own, 'auto', data);
@@ -105,7 +107,7 @@ function filesOf({executable, entry}: WorkerCode): CodeFile[] {
   return files;
 }
 
-/** Packages with those that they depend on, by name. An optional one may be missing: it is for another machine. */
+/** Packages and their dependencies, by name. An optional one may be missing, because it is for another machine. */
 function packagesOf(names: readonly string[], from: string, found = new Map<string, string>()): Map<string, string> {
   for (const name of names) {
     const directory = createRequire(from)
@@ -121,7 +123,7 @@ function packagesOf(names: readonly string[], from: string, found = new Map<stri
   return found;
 }
 
-/** Paths below a package that its code may load on this machine. */
+/** Paths in a package that its code may load on this machine. */
 function filesIn(directory: string): string[] {
   return readdirSync(directory, {recursive: true, withFileTypes: true})
     .filter(entry => entry.isFile())
@@ -168,7 +170,7 @@ async function place({from, stat}: CodeFile, to: string, staging: string): Promi
   await chmod(to, all);
 }
 
-/** Another file system, or one without links. */
+/** False: on another file system, or one without hard links. */
 async function isDone(linked: Promise<void>): Promise<boolean> {
   return linked.then(
     () => true,

@@ -1,13 +1,14 @@
 /**
- * What a worker says, taken as outside input: code of a tenant may have left its isolate, and this process is everybody's. Each field
- * is what its type says before anybody looks at it. Policies, vouchers and reports are checked by who takes them.
+ * Validates messages of workers as untrusted input, because code of a tenant may have escaped its isolate, and this
+ * process serves all tenants. Each field is checked against its type before use. Policies, signed grants and reports
+ * are checked by their recipients.
  */
 import {isErrorObject} from '../../shared/errors.ts';
 import type {WorkerToSupervisor} from '../../shared/ipc/control.ts';
 import {NODE_VERSIONS, type NodeVersion} from '../../shared/node-version.ts';
 import {WORKER_REPORT_CHARS_MAX} from '../limits.ts';
 
-/** Null: no worker says this. */
+/** Null: a protocol violation. */
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {
   const {type, id, body, voucher, version, error, untilMs, nextDueMs, hasCode, egress, report} = said as Record<
     string,
@@ -48,7 +49,7 @@ function isReport(value: unknown): value is string {
   return typeof value === 'string' && value.length <= WORKER_REPORT_CHARS_MAX;
 }
 
-/** Epoch milliseconds, or none. */
+/** Epoch milliseconds, or null. */
 function isTime(value: unknown): value is number | null {
   return value === null || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
 }

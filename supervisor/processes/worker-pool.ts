@@ -1,8 +1,9 @@
 /**
- * Worker processes before they have a tenant. Spares are started ahead, so that a wake does not pay for a process start.
+ * Worker processes before they have a tenant. Spares are started in advance, so that a wake does not wait for a process
+ * start.
  *
- * A wake comes first: no spare is started while any worker opens its tenant, and then they are started one after another,
- * because a starting process takes the processor from those that serve.
+ * Wakes have priority: no spare is started while any worker opens its tenant, and then spares are started one after
+ * another, because a starting process takes CPU time from those that serve.
  */
 
 import {Answers} from '../../shared/answers.ts';
@@ -28,7 +29,7 @@ import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
 import {workerMessageIn} from './worker-message.ts';
 
-/** What a worker says that is not an answer to a question of ours. */
+/** Messages of a worker that are not answers to our requests. */
 export type WorkerMessage = Exclude<WorkerToSupervisor, {type: 'metrics'}>;
 
 export type WorkerEvents = {
@@ -37,40 +38,46 @@ export type WorkerEvents = {
 };
 
 export type PoolSettings = {
-  /** Node. */
+  /** The Node executable. */
   executable: string;
   entry: string;
   env: Record<string, string>;
-  /** Of workers that run code, in addition to `env`. */
+  /** Environment of workers that run code, in addition to `env`. */
   codeEnv: Record<string, string>;
-  /** What stands before a worker's executable. */
+  /** The command in front of a worker's executable. */
   confinement: readonly string[];
-  /** Of which each worker has one; null: the machine gives none. */
+  /** Each worker has one of these groups; null: the machine does not support them. */
   groups: WorkerGroups | null;
   sparesWanted: number;
-  /** Asked before a spare is started: a tenant has code, so spares have to be of the kind that serves every tenant. */
+  /**
+   * Called before a spare is started: whether any tenant has code, so that spares must be of the kind that serves every
+   * tenant.
+   */
   sparesRunCode: () => boolean;
-  /** Where spares rehearse the open of a tenant. */
+  /** Where spares practise opening a tenant (warm-up). */
   rehearsalDirectory: () => string;
   pace: KillPace;
   onKill: (reason: KillReason) => void;
-  /** Processes of this user are left. */
+  /** Some processes of this user could not be ended. */
   onUnended: (user: number) => void;
 };
 
-/** Source maps are left off here: reading them costs a cold start 8 ms, and the bundle keeps lines and names, so that a stack trace says enough. */
+/**
+ * Source maps are off: reading them costs a cold start 8 ms, and the bundle keeps lines and names, so stack traces are
+ * clear enough.
+ */
 function flagsOf(runsCode: boolean): readonly string[] {
   return runsCode ? ISOLATE_FLAGS : FROZEN_FLAGS;
 }
 
 type WorkerKind = {
-  /** It can hold isolates (0063). It serves every tenant; one that cannot starts in half the time. */
+  /** It can hold isolates (0063), so it serves every tenant; a worker that cannot starts in half the time. */
   runsCode: boolean;
-  /** Where it rehearses; none: it does not. */
+  /** Arguments of the warm-up; none: no warm-up. */
   args?: readonly string[];
 };
 
-/** A worker process and, once it has a tenant, who hears of it. */
+/** A worker process and, once it has a tenant, the receiver of its events. */
 export class Worker {
   readonly runsCode: boolean;
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
@@ -78,16 +85,16 @@ export class Worker {
   readonly #log: Logger;
   readonly #onUnended: (user: number) => void;
   readonly #groups: WorkerGroups | null;
-  /** Its cgroup, with all that it starts; null: it has none. */
+  /** Its cgroup, including all its children; null: it has none. */
   readonly #group: string | null;
   #events: WorkerEvents;
   #isOpening = false;
-  /** What it says once. */
+  /** Messages that it has sent and can send only once. */
   readonly #said = new Set<'opened' | 'closed'>();
-  /** A message moves it on by WORKER_MESSAGE_MS; beyond the present there are too many. */
+  /** Each message advances this by WORKER_MESSAGE_MS; if it is in the future, there are too many. */
   #spentUntilMs = Number.NEGATIVE_INFINITY;
   #lastReport: string | null = null;
-  /** What it became with its tenant. */
+  /** The user that it switched to with its tenant. */
   #user: WorkerUser | null = null;
   #tenant: string | undefined;
 
@@ -120,17 +127,17 @@ export class Worker {
     this.#group = pid === undefined ? null : (this.#groups?.enter(pid) ?? null);
   }
 
-  /** What it counted when it closed its tenant, as JSON; null: it has not. */
+  /** Its metrics when it closed its tenant, as JSON; null: not closed. */
   get lastReport(): string | null {
     return this.#lastReport;
   }
 
-  /** What it counts, as JSON; null: it does not say in time. */
+  /** Its metrics, as JSON; null: it does not answer in time. */
   report(): Promise<string | null> {
     return this.#reports.ask(METRICS_TIMEOUT_MS, id => this.child.send({type: 'metrics', id}));
   }
 
-  /** Tells it its tenant. It may have started long ago, or not yet. */
+  /** Sends it its tenant. It may have started long ago, or may still be starting. */
   open(settings: TenantSettings): void {
     this.#isOpening = true;
     this.#user = settings.user;
@@ -139,7 +146,7 @@ export class Worker {
     this.child.send({type: 'open', settings});
   }
 
-  /** It has ended when nothing of its group or its user runs any more. */
+  /** It has ended when no process of its group or its user runs any more. */
   async #ended(end: ChildEnd): Promise<void> {
     const group = this.#group === null ? undefined : this.#groups?.end(this.#group);
     if (this.#user !== null) {
@@ -167,7 +174,7 @@ export class Worker {
     } else this.#events.onMessage(message);
   }
 
-  /** Null: a worker of ours says this now. */
+  /** Null: the message is valid in the present state. */
   #faultOf({type}: WorkerToSupervisor): string | null {
     const nowMs = performance.now();
     const earnedMs = WORKER_MESSAGE_MS * WORKER_MESSAGES_AT_ONCE;
@@ -205,16 +212,17 @@ export class WorkerPool {
     return this.#ready.length;
   }
 
-  /** Of those that start, too. */
+  /** Includes those that are starting. */
   sparePids(): number[] {
     const all = this.#starting === null ? this.#ready : [...this.#ready, this.#starting];
     return all.flatMap(({child}) => child.pid ?? []);
   }
 
   /**
-   * A worker for a tenant: the oldest spare, else one that is starting (it is further than a new one would be), else a new
-   * process. `opened` must be called when it has opened or ended.
-   * @param fresh not one that waits already @param runsCode the tenant has code; without, a worker without comes first
+   * Takes a worker for a tenant: the oldest spare, else a spare that is starting (ahead of a new process), else a new
+   * process. `opened` must be called when it has opened the tenant or ended.
+   * @param fresh do not use a spare
+   * @param runsCode the tenant has code; otherwise workers that run no code are preferred
    */
   take({fresh, runsCode}: {fresh: boolean; runsCode: boolean}, events: WorkerEvents): TakenWorker {
     this.#opening++;
@@ -238,7 +246,7 @@ export class WorkerPool {
     return worker;
   }
 
-  /** A worker that was taken serves its tenant, or has ended. */
+  /** A worker that was taken has opened its tenant, or has ended. */
   opened(): void {
     this.#opening--;
     this.refill();
@@ -263,7 +271,7 @@ export class WorkerPool {
     this.#starting = worker;
   }
 
-  /** One that runs no code gives its place to one that serves every tenant. */
+  /** Replaces a spare that runs no code by one that serves every tenant. */
   #dropSpare(): void {
     const [spare] = this.#ready.splice(
       this.#ready.findIndex(worker => !worker.runsCode),
@@ -273,7 +281,7 @@ export class WorkerPool {
     spare?.child.kill();
   }
 
-  /** Ends the spares and starts no others; `take` still works, with new processes. */
+  /** Ends the spares and starts no more; `take` still works, with new processes. */
   close(): void {
     this.#isClosed = true;
     if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);

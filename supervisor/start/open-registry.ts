@@ -1,6 +1,7 @@
 /**
- * Opening the registry at a start, or not: when it is missing, empty or damaged and there are tenants, a new one would lose
- * sight of them. Then nothing is changed, not even by opening the file: SQLite would remove a log without its database.
+ * Opens the registry at a start, or refuses: if it is missing, empty or damaged while tenants exist, a new registry
+ * would lose track of them. In that case nothing is changed. The file is not even opened, because SQLite would remove a
+ * log without its database.
  */
 import {statSync} from 'node:fs';
 import {tenantDirectoryName} from '../files/directory-name.ts';
@@ -35,12 +36,12 @@ function absence(path: string, used: FoundDirectory[]): string | null {
   return sizeOf(`${path}-wal`) > 0 ? `${what}, but its log is there` : null;
 }
 
-/** Negative: there is no such file. */
+/** Negative: the file does not exist. */
 function sizeOf(path: string): number {
   return statSync(path, {throwIfNoEntry: false})?.size ?? -1;
 }
 
-/** Before version 2 the directory of a tenant that was not used yet was empty. */
+/** Before version 2 the directory of a tenant that was never used was empty. */
 function noteIfUnused(
   {id, generation, created_ms}: TenantRow,
   contents: ReadonlyMap<string, FoundDirectory['content']>,

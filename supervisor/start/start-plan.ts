@@ -1,40 +1,40 @@
 /**
- * What a start makes of the registry's rows and the directories it finds: a pure function, so that every state a crash or a
- * damaged disk can leave is a row in a test.
+ * Decides what a start does with the registry's rows and the directories that it finds. It is a pure function, so that
+ * every state that a crash or a damaged disk can leave is a row in a test.
  *
  *   directory of …        a row names it        no row names it
- *   t_, used              a tenant              refuse: the registry is not the one of these directories
+ *   t_, used              a tenant              refuse: the registry does not belong to these directories
  *   t_, new               a tenant              a tenant: the crash came between its note and its row
- *   t_, empty or torn     a tenant that is      remove it (rmdir): nobody was told of it
+ *   t_, empty or torn     a tenant that is      remove it (rmdir): its creation was never confirmed
  *                         missing its files
- *   t_, odd               a tenant that is      leave it alone, and say so
+ *   t_, odd               a tenant that is      leave it unchanged, and report it
  *                         missing its files
  *   d_                    finish the deletion   finish the deletion
  *   none                  a tenant that is
  *                         missing its files
  *
- * A directory with a tenant's file is removed for one reason alone: it is called `d_…`, which a deletion did.
+ * A directory with a tenant's file is removed for one reason only: its name is `d_…`, which a deletion gave it.
  */
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {tenantDirectoryName} from '../files/directory-name.ts';
 import type {StoredRow} from '../files/registry.ts';
 import type {FoundDirectory} from '../files/tenant-files.ts';
 
-/** A directory whose name says whose it is. */
+/** A directory whose name identifies its tenant. */
 export type TenantDirectory = FoundDirectory & {id: string; generation: number};
 
 export type StartPlan = {
   tenants: {row: StoredRow; isMissing: boolean}[];
-  /** Without a row yet. */
+  /** Tenants without a row. */
   created: (TenantDirectory & {createdMs: number})[];
-  /** To be removed: nothing was ever in them but a part of a note. */
+  /** To be removed: they contain at most part of a note. */
   interrupted: TenantDirectory[];
   deleted: TenantDirectory[];
-  /** Without a row, and with something that no creation leaves. */
+  /** Directories without a row, with content that no creation leaves. */
   odd: TenantDirectory[];
-  /** Rows that no tenant can have. */
+  /** Rows that cannot belong to any tenant. */
   impossible: StoredRow[];
-  /** Any of these, and there is no start: directories with a tenant's file that the rows do not name. */
+  /** If any exist, the start is refused: directories with a tenant's file that no row names. */
   unknown: TenantDirectory[];
 };
 
@@ -78,7 +78,7 @@ export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan
       plan.created.push({...directory, createdMs: directory.createdMs});
     } else plan.unknown.push(directory);
   }
-  // An older row of a tenant that was deleted and created again is no second tenant.
+  // An older row of a tenant that was deleted and created again is not a second tenant.
   for (const row of missing) if (!served.has(row.id)) plan.tenants.push({row, isMissing: true});
   return plan;
 }

@@ -1,4 +1,7 @@
-/** Why the server does not start: on a data directory whose registry is not that of its tenants, or without a wall. For the operator. */
+/**
+ * Reasons for refusing a start, for the operator: the registry does not belong to the tenants' directories, or a
+ * sandbox layer is missing.
+ */
 import {dirname, join} from 'node:path';
 import {isDemanded, type Wall} from '../confinement/layers.ts';
 import {StartError} from '../files/start-error.ts';
@@ -27,7 +30,7 @@ export function registryRefusal(
   return new StartError(lines.join('\n'), options);
 }
 
-/** @throws StartError: one that is demanded is missing, and --require-sandbox was given */
+/** @throws StartError: a required layer is missing, and --require-sandbox was given */
 export function requireAll(walls: readonly Wall[]): void {
   const demanded = walls.filter(({name}) => isDemanded(name));
   const missing = demanded.flatMap(({name, missing: why}) => (why === null ? [] : [`  ${name}: ${why}`]));

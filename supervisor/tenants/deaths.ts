@@ -1,7 +1,7 @@
 /**
- * What the deaths of one tenant's workers are held against: gathers from all routers what was under way at each, and lets
- * the quarantine judge it. Nobody is told of the next worker before that, so that a call which is refused from now on is not sent
- * to it; but a router that says nothing is waited for DEATH_REPORT_MS only.
+ * Attributes crashes of one tenant's workers: collects from all routers the calls that were under way at each crash,
+ * and passes them to the quarantine. The next worker is not announced before that, so that a newly refused call is not
+ * sent to it. A router that does not report is waited for at most DEATH_REPORT_MS.
  */
 import type {TenantSuspects, UserCall} from '../../shared/ipc/control.ts';
 import {Quarantine, type Refusal} from '../../shared/quarantine.ts';
@@ -18,15 +18,15 @@ export class Deaths {
   #open: Death | null = null;
 
   /**
-   * @param now milliseconds of a clock that is never set
-   * @param onVerdict calls were under way at a death, and all of them are known
+   * @param now milliseconds of a monotonic clock
+   * @param onVerdict called when calls were under way at a crash and all of them are known
    */
   constructor(now: () => number, onVerdict: (verdict: Verdict) => void) {
     this.#now = now;
     this.#onVerdict = onVerdict;
   }
 
-  /** Not all is known of the last one. */
+  /** Whether the calls of the last crash are still incomplete. */
   get isOpen(): boolean {
     return this.#open !== null;
   }
@@ -64,7 +64,7 @@ export class Deaths {
     this.#quarantine.answered(key);
   }
 
-  /** Null: nothing is suspected. */
+  /** Null: no call is suspected. */
   suspects(): Omit<TenantSuspects, 'tenant'> | null {
     const nowMs = this.#now();
     return this.#quarantine.isEmpty(nowMs) ? null : this.#quarantine.suspects(nowMs);

@@ -1,7 +1,7 @@
 /**
- * One timer for the sleeping tenant that is due next, however many sleep. It looks at the clock every CLOCK_CHECK_MS at
- * least, because timers do not see it being set. When it was set back, every tenant with a due time is woken: only an open
- * tenant can move its crons to the new time.
+ * One timer for the sleeping tenant that is due next, however many sleep. It reads the clock at least every
+ * CLOCK_CHECK_MS, because timers do not notice when the clock is set. After it was set back, every tenant with a due
+ * time is woken, because only an open tenant can move its crons to the new time.
  */
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import type {Registry} from '../files/registry.ts';
@@ -12,7 +12,7 @@ export class DueTimer {
   readonly #now: () => number;
   readonly #onDue: (id: string) => void;
   #timer: NodeJS.Timeout | null = null;
-  /** What the clock said when the timer was armed; at first, the newest time that an earlier server has stored. */
+  /** The clock's value when the timer was armed; initially the newest time that an earlier server stored. */
   #lastNowMs: number;
 
   constructor(registry: Registry, now: () => number, onDue: (id: string) => void) {
@@ -22,13 +22,13 @@ export class DueTimer {
     this.#lastNowMs = registry.newestMs();
   }
 
-  /** Once, when tenants can be woken: the clock may have been set back while no server ran. */
+  /** Called once, when tenants can be woken: the clock may have been set back while no server ran. */
   start(): void {
     if (this.#wasSetBack()) this.#wakeUntil(Number.MAX_SAFE_INTEGER);
     this.arm();
   }
 
-  /** To be called when a tenant's due time was stored. */
+  /** Must be called when a tenant's due time was stored. */
   arm(leastMs = 0): void {
     this.stop();
     const dueMs = this.#registry.nextDueMs();

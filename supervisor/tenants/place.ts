@@ -1,4 +1,4 @@
-/** What the supervisor holds of one tenant in memory: its state and, while it has one, its worker. */
+/** The supervisor's in-memory state of one tenant and, while it has one, its worker. */
 import type {ErrorObject} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import type {DoorKey} from '../../shared/ipc/egress.ts';
@@ -17,37 +17,37 @@ export class Place {
   readonly createdMs: number;
   residence: Residence = {state: 'asleep', deaths: 0};
   worker: Worker | null = null;
-  /** Where `worker` listens, from the moment it is told to. */
+  /** Where `worker` listens, from the moment it is requested to. */
   address: WorkerAddress | null = null;
-  /** `worker`, as the metrics know it. */
+  /** `worker`, as it is identified in the metrics. */
   reporter: Reporter | null = null;
-  /** The way out of `worker`. */
+  /** The proxy endpoint of `worker`. */
   door: DoorKey | null = null;
-  /** Which routers use `worker`, or wait for one. */
+  /** Routers that use `worker`, or wait for one. */
   readonly users = new WorkerUsers();
-  /** Made with the first worker that ended unasked. */
+  /** Created after the first unexpected end of a worker. */
   deaths: Deaths | null = null;
-  /** A worker serves, and whoever asked is told when it is known what the last one's death is held against. */
+  /** The worker is up; `ready` is withheld until the last crash has been attributed. */
   isReadyOwed = false;
-  /** Why `worker` could not open the tenant, when it said so. */
+  /** Why `worker` could not open the tenant, if it reported a reason. */
   openError: ErrorObject | null = null;
-  /** It has a deployment, or may have one: its worker has to be one that runs code. */
+  /** It has a deployment, or may have one, so its worker must be able to run code. */
   hasCode = true;
-  /** The registry's mark, so that a second worker of the same tenant costs no second write. */
+  /** The mark in the registry, cached so that a second worker of the same tenant costs no second write. */
   isMarkedAwake: boolean;
-  /** When `worker` was told to open the tenant. */
+  /** When `worker` was requested to open the tenant. */
   wakingSinceMs = 0;
-  /** It is opened when the server starts: it has work, or may have. */
+  /** The tenant is opened when the server starts, because it has work or may have. */
   readonly isToOpen: boolean;
   /** When a router last reported traffic or requests under way. */
   lastActiveMs = 0;
-  /** `worker` wants to stay awake until then; 0: it does not. */
+  /** Until when `worker` wants to stay awake; 0: it does not. */
   inUseUntilMs = 0;
-  /** Not asked to let go before this: it answered that requests are under way. */
+  /** Until when it is not requested to give up its worker, because requests were under way. */
   busyUntilMs = 0;
-  /** The pause after a death, or the rest, or what a move may take. */
+  /** Timer of the pause after a crash, of the cool-down, or of a move. */
   laterTimer: NodeJS.Timeout | null = null;
-  /** Resolved when a deletion may remove the files. */
+  /** Resolves the promise of a deletion that waits until the files can be removed. */
   onRemovable: (() => void) | null = null;
 
   constructor({id, generation, createdMs}: PlacedTenant, {isMarkedAwake, isToOpen}: PlaceMarks) {

@@ -1,9 +1,9 @@
 /**
- * Every tenant's place between disk and a worker process: carries out the effects of `residence.ts`, stops idle tenants and
- * wakes due ones. It decides when a tenant's worker starts and ends; `postings.ts` does it.
+ * Decides when each tenant's worker starts and ends: carries out the effects of `residence.ts`, stops idle tenants and
+ * wakes due ones. `postings.ts` runs the workers.
  *
- * Inputs are taken one after another: an input that arises while another is carried out waits for it, so a step always
- * sees the state the one before left.
+ * Inputs are processed one after another: an input that arises while another is carried out waits for it, so a step
+ * always sees the state that the previous one left.
  */
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
@@ -22,24 +22,24 @@ import type {Reporter} from './worker-figures.ts';
 
 export type PlacementSettings = PostingSettings & {
   maxAwake: number;
-  /** 0: tenants are never stopped for being idle. */
+  /** 0: idle tenants are never stopped. */
   idleStopMs: number;
 };
 
 export type PlacementParts = PostingParts & {
   settings: PlacementSettings;
   registry: Registry;
-  /** @returns false when there is no router at this place now */
+  /** @returns false when the router with this index is not running */
   sendToRouter: (place: number, message: SupervisorToRouter) => boolean;
   sendToRouters: (message: SupervisorToRouter) => void;
   tenantDeleted: (tenant: string) => void;
 };
 
 const SERVING: ReadonlySet<Residence['state']> = new Set(['awake', 'releasing']);
-/** Idle tenants are looked for this often at most, and at least four times within the idle time. */
+/** Maximum interval between checks for idle tenants; there are at least four within the idle time. */
 const SWEEP_MS_MAX = 1_000;
 const SWEEP_MS_MIN = 25;
-/** A tenant that would not let go is not asked again for this long. */
+/** Pause before a tenant that was busy is requested again to give up its worker. */
 const BUSY_MS = 100;
 
 export class Placement {
@@ -50,7 +50,7 @@ export class Placement {
   readonly #postings: Postings;
   readonly #inputs: {place: Place; input: Input}[] = [];
   #isTaking = false;
-  /** It was said that the data directory cannot be written. */
+  /** It was logged that the data directory is not writable. */
   #isUnwritable = false;
   #sweepTimer: NodeJS.Timeout | null = null;
   readonly #due: DueTimer;
@@ -70,7 +70,7 @@ export class Placement {
     });
   }
 
-  /** Opens what was open when the server last stopped, and watches for idle and due tenants from now on. */
+  /** Opens the tenants that were open when the server last stopped. From now on, watches for idle and due tenants. */
   start(): void {
     for (const place of this.#places.values()) if (place.isToOpen) this.#give(place, {type: 'want', asked: false});
     const {idleStopMs} = this.#parts.settings;
@@ -83,7 +83,7 @@ export class Placement {
     return this.#places.has(id);
   }
 
-  /** Exists, and is not being deleted. */
+  /** Whether the tenant exists and is not being deleted. */
   isServed(id: string): boolean {
     const place = this.#places.get(id);
     return place !== undefined && place.residence.state !== 'deleting';
@@ -93,7 +93,7 @@ export class Placement {
     return this.#places.size;
   }
 
-  /** Tenants that serve, in no order. */
+  /** Tenants that are served, in no order. */
   ids(): string[] {
     return [...this.#places.values()].filter(place => place.residence.state !== 'deleting').map(place => place.id);
   }
@@ -102,12 +102,12 @@ export class Placement {
     for (const place of this.#places.values()) yield place.residence.state;
   }
 
-  /** Of workers that have a tenant. */
+  /** Pids of workers that have a tenant. */
   pids(): number[] {
     return [...this.#slots.occupied].flatMap(({worker}) => worker?.child.pid ?? []);
   }
 
-  /** What each worker that serves counts, as JSON; null: it does not say in time. */
+  /** Metrics of each worker that serves, as JSON; null: it does not answer in time. */
   reports(): {worker: Reporter; report: Promise<string | null>}[] {
     const serving = [...this.#slots.occupied].filter(({residence: {state}}) => SERVING.has(state));
     return serving.flatMap(({worker, reporter}) =>
@@ -115,7 +115,7 @@ export class Placement {
     );
   }
 
-  /** Of all tenants that have some. */
+  /** Suspected calls of all tenants that have any. */
   suspects(): TenantSuspects[] {
     return [...this.#places.values()].flatMap(({id, deaths}) => {
       const suspects = deaths?.suspects() ?? null;
@@ -130,7 +130,7 @@ export class Placement {
     this.#places.set(tenant.id, place);
   }
 
-  /** Resolves when nothing uses the tenant's files any more; it takes no worker from now on. */
+  /** Resolves when nothing uses the tenant's files any more; it gets no worker from now on. */
   async delete(id: string): Promise<PlacedTenant> {
     const place = this.#places.get(id);
     assert(place !== undefined, `tenant ${id} has a place`);
@@ -141,7 +141,7 @@ export class Placement {
     return place;
   }
 
-  /** The deletion is complete: the id is free. */
+  /** The deletion is complete, and the id is free. */
   forget(id: string): void {
     const place = this.#places.get(id);
     assert(place?.residence.state === 'deleting', `tenant ${id} is being deleted`);
@@ -150,7 +150,7 @@ export class Placement {
     this.#parts.tenantDeleted(id);
   }
 
-  /** A router needs this tenant. @param forCode in a worker that runs code, which the tenant moves to if it has another one */
+  /** A router needs this tenant. @param forCode in a worker that runs code, to which the tenant moves if necessary */
   wake(id: string, router: number, forCode: boolean): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
@@ -160,7 +160,7 @@ export class Placement {
     this.#give(place, moves ? {type: 'move'} : {type: 'want', asked: true});
   }
 
-  /** A router has given up the worker that the tenant moves from. */
+  /** A router has given up the worker that the tenant moves away from. */
   givenUp(id: string, router: number): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
@@ -184,7 +184,7 @@ export class Placement {
     if (released !== null) this.#give(place, {type: 'released', busy: released.isBusy});
   }
 
-  /** A router lost its link to this worker: it ends, or has ended. */
+  /** A router lost its link to this worker, which is ending or has ended. */
   linkLost(id: string, router: number, socketPath: string, calls: UserCall[]): void {
     const place = this.#places.get(id);
     if (place === undefined) return;
@@ -194,13 +194,13 @@ export class Placement {
     } else place.deaths?.heard(router, socketPath, calls);
   }
 
-  /** A router was sent by this worker what no worker sends. */
+  /** This worker violated the protocol towards a router. */
   linkMalformed(id: string, socketPath: string, why: string): void {
     const place = this.#places.get(id);
     if (place?.address?.socketPath === socketPath) place.worker?.child.disbelieve(why);
   }
 
-  /** A router has the answer to a call that was suspected. */
+  /** A router received the answer to a suspected call. */
   callAnswered(id: string, key: string): void {
     this.#places.get(id)?.deaths?.answered(key);
     this.#parts.sendToRouters({type: 'call_answered', tenant: id, key});
@@ -219,7 +219,7 @@ export class Placement {
       place.users.routerEnded(router);
       this.#moveOn(place);
       place.deaths?.routerEnded(router);
-      // A release is asked for again, of those that are left, when the tenant is still idle.
+      // If the tenant is still idle, the release is requested again from the remaining routers.
       const isWaitedFor = place.users.asking.size > 0 && place.residence.state !== 'releasing';
       if (place.residence.state !== 'asleep' && !isWaitedFor) this.#give(place, {type: 'router_ended'});
     }
@@ -236,7 +236,7 @@ export class Placement {
     });
   }
 
-  /** Ends every worker that has a tenant, as it is. */
+  /** Kills every worker that has a tenant. */
   killAll(): void {
     for (const place of this.#slots.occupied) place.worker?.child.kill();
   }
@@ -278,7 +278,7 @@ export class Placement {
         this.#tellReady(place);
         return;
       case 'confirm':
-        // Two turns: what the system knew about ended processes before this turn has arrived by then.
+        // Two turns: by then, events about processes that ended before this turn have arrived.
         setImmediate(() => setImmediate(() => this.#give(place, {type: 'confirm'})));
         return;
       case 'fail':
@@ -325,7 +325,7 @@ export class Placement {
     }
   }
 
-  /** Tells who asked where the worker is, once it is known what the last one's death is held against. */
+  /** Announces the worker to the waiting routers, once the last crash has been attributed. */
   #tellReady(place: Place): void {
     place.isReadyOwed = place.deaths?.isOpen === true;
     if (place.isReadyOwed) return;
@@ -333,7 +333,10 @@ export class Placement {
     for (const router of place.users.tell()) this.#parts.sendToRouter(router, {type: 'worker_ready', address});
   }
 
-  /** Asks every router that uses the worker; when there is none, and none is about to, it is idle. */
+  /**
+   * Requests every router that uses the worker to release it; if there is none, and none is about to use it, it is
+   * idle.
+   */
   #release(place: Place): void {
     if (place.users.asking.size > 0) {
       this.#give(place, {type: 'released', busy: true});
@@ -354,13 +357,14 @@ export class Placement {
       }
       place.isMarkedAwake = true;
     } catch (caught) {
-      // The mark only saves a start from looking: a file that was written has a log, or another time of change.
+      // The mark only saves a scan at the next start: a file that was written has a log, or a different modification
+      // time.
       this.#notMarked('the disk is full: a tenant is woken without a mark', place, caught);
     }
     this.#postings.start(place, fresh);
   }
 
-  /** The registry did not take a mark. A disk that cannot be written is said once, until it can. */
+  /** The registry could not store a mark. An unwritable disk is logged once, until it is writable again. */
   #notMarked(what: string, {id}: Place, caught: unknown): void {
     if (!(caught instanceof ServiceError)) throw caught;
     if (!this.#parts.registry.isUnwritable) this.#log.warn(what, {tenant: id, error: caught});
@@ -393,7 +397,7 @@ export class Placement {
     this.#checkDrained();
   }
 
-  /** It is known what the last death is held against. */
+  /** The last crash has been attributed. */
   #judged(place: Place, {isHeld, refused}: Verdict): void {
     for (const refusal of refused) this.#log.error('a call ended its worker too often', {tenant: place.id, ...refusal});
     const suspects = place.deaths?.suspects() ?? null;
@@ -408,7 +412,7 @@ export class Placement {
       this.#parts.registry.markAsleep(place.id, nextDueMs, fileMs);
       place.isMarkedAwake = false;
     } catch (caught) {
-      // The mark stands, which is the safe side: the tenant is opened once at the next start.
+      // The mark remains, which is safe: the tenant is opened once at the next start.
       this.#notMarked('a tenant stays marked awake', place, caught);
     }
     if (this.#onDrained === null) this.#due.arm();
@@ -432,7 +436,7 @@ export class Placement {
         if (place.inUseUntilMs <= now()) this.#give(place, {type: 'let_go'});
       }
     }
-    // What waits for a slot may have one to ask for by now, without any input saying so.
+    // Tenants that wait for a slot may be able to get one now, without any input.
     this.#run();
   }
 

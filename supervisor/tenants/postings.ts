@@ -1,6 +1,6 @@
 /**
- * Workers while they have a tenant: takes one, opens the tenant in it under its user, listens to it, and clears away what it
- * leaves behind. What that means for the tenant is for `placement.ts` to say.
+ * Workers while they have a tenant: takes a worker, opens the tenant in it under its user, handles its messages, and
+ * cleans up after it. `placement.ts` decides what follows for the tenant.
  *
  *   start ──▶ opening ──opened──▶ serving ──closed──▶ ended
  *                └── open_failed, killed, died ──────▶ ended
@@ -26,12 +26,12 @@ import type {Reporter} from './worker-figures.ts';
 
 export type PostingSettings = {
   journalKeepRecords: number;
-  /** Bytes a tenant may keep; 0: no limit. */
+  /** Bytes that a tenant can store; 0: unlimited. */
   tenantStorageMax: number;
-  /** `memory_mb` of the services of a tenant that are to run, together. */
+  /** Total `memory_mb` of the services of a tenant that are to run. */
   tenantServicesMemoryMb: number;
   redactErrors: boolean;
-  /** How many there are. */
+  /** Number of routers. */
   routers: number;
 };
 
@@ -44,10 +44,10 @@ export type PostingParts = {
   pool: WorkerPool;
   egress: TenantEgress;
   code: TenantCode;
-  /** @throws Error with the reason for people */
+  /** @throws Error with a reason for people */
   installNode: (version: NodeVersion) => Promise<void>;
   metrics: SupervisorMetrics;
-  /** @param lastReport what it reported as it closed; null: it did not */
+  /** @param lastReport the report it sent as it closed; null: none */
   workerEnded: (worker: Reporter, lastReport: string | null) => void;
   now: () => number;
   log: Logger;
@@ -57,7 +57,7 @@ export type PostingEnd = ChildEnd & {pid: number | undefined; socketPath: string
 
 export type PostingEvents = {
   give: (place: Place, input: Input) => void;
-  /** The place has no worker any more. */
+  /** The tenant has no worker any more. */
   ended: (place: Place, end: PostingEnd) => void;
 };
 
@@ -72,7 +72,7 @@ export class Postings {
     this.#log = parts.log;
   }
 
-  /** @param fresh not one that waits already */
+  /** @param fresh do not use a spare */
   start(place: Place, fresh: boolean): void {
     const {pool, files, runDirectory, settings} = this.#parts;
     place.openError = null;
@@ -128,7 +128,7 @@ export class Postings {
     });
   }
 
-  /** Undefined: it has none, and its worker ends without having opened anything. */
+  /** Undefined: no user is available, and the worker ends without having opened anything. */
   #userOf(place: Place, worker: Worker, directory: string): WorkerUser | null | undefined {
     try {
       return this.#parts.users.own(directory);
@@ -167,7 +167,7 @@ export class Postings {
         this.#parts.code.is(place, true);
         return;
       case 'closed':
-        // One that cannot run code has none, whatever its tenant is about to get.
+        // A worker that cannot run code has none, whatever its tenant is about to get.
         if (place.worker?.runsCode === true) this.#parts.code.is(place, message.hasCode);
         this.#events.give(place, {type: 'closed', nextDueMs: message.nextDueMs});
         return;

@@ -1,6 +1,6 @@
 /**
- * Where one tenant is between disk and a worker process: a union and a pure step function. Processes, timers and the
- * registry live in `placement.ts`, which carries the effects out.
+ * The state of one tenant between disk and a worker process: a union and a pure step function. Processes, timers and
+ * the registry are in `placement.ts`, which carries out the effects.
  *
  *                      ┌──────────────────────── a slot is free ───────────────────────┐
  *   asleep ──want──▶ queued                                                            ▼
@@ -18,10 +18,13 @@
  *   any ──delete──▶ deleting ──worker ends, or there is none──▶ (files removed, forgotten)
  *
  * Invariants
- * - A tenant has a worker process exactly in waking, awake, releasing, moving, closing, and in deleting until that worker ended.
- * - The registry's mark `awake` is set before a worker is told to open and cleared only with the next due time a closing
- *   worker reported. After a death the mark stands, so the tenant is wanted again by itself: no due job is forgotten.
- * - `fail` answers a wake the router asked for and is never sent otherwise: a router sees a dead worker by its own link.
+ * - A tenant has a worker process exactly in waking, awake, releasing, moving, closing, and in deleting until that
+ *   worker has ended.
+ * - The registry's mark `awake` is set before a worker is requested to open, and cleared only with the next due time
+ *   that a closing worker reported. After a crash the mark remains, so the tenant is wanted again without a request,
+ *   and no due job is lost.
+ * - `fail` answers a wake that the router requested and is never sent otherwise: a router notices a dead worker by its
+ *   own link.
  */
 
 import {unreachable} from '../../shared/assert.ts';
@@ -33,63 +36,69 @@ export type Residence =
   | {state: 'asleep'; deaths: number}
   /** Waits for a slot. `asked`: a router waits for the answer. */
   | {state: 'queued'; deaths: number; asked: boolean}
-  /** `retried`: a second worker is opening it, the first ended before it had. */
+  /** `retried`: a second worker is opening the tenant, because the first one ended too early. */
   | {state: 'waking'; deaths: number; asked: boolean; retried: boolean}
   | {state: 'awake'; deaths: number; sinceMs: number}
-  /** Asked the router whether anything is under way. */
+  /** Has requested the routers to release the worker. */
   | {state: 'releasing'; deaths: number; sinceMs: number}
-  /** Its next worker is to be of another kind: routers send this one nothing more. */
+  /** The next worker must be of another kind: routers send this one nothing more. */
   | {state: 'moving'; deaths: number; asked: boolean}
-  /** `wanted`: what to do when the worker has ended. `stored`: its `closed` came and is in the registry. */
+  /**
+   * `wanted`: the tenant is to be opened again afterwards. `stored`: the worker's `closed` has arrived and is in the
+   * registry.
+   */
   | {state: 'closing'; deaths: number; wanted: boolean; asked: boolean; stored: boolean}
-  /** Requests fail until `untilMs`; the first one after it opens the tenant. `error`: why its file could not be opened, when that is what it died of. */
+  /**
+   * Requests fail until `untilMs`; the first one after that opens the tenant. `error`: why its file could not be
+   * opened, if that was the cause.
+   */
   | {state: 'resting'; deaths: number; untilMs: number; error: ErrorObject | null}
   | {state: 'deleting'; hasWorker: boolean};
 
 export type Input =
-  /** Somebody needs the tenant: the router (`asked`), or its due time, a start-up, or a death. */
+  /** The tenant is needed: by a router (`asked`), or because of its due time, a start-up, or a crash. */
   | {type: 'want'; asked: boolean}
-  /** The second look that the effect `confirm` asked for. */
+  /** The second check that the effect `confirm` requested. */
   | {type: 'confirm'}
-  /** Its turn in the queue: a slot is reserved. */
+  /** It is next in the queue: a slot is reserved. */
   | {type: 'admit'}
-  /** No slot, and none can be made. */
+  /** There is no slot, and none can be freed. */
   | {type: 'refuse'; error: ErrorObject}
   | {type: 'opened'}
-  /** The worker's process ended; `error`: what it said about an opening that failed. */
+  /** The worker's process ended; `error`: what it reported about a failed opening. */
   | {type: 'ended'; error: ErrorObject | null}
-  /** The last death is held against calls that were under way, and not against the tenant. */
+  /** The last crash is attributed to calls that were under way, not to the tenant. */
   | {type: 'held'}
-  /** Idle, or least recently used while another tenant needs the slot. */
+  /** The tenant is idle, or least recently used while another tenant needs the slot. */
   | {type: 'let_go'}
   | {type: 'released'; busy: boolean}
-  /** A router needs a worker of another kind than the one that serves. */
+  /** A router needs a worker of another kind. */
   | {type: 'move'}
-  /** Nothing is under way in the worker that is moved from, or what is has had its time. */
+  /** Nothing is under way in the worker that the tenant moves away from, or the time limit has passed. */
   | {type: 'given_up'}
   | {type: 'closed'; nextDueMs: number | null}
-  /** The router process ended: it asks for nothing any more and will not answer `release`. */
+  /** The router process ended: it waits for nothing any more and will not answer `release`. */
   | {type: 'router_ended'}
   | {type: 'rested'}
   | {type: 'delete'}
-  /** The server stops. What is opening is ended as it is: its mark stands. */
+  /** The server stops. A worker that is opening is killed: its mark remains. */
   | {type: 'shut_down'};
 
 export type Effect =
   | {type: 'enqueue'}
-  /** Mark awake, take a worker and tell it to open. `fresh`: not a spare. */
+  /** Mark the tenant awake, take a worker and request it to open. `fresh`: not a spare. */
   | {type: 'start'; fresh: boolean}
-  /** Tell the router where the worker is. */
+  /** Announce the worker to the routers. */
   | {type: 'ready'}
-  /** Give the input `confirm` when all that happened to processes until now is known. */
+  /** Give the input `confirm` once all events about processes up to now have arrived. */
   | {type: 'confirm'}
   | {type: 'fail'; error: ErrorObject; retryAfterMs: number}
   | {type: 'release'}
-  /** Have all routers give the worker up, and give the input `given_up` when they have, or after this time. */
+  /** Request all routers to give the worker up, and give the input `given_up` when they have, or after this time. */
   | {type: 'give_up'; withinMs: number}
   | {type: 'close'}
   | {type: 'kill'}
-  /** Clear the mark, keep when the tenant has work again. */
+  /** Clear the mark, and store when the tenant has work again. */
   | {type: 'store'; nextDueMs: number | null}
   /** Give the input `want` (not asked) or `rested` after this time. */
   | {type: 'later'; input: 'want' | 'rested'; afterMs: number}
@@ -97,12 +106,15 @@ export type Effect =
 
 export type Step = {next: Residence; effects: Effect[]};
 
-/** Pause before a tenant is opened again by itself after its first, second… death. A router's wake does not wait for it. */
+/**
+ * Pauses before a tenant is opened again without a request after its first, second… crash. A router's wake does not
+ * wait for them.
+ */
 const PAUSES_MS = [0, 100, 500, 2_000];
 const RETRY_AFTER_MS = 1_000;
 const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.storage_read_only']);
 
-/** Has the tenant a worker process that counts against `--max-awake`? */
+/** Whether the tenant has a worker process that counts against `--max-awake`. */
 export function hasWorker(residence: Residence): boolean {
   switch (residence.state) {
     case 'asleep':
@@ -122,11 +134,11 @@ export function hasWorker(residence: Residence): boolean {
   }
 }
 
-/** Input that a state does not mention changes nothing: it crossed with the message that led to the state. */
+/** Input that a state does not handle has no effect: it crossed with the message that led to the state. */
 export function step(residence: Residence, given: Input, nowMs: number): Step {
   const isServed = residence.state === 'awake' || residence.state === 'releasing';
-  // Not served any more on the second look: the router's wake was about a worker that ended.
-  // And a tenant that is not served moves by being woken.
+  // If the tenant is not served any more at the second check, the router's wake was about a worker that ended. A tenant
+  // that is not served moves simply by being woken.
   const isWish = given.type === 'confirm' || given.type === 'move';
   const input: Input = isWish && !isServed ? {type: 'want', asked: true} : given;
   if (residence.state === 'deleting') return stepDeleting(residence, input);
@@ -180,9 +192,9 @@ function stepWaking(residence: Residence & {state: 'waking'}, input: Input, nowM
     case 'opened':
       return to({state: 'awake', deaths, sinceMs: nowMs}, {type: 'ready'});
     case 'ended':
-      // A disk that is full or read-only says nothing about the tenant: whoever asks again is tried again.
+      // A full or read-only disk says nothing about the tenant: the next request tries again.
       if (input.error !== null && OF_THE_DISK.has(input.error.code)) return noSpace(deaths, asked, input.error);
-      // A spare may have been ill before it knew its tenant, so one death of it is not held against the request.
+      // A spare may have been broken before it got its tenant, so one crash of it does not count against the request.
       if (input.error === null && !retried && deaths + 1 < DEATHS_BEFORE_REST) {
         return to({state: 'waking', deaths: deaths + 1, asked, retried: true}, {type: 'start', fresh: true});
       }
@@ -198,8 +210,8 @@ function stepAwake(residence: Residence & {state: 'awake' | 'releasing'}, input:
   const {deaths, sinceMs} = residence;
   switch (input.type) {
     case 'want':
-      // The router lost its link, perhaps because the worker just ended and we do not know it yet; or it asked while
-      // `release` was on its way to it (then it answers that it is busy).
+      // The router lost its link, perhaps because the worker just ended and we do not know yet. Or it requested the
+      // worker while `release` was on its way to it (then it answers that it is busy).
       return input.asked ? to(residence, {type: 'confirm'}) : stay(residence);
     case 'confirm':
       return to(residence, {type: 'ready'});
@@ -259,7 +271,7 @@ function stepClosing(residence: Residence & {state: 'closing'}, input: Input, no
 function stepResting(residence: Residence & {state: 'resting'}, input: Input, nowMs: number): Step {
   switch (input.type) {
     case 'want':
-      // Its next try without a request can be an hour off.
+      // Its next attempt without a request can be an hour away.
       if (input.asked && nowMs >= residence.untilMs) {
         return to({state: 'queued', deaths: residence.deaths, asked: true}, {type: 'enqueue'});
       }
@@ -268,8 +280,8 @@ function stepResting(residence: Residence & {state: 'resting'}, input: Input, no
         ...failIf(input.asked, residence.error ?? restingError(), Math.max(0, residence.untilMs - nowMs)),
       );
     case 'rested':
-      // One death short of the next rest: what is still broken costs one process each REST_MS, not DEATHS_BEFORE_REST.
-      // Deaths of damage stay: each rest is longer than the one before.
+      // One crash before the next cool-down: a persistent fault costs one process per REST_MS, not DEATHS_BEFORE_REST.
+      // Crashes because of damage keep counting, because each of their cool-downs is longer than the previous one.
       return to(
         {state: 'queued', deaths: isDamage(residence.error) ? residence.deaths : DEATHS_BEFORE_REST - 1, asked: false},
         {type: 'enqueue'},
@@ -300,12 +312,12 @@ function isDamage(error: ErrorObject | null): boolean {
   return error?.code === 'op.storage_damaged';
 }
 
-/** The file is as it is until an operator repairs it, so there is less and less use in trying. */
+/** The file stays damaged until an operator repairs it, so attempts become rarer. */
 function damagedRestMs(deaths: number): number {
   return backOffMs(REST_MS, DAMAGED_REST_MS_MAX, deaths - DEATHS_BEFORE_REST);
 }
 
-/** Its due work waits for space as long as it has to. */
+/** Its due work waits for disk space as long as necessary. */
 function noSpace(deaths: number, asked: boolean, error: ErrorObject): Step {
   return to({state: 'asleep', deaths}, ...failIf(asked, error, RETRY_AFTER_MS), {
     type: 'later',
@@ -332,7 +344,7 @@ function beginDelete(residence: Residence): Step {
     case 'moving':
       return to(next, {type: 'close'});
     case 'waking':
-      // It may be anywhere between a spare and an open file; nothing in it is worth a wait.
+      // It may be anywhere between a spare and an open file; nothing in it is worth waiting for.
       return to(next, {type: 'kill'});
     case 'closing':
       return to(next);

@@ -1,11 +1,12 @@
 /**
- * Which tenants may have a worker: at most `max` of them. A tenant that wants one waits in a queue; when no slot is free,
- * the least recently used worker with nothing under way gives its own up, and when there is none, the wait is refused.
+ * Decides which tenants get a worker: at most `max` of them. Other tenants wait in a queue. If no slot is free, the
+ * least recently used worker with nothing under way is released; if there is none, the wait is refused.
  *
- * Tenants a router asked for go first, WAKES_AT_ONCE_MAX of them at a time: opened all at once, none of them would be ready
- * before all of them are. One that takes longer than WAKE_SLOW_MS does not count any more, so slow ones hold up nobody. The others (after a start, when due, after a death) are never refused and only SILENT_WAKES_MAX of
- * them open at a time, and a tenant that wants to stay awake, or had traffic a moment ago, keeps its worker for IN_USE_TURN_MS before
- * it gives it up to one of them: when more tenants have services than there are slots, they take turns.
+ * Tenants that routers request go first, WAKES_AT_ONCE_MAX of them at a time: if all were opened at once, none would be
+ * ready before all are. A tenant that takes longer than WAKE_SLOW_MS no longer counts, so slow ones delay no others.
+ * All other tenants (after a start, when due, after a crash) are never refused, and only SILENT_WAKES_MAX of them open
+ * at a time. Before a worker is released for one of those, a tenant that wants to stay awake or had recent traffic
+ * keeps it for IN_USE_TURN_MS: if more tenants have services than there are slots, they take turns.
  */
 import type {ErrorObject} from '../../shared/errors.ts';
 import {IN_USE_TURN_MS, RECENT_TRAFFIC_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../limits.ts';
@@ -28,7 +29,7 @@ export class Slots {
     return this.#occupied;
   }
 
-  /** To be called whenever the state of a place changed. */
+  /** Must be called whenever the state of a tenant changed. */
   follow(place: Place): void {
     if (hasWorker(place.residence)) this.#occupied.add(place);
     else this.#occupied.delete(place);
@@ -36,7 +37,7 @@ export class Slots {
     else this.#queue.delete(place);
   }
 
-  /** The next thing to do about the queue, or null. Every decision is carried out before the next is asked for. */
+  /** The next decision about the queue, or null. Each decision must be carried out before the next call. */
   decide(nowMs: number): Decision | null {
     if (this.#queue.size === 0) return null;
     if (this.#occupied.size < this.#max) {
@@ -71,8 +72,9 @@ export class Slots {
   }
 
   /**
-   * One that just answered that it is busy is not asked again at once. One that wants to stay awake goes after all others, but
-   * it goes: what it holds without a request must not keep requests of other tenants out.
+   * Finds the worker to release. A tenant that just answered that it is busy is skipped for a while. A tenant that
+   * wants to stay awake comes after all others, but is not exempt: work without requests must not keep out requests of
+   * other tenants.
    */
   #leastRecentlyUsed(nowMs: number): Place | null {
     let least: Place | null = null;
@@ -88,7 +90,7 @@ export class Slots {
     return least;
   }
 
-  /** The latest of those that wait for an answer, when more wait than slots are becoming free. */
+  /** The latest tenant with waiting requests, if more wait than slots are becoming free. */
   #lastAsked(freeing: number): Place | null {
     let asked = 0;
     let last: Place | null = null;

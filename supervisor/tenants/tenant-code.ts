@@ -1,7 +1,7 @@
 /**
- * Which tenants have code, so that all others get workers that start in half the time (0063). The registry's word is a guess on the safe
- * side: a tenant that it does not name as one without code has some, and a worker that finds a deployment where it cannot hold isolates
- * says so instead of serving.
+ * Tracks which tenants have code, so that all others get workers that start in half the time (0063). The registry may
+ * err only in the safe direction: a tenant counts as having code unless the registry says that it has none. A worker
+ * that finds a deployment but cannot hold isolates reports that instead of serving.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -17,17 +17,20 @@ export class TenantCode {
     this.#log = log;
   }
 
-  /** A tenant has code, or may have some. */
+  /** Whether any tenant has code, or may have some. */
   get isAnywhere(): boolean {
     return this.#registry.tenantsWithCode > 0;
   }
 
-  /** What the registry says of a tenant that gets its place. */
+  /** Reads the registry's value for a tenant that is being added. */
   known(place: Place): void {
     place.hasCode = this.#registry.hasCode(place.id, place.generation);
   }
 
-  /** Known from now on. A registry that cannot be written knows it until the next start, where a worker that finds otherwise says so. */
+  /**
+   * Records the value. If the registry is not writable, the value holds until the next start, after which a worker
+   * reports the contradiction.
+   */
   is(place: Place, hasCode: boolean): void {
     if (place.hasCode === hasCode) return;
     place.hasCode = hasCode;

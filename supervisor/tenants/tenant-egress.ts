@@ -1,10 +1,10 @@
 /**
- * What each tenant may reach, held where its own code cannot change it: a worker, which may have been taken over, says neither
- * whose it is nor what is open. A policy changes with an operator's voucher alone, is on disk (`registry.ts`) before it
- * holds, and holds before the change is answered.
+ * The egress policies of all tenants, stored where their code cannot change them: a worker, which may be compromised,
+ * determines neither its identity nor its policy. A policy changes only with an operator's signed grant, is on disk
+ * (`registry.ts`) before it is in force, and is in force before the change is answered.
  *
- * Of a tenant whose policy the registry does not know (it is older than this, or the registry was lost), the tenant's file is
- * believed once: before any of its code has run in the worker that reads it.
+ * If the registry does not know a tenant's policy (the tenant is older than this feature, or the registry was lost),
+ * the policy in the tenant's file is trusted once: before any of its code has run in the worker that reads it.
  */
 import {randomBytes} from 'node:crypto';
 import {egressSettingsIn} from '../../shared/egress/settings.ts';
@@ -34,7 +34,10 @@ export class TenantEgress {
     this.#parts = parts;
   }
 
-  /** For a worker that is about to open this tenant. @param user of the worker, who is let through to its door */
+  /**
+   * Called for a worker that is about to open this tenant.
+   * @param user of the worker, who can traverse to its proxy endpoint
+   */
   begin(tenant: PlacedTenant, user: WorkerUser | null): DoorKey {
     const {registry, nextDoorPath} = this.#parts;
     const key = {socketPath: nextDoorPath(user), secret: randomBytes(24).toString('hex')};
@@ -43,7 +46,7 @@ export class TenantEgress {
     return key;
   }
 
-  /** Its worker has opened it. @param stored the policy in the tenant's file */
+  /** The tenant's worker has opened it. @param stored the policy in the tenant's file */
   opened(tenant: PlacedTenant, key: DoorKey, stored: unknown): void {
     const {registry, log} = this.#parts;
     const claimed = egressSettingsIn(stored);
@@ -74,14 +77,15 @@ export class TenantEgress {
     this.#grant(tenant, key, claimed);
   }
 
-  /** The tenant's code is going to run. */
+  /** The tenant's code is about to run. */
   wanted(): void {
     this.#parts.process.want();
   }
 
   /**
-   * Resolves when the policy holds.
-   * @param body of the request that changes it. @throws auth.unauthorized 401: no operator said so; session.storage_full 507
+   * Resolves when the policy is in force.
+   * @param body of the request that changes it.
+   * @throws auth.unauthorized 401: no operator signed it; session.storage_full 507
    */
   async put(tenant: PlacedTenant, key: DoorKey, body: string, voucher: string): Promise<void> {
     const {registry, voucherKey} = this.#parts;

@@ -1,9 +1,9 @@
 /**
- * Which user of the system each tenant has, where tenants have users of their own: the one that its directory belongs to, or one
- * that no other has. What is on disk is all there is to remember.
+ * Assigns a system user to each tenant, if tenants have users of their own: the owner of its directory, or an unused
+ * one. The owners on disk are the only record.
  *
- * A number is given again only after all the others were, and not while there is a process of it, or a directory of a tenant. A user
- * with processes that could not be ended is not given at all, also not to its own tenant.
+ * An id is reused only after all the others were given, and not while a process or a tenant's directory has it. A user
+ * with processes that could not be ended is not used at all, not even for its own tenant.
  */
 import {lstatSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
@@ -16,24 +16,26 @@ import {UserNumbers} from '../confinement/user-numbers.ts';
 import {isShared} from '../confinement/users.ts';
 import {scanTenants} from '../files/tenant-files.ts';
 
-/** No id is left, or an owner cannot be changed: the tenant is not opened with more than it should have. */
+/**
+ * No id is left, or an owner cannot be changed. The tenant is not opened, because it would run with too many rights.
+ */
 export class NoUser extends Error {
   override name = 'NoUser';
 }
 
 export class TenantUsers {
-  /** Null: all have the server's user. */
+  /** Null: all tenants run as the server's user. */
   readonly #range: UserRange | null;
   readonly #log: Logger;
-  /** By the name of the directory. */
+  /** By directory name. */
   readonly #ids = new Map<string, number>();
   readonly #names = new Map<number, string>();
-  /** With processes that could not be ended. */
+  /** Users with processes that could not be ended. */
   readonly #unended = new Set<number>();
-  /** Null: as above. */
+  /** Null: all tenants run as the server's user. */
   readonly #numbers: UserNumbers | null;
 
-  /** @param root of the directories of tenants */
+  /** @param root the parent directory of the tenants' directories */
   constructor(range: UserRange | null, root: string, log: Logger) {
     this.#range = range;
     this.#log = log;
@@ -45,14 +47,14 @@ export class TenantUsers {
     }
   }
 
-  /** Tenants have users other than the server's. */
+  /** Whether tenants have users other than the server's. */
   get isOn(): boolean {
     return this.#range !== null;
   }
 
   /**
-   * Of an earlier server that was killed: once, before any of these users is used again. The whole range is ended, unless other
-   * programs may have users of it.
+   * Ends processes of an earlier server that was killed: called once, before any of these users is used again. All
+   * users of the range are concerned, unless other programs may use the range, too.
    */
   async endLeftovers(): Promise<void> {
     if (this.#range === null) return;
@@ -73,7 +75,8 @@ export class TenantUsers {
   }
 
   /**
-   * The directory is its user's when this returns. No process of the tenant may be running. Null: the server's own user is what it has.
+   * When this returns, the directory belongs to its user. No process of the tenant may be running. Null: the tenant
+   * runs as the server's user.
    * @throws NoUser
    */
   own(directory: string): WorkerUser | null {
@@ -81,7 +84,8 @@ export class TenantUsers {
     if (id !== null) this.#checkEnded(id);
     try {
       const owner = id ?? process.geteuid?.() ?? null;
-      // Only root can give away; for others it is as it is, and the worker's open says what is wrong.
+      // Only root can change owners. Without root the owner stays, and the worker reports what is wrong when it opens
+      // the tenant.
       if (owner !== null && process.geteuid?.() === 0) {
         const left = giveTo(directory, owner);
         if (left.length > 0) this.#log.error('files of a tenant have other names, too, and keep their owner', {left});
@@ -89,7 +93,7 @@ export class TenantUsers {
     } catch (caught) {
       if (caught instanceof TooManyEntries) throw new NoUser(caught.message);
       if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
-      // What is not there is found, and told, by who opens it.
+      // A missing directory is reported when the tenant is opened.
       if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') {
         throw new NoUser(`the directory cannot be given to its user: ${caught.message}`, {cause: caught});
       }
@@ -97,7 +101,7 @@ export class TenantUsers {
     return id === null || this.#range === null ? null : {id, group: this.#range.first};
   }
 
-  /** The tenant is gone for good. What is left of its directory keeps its user. */
+  /** The tenant is deleted. Remaining files of its directory keep their owner. */
   forget(directory: string): void {
     const name = basename(directory);
     const deleted = join(dirname(directory), `d${name.slice(1)}`);
@@ -117,7 +121,7 @@ export class TenantUsers {
     return id;
   }
 
-  /** @throws NoUser while something of it runs */
+  /** @throws NoUser while a process of the user runs */
   #checkEnded(id: number): void {
     if (!this.#unended.has(id)) return;
     if (isAnyLeft(uid => uid === id)) {

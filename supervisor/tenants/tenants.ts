@@ -1,6 +1,6 @@
 /**
- * Creating and deleting tenants: directory, registry and placement in an order that a crash at any point leaves sound. What
- * the directories say counts; `start-plan.ts` says what a start makes of them.
+ * Creates and deletes tenants: changes directory, registry and placement in an order that is safe against a crash at
+ * any point. The directories are authoritative; `start-plan.ts` decides what a start makes of them.
  *
  *   create  on disk so far                 a crash now leaves, and the next start
  *   1       t_ directory, empty            nothing: removes it
@@ -14,8 +14,9 @@
  *   3       … and the row gone             nothing: goes on from here
  *   4       d_ gone → 204                  nothing
  *
- * Neither depends on the registry being there afterwards. Step 1 of a deletion needs no space and step 2 makes some, so a
- * tenant can be deleted from a full disk; a row that cannot be removed even then stays until the next start, and d_ with it.
+ * Neither depends on the registry being there afterwards. Step 1 of a deletion needs no space and step 2 frees some, so
+ * a tenant can be deleted from a full disk. If the row cannot be removed even then, it stays until the next start, and
+ * d_ stays with it.
  */
 import {assert} from '../../shared/assert.ts';
 import {isNoSpace, isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
@@ -33,7 +34,7 @@ export type TenantsParts = {
   registry: Registry;
   files: TenantFiles;
   placement: Pick<Placement, 'add' | 'delete' | 'forget' | 'has' | 'ids' | 'isServed' | 'size'>;
-  /** Resolves when every router has taken it. */
+  /** Resolves when every router has applied it. */
   tellRouters: (message: SupervisorToRouter) => Promise<void>;
   now: () => number;
   log: Logger;
@@ -41,9 +42,9 @@ export type TenantsParts = {
 
 export class Tenants {
   readonly #parts: TenantsParts;
-  /** Ids whose directory is being made. */
+  /** Ids whose directory is being created. */
   readonly #creating = new Set<string>();
-  /** Ids that routers are just forgetting. */
+  /** Ids that are being removed from routers. */
   readonly #leaving = new Set<string>();
   #lastGeneration = 0;
 
@@ -52,8 +53,8 @@ export class Tenants {
   }
 
   /**
-   * Once, at start: finishes what a crash interrupted and gives every tenant its place.
-   * @param refuse called, before anything is changed, when there are directories that the registry should name
+   * Called once, at start: finishes interrupted operations and adds every tenant to the placement.
+   * @param refuse called, before anything is changed, if there are directories that the registry should name
    */
   async recover(refuse: (unknown: StartPlan['unknown']) => never): Promise<void> {
     const {registry, files, log} = this.#parts;
@@ -97,18 +98,20 @@ export class Tenants {
       log.error("a tenant's file is missing: the tenant is not served until it is put back", {tenant: id, directory});
     }
     if (!row.isSound) log.error('a row of the registry was damaged and is corrected', {tenant: id, directory});
-    // Written since the registry last heard of it: what it says of due work is not the latest.
+    // The file was written after the registry's last update, so the registry's due time is not the latest.
     const isChanged = file.hasLog || (row.file_ms !== null && file.fileMs !== row.file_ms);
     const isMarkedAwake = row.awake === 1 && row.isSound;
     placement.add({id, generation, createdMs}, {isMarkedAwake, isToOpen: row.awake === 1 || isChanged || !row.isSound});
   }
 
-  /** Those that routers serve. */
+  /** Tenants that routers serve. */
   ids(): string[] {
     return this.#parts.placement.ids().filter(id => !this.#leaving.has(id));
   }
 
-  /** @throws session.tenant_exists 409, session.overloaded 503, session.worker_unavailable 503, session.storage_full 507 */
+  /**
+   * @throws session.tenant_exists 409, session.overloaded 503, session.worker_unavailable 503, session.storage_full 507
+   */
   async create(id: string): Promise<void> {
     const {registry, files, placement, tellRouters, now} = this.#parts;
     assert(TENANT_ID.test(id), 'the router checked the id');
@@ -124,7 +127,7 @@ export class Tenants {
       const createdMs = now();
       await files.create(id, generation, createdMs).catch(caught => this.#failed('made', id, caught));
       try {
-        // Creations overlap, so a higher generation may have been recorded first: it is the highest that counts.
+        // Creations overlap, so a higher generation may have been recorded first; only the highest counts.
         registry.create(id, generation, createdMs);
       } catch (caught) {
         await this.#takeBack(id, generation, caught);
@@ -137,13 +140,16 @@ export class Tenants {
     }
   }
 
-  /** @throws session.tenant_not_found 404, also while another deletion of it is under way; session.worker_unavailable 503 */
+  /**
+   * @throws session.tenant_not_found 404, also while another deletion of it is under way; session.worker_unavailable
+   * 503
+   */
   async delete(id: string): Promise<void> {
     const {files, placement, tellRouters} = this.#parts;
     if (!placement.isServed(id) || this.#leaving.has(id)) {
       throw new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
     }
-    // All of them, before its worker ends: none is to meet that end and take it for a death.
+    // All routers, before the worker ends, so that none mistakes that end for a crash.
     this.#leaving.add(id);
     await tellRouters({type: 'tenant_removed', tenant: id});
     const deleted = placement.delete(id);
@@ -152,7 +158,7 @@ export class Tenants {
     try {
       await files.markDeleted(id, generation);
     } catch (caught) {
-      // It is as it was, and goes on.
+      // The deletion failed: the tenant stays as it was and is served again.
       placement.forget(id);
       placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: true});
       await tellRouters({type: 'tenant_added', tenant: id});
@@ -162,7 +168,7 @@ export class Tenants {
     placement.forget(id);
   }
 
-  /** The tenant is gone already, whether or not this works. @returns false: what is left is tried again at the next start */
+  /** The tenant is deleted whether or not this succeeds. @returns false: the rest is retried at the next start */
   async #finishDeletion(id: string, generation: number): Promise<boolean> {
     const {registry, files, log} = this.#parts;
     try {
@@ -180,7 +186,10 @@ export class Tenants {
     }
   }
 
-  /** After anything but a full disk the registry may name it: then it is marked as deleted, for the next start to finish. */
+  /**
+   * After any error but a full disk, the registry may already name the tenant. Then it is marked as deleted, for the
+   * next start to finish.
+   */
   async #takeBack(id: string, generation: number, caught: unknown): Promise<void> {
     const {files} = this.#parts;
     if (!(caught instanceof ServiceError)) return;
@@ -188,7 +197,7 @@ export class Tenants {
     else await files.markDeleted(id, generation).catch(failed => this.#failed('removed', id, failed));
   }
 
-  /** What the file system refused concerns this tenant alone. */
+  /** An error of the file system concerns only this tenant. */
   #failed(what: 'made' | 'removed', id: string, caught: unknown): never {
     if (!isOfFileSystem(caught)) throw caught;
     if (isNoSpace(caught)) {

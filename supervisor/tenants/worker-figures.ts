@@ -1,9 +1,10 @@
 /**
- * What workers count, as the supervisor shows it. A report is outside input: only the metrics of `worker-metrics.ts` with their own
- * labels are shown, no tenant's but the worker's, nothing below zero, and nothing that counts down.
+ * Metrics of workers, as the supervisor shows them. A report is untrusted input: only the metrics of
+ * `worker-metrics.ts` with their own labels are shown, no tenant but the worker's own, no negative values, and no
+ * counters that decrease.
  *
- * What counts up never goes down because a tenant falls asleep or a worker ends: what it reported last is kept. A worker that closes in
- * order reports last of all. What scrubs of tenants that are asleep found stays, too.
+ * Counters never decrease when a tenant falls asleep or a worker ends, because their last values are retained. A worker
+ * that closes in order sends a last report. Findings of scrubs of sleeping tenants are retained, too.
  */
 
 import {type MetricJson, metricsIn} from '../../shared/metric-json.ts';
@@ -20,12 +21,15 @@ const LABEL_CHARS_MAX = 200;
 
 export class WorkerFigures {
   readonly #last = new Map<Reporter, MetricJson[]>();
-  /** What workers that ended had counted. */
+  /** Counts of workers that have ended. */
   #ended: MetricJson[] = [];
-  /** By tenants that are asleep. */
+  /** Findings by tenant, for sleeping tenants. */
   readonly #findings = new Map<string, number>();
 
-  /** @param text a report as JSON; null: the worker does not say in time. @returns what is shown, or null: this is no report of it */
+  /**
+   * @param text a report as JSON; null: the worker does not answer in time.
+   * @returns the metrics to show, or null: a protocol violation
+   */
   taken(worker: Reporter, text: string | null): MetricJson[] | null {
     const last = this.#last.get(worker);
     const report = text === null ? null : reportIn(text, worker.tenant);
@@ -35,12 +39,12 @@ export class WorkerFigures {
     return report;
   }
 
-  /** What is known of a worker that did not report. */
+  /** The last metrics of a worker that did not report. */
   known(worker: Reporter): MetricJson[] {
     return countsOf(this.#last.get(worker) ?? []);
   }
 
-  /** @param text what it reported last of all; null: nothing */
+  /** @param text the worker's last report; null: none */
   ended(worker: Reporter, text: string | null): void {
     this.taken(worker, text);
     const last = this.#last.get(worker);
@@ -60,7 +64,7 @@ export class WorkerFigures {
     }));
   }
 
-  /** Of those that ended; behind what workers report, so that buckets are in their order. */
+  /** Metrics of ended workers. They follow the reports of workers, so that buckets are in their order. */
   kept(): MetricJson[][] {
     const findings = [...this.#findings.values()].reduce((sum, each) => sum + each, 0);
     const shapes = Object.entries(WORKER_METRICS).map(([name, shape]) => withZero(name, shape));
@@ -88,7 +92,7 @@ function withZero(
   return {name, help, type, aggregator, values};
 }
 
-/** Null: no worker of this tenant reports so. What this build does not know is left out. */
+/** Null: a protocol violation. Metrics that this build does not know are omitted. */
 function reportIn(text: string, tenant: string): MetricJson[] | null {
   const said = metricsIn(text);
   if (said === null) return null;

@@ -1,23 +1,23 @@
 /**
- * Which routers use a worker, and what they had under way when it ended. Each router has a link of its own, so only all of them
- * together know whether a worker is idle, and which calls its death may be held against.
+ * Tracks which routers use a worker, and the calls that they had under way when it ended. Each router has its own link,
+ * so only the routers together know whether a worker is idle, and which calls may have crashed it.
  */
 import type {UserCall} from '../../shared/ipc/control.ts';
 
 export class WorkerUsers {
-  /** Asked for the worker and not told where it is. */
+  /** Routers that requested the worker and do not know its address yet. */
   readonly asking = new Set<number>();
-  /** Told where it is; they have not given it up, nor lost it. */
+  /** Routers that know its address and have neither given it up nor lost it. */
   readonly told = new Set<number>();
-  /** Lost it: the calls that each had under way. Its end is not known here yet. */
+  /** Routers that lost it, with the calls that each had under way, before its end is known here. */
   #lost = new Map<number, UserCall[]>();
-  /** A release under way: who has not answered, and whether anybody needs the worker. */
+  /** A release under way: the routers that have not answered, and whether any needs the worker. */
   #release: {waiting: Set<number>; isBusy: boolean} | null = null;
 
-  /** Who has not given up a worker that the tenant moves from; null: it does not move. */
+  /** Routers that have not given up a worker that the tenant moves away from; null: no move is under way. */
   #moving: Set<number> | null = null;
 
-  /** Everybody who asked is told now. */
+  /** Marks all waiting routers as told. @returns them */
   tell(): number[] {
     const routers = [...this.asking];
     this.asking.clear();
@@ -26,21 +26,21 @@ export class WorkerUsers {
     return routers;
   }
 
-  /** Nobody waits for an answer any more. @returns who did */
+  /** Removes all waiting routers. @returns them */
   refuse(): number[] {
     const routers = [...this.asking];
     this.asking.clear();
     return routers;
   }
 
-  /** @returns who has to be asked; nobody: it is released */
+  /** @returns the routers to request the release from; none: the worker is released */
   beginRelease(): number[] {
     this.#release = {waiting: new Set(this.told), isBusy: false};
     if (this.told.size === 0) this.#release = null;
     return [...this.told];
   }
 
-  /** @returns whether it is busy, once all have answered; null before that, and when nobody asked any more */
+  /** @returns whether the worker is busy, once all have answered; null before that, and if no release is under way */
   released(router: number, isBusy: boolean): {isBusy: boolean} | null {
     if (!isBusy) this.told.delete(router);
     const release = this.#release;
@@ -52,14 +52,16 @@ export class WorkerUsers {
     return {isBusy: release.isBusy};
   }
 
-  /** @returns who has to give it up; nobody: it is given up */
+  /** @returns the routers that must give it up; none: it is given up */
   beginMove(): number[] {
     this.#release = null;
     this.#moving = new Set(this.told);
     return [...this.told];
   }
 
-  /** This router sends the worker nothing more. After the move the answer is late, and is not about the next worker. */
+  /**
+   * This router sends the worker nothing more. After the move the answer is late, and does not concern the next worker.
+   */
   givenUp(router: number): void {
     if (this.#moving !== null) this.#left(router);
   }
@@ -69,25 +71,25 @@ export class WorkerUsers {
     this.#moving?.delete(router);
   }
 
-  /** The tenant moves, and nobody uses its worker any more. */
+  /** The tenant moves, and no router uses its worker any more. */
   get isGivenUp(): boolean {
     return this.#moving?.size === 0;
   }
 
-  /** A router that loses it twice has reached a dying worker once more, or did not reach it the first time. */
+  /** A router that loses it twice reached a dying worker once more, or did not reach it the first time. */
   lost(router: number, calls: UserCall[]): void {
     this.#left(router);
     if (calls.length > 0 && !this.#lost.has(router)) this.#lost.set(router, calls);
   }
 
-  /** The router's process is gone, and with it what it asked for and what it used. */
+  /** The router's process has ended, and with it its requests and links. */
   routerEnded(router: number): void {
     this.asking.delete(router);
     this.#left(router);
     this.#release = null;
   }
 
-  /** The worker ended. @returns the calls known of, and who may know of more; the next worker has no users */
+  /** The worker ended. @returns the known calls, and the routers that may know of more; the next worker has no users */
   ended(): {calls: UserCall[]; unheard: Set<number>} {
     const calls = [...this.#lost.values()].flat();
     const unheard = new Set(this.told);
