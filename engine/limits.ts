@@ -160,7 +160,7 @@ export const INDEX_BUILD_WAIT_DOCUMENTS = 10_000;
 export const GROUP_WRITES_MAX = 64;
 export const GROUP_WORK_MS_MAX = 5;
 /**
- * Writes of one transaction, and bytes of documents and records after which it takes no more: it grows while the
+ * Writes of one transaction, and bytes of journal records after which it takes no more: it grows while the
  * previous group is synced, and its pages stay in memory. Beyond: writes wait in the queue. (ours)
  */
 export const GROUP_AHEAD_WRITES_MAX = 512;

@@ -210,15 +210,9 @@ export const DEPLOYMENT_MESSAGE_CHARS_MAX = 500;
 export const PATH_COMPONENT_CHARS_MAX = 64;
 /** Published tarball of a package in `node.externalPackages`. Beyond: 413 op.too_large. (ours) */
 export const PACKAGE_BYTES_MAX = 64 * MIB;
-/**
- * Packages of a deployment, including dependencies; their files, one file's path and bytes, and all bytes. Beyond: the
- * deploy is refused. (ours)
- */
+/** Packages of a deployment, including dependencies. Beyond: the deploy is refused. (ours) */
 export const PACKAGES_MAX = 2_000;
-/**
- * Environment variables of a tenant, their names and values. Beyond: 400, or 429 for one variable too many. (reference
- * 12.3)
- */
+/** The name and the value of an environment variable. Beyond: 400. (reference 12.3) */
 export const ENVIRONMENT_NAME_CHARS_MAX = 256;
 export const ENVIRONMENT_VALUE_BYTES_MAX = 8 * KIB;
 
@@ -230,10 +224,7 @@ export const IMPORT_BYTES_MAX = 1024 * 1024 * MIB;
 export const IMPORT_LINE_BYTES_MAX = 4 * MIB;
 /** Name that a caller gives an import. Beyond: 400. (ours) */
 export const IMPORT_ID_CHARS_MAX = 128;
-/**
- * How long an import can be resumed after its last line, as for an `Idempotency-Key`; and how many imports are
- * remembered. Beyond: 429 op.rate_limited. (ours)
- */
+/** How long an import can be resumed after its last line, as for an `Idempotency-Key`. (ours) */
 export const IMPORT_KEEP_MS = 24 * 60 * 60 * 1000;
 /** Failures that an import or a task describes; further ones are only counted. (ours) */
 export const BULK_ERRORS_SHOWN = 20;
@@ -255,13 +246,10 @@ export const FRAME_OWN_WRITE_BYTES = 32 * 1024;
 
 /* Services */
 
-/**
- * Old heap of one service's process, MiB: minimum, maximum and default. Beyond: 400; once used up, the process ends.
- * (ours)
- */
+/** Old heap of one service's process, MiB. Beyond: 400; once used up, the process ends. (ours) */
 export const SERVICE_MEMORY_MB_MIN = 32;
 export const SERVICE_MEMORY_MB_MAX = 1_024;
-/** Code of an inline service, and the JSON of its variables. Beyond: 400. (ours) */
+/** Code of an inline service. Beyond: 400. (ours) */
 export const SERVICE_CODE_CHARS_MAX = 1024 * KIB;
 /** Lines of one service that can be read, in memory and on disk. Beyond: the oldest are dropped. (ours) */
 export const SERVICE_LOG_ENTRIES_KEEP = 1_000;
@@ -275,7 +263,7 @@ export const SANDBOX_TTL_MS_MIN = 1_000;
 export const SANDBOX_TTL_MS_MAX = 24 * 60 * 60 * 1000;
 /** Duration of one execution, including all waits. Beyond: 400; once used up, it fails. (ours) */
 export const SANDBOX_EXECUTE_MS_MAX = 5 * 60 * 1000;
-/** Code of one execution, and the JSON of a sandbox's variables. Beyond: 400. (ours) */
+/** Code of one execution. Beyond: 400. (ours) */
 export const SANDBOX_CODE_CHARS_MAX = 1024 * KIB;
 /** How long a lease lasts without use. Beyond: 400. (ours) */
 export const SESSION_TTL_MS_MIN = 1_000;
