@@ -10,7 +10,6 @@
  */
 
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
-import type {Buffer} from 'node:buffer';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
 import {voucherOf} from '../../shared/egress/voucher.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
@@ -19,8 +18,6 @@ import {URL_BYTES_MAX} from '../../shared/limits.ts';
 import {type Operation, ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
 import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
-import {tenantOfSession} from '../../shared/session-id.ts';
-import {parseJson} from '../../shared/values/json.ts';
 import {auditedAction, auditRequest} from '../auth/audited.ts';
 import type {Credentials} from '../auth/credentials.ts';
 import {
@@ -57,6 +54,7 @@ import {deploymentMeta} from './deployment-meta.ts';
 import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
+import {tenantOfBody, tenantOfQuery, tenantOfSessionPath} from './named-tenant.ts';
 import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
 import {createTenant, deleteTenant, listTenants} from './tenant-handlers.ts';
 
@@ -474,34 +472,6 @@ const NEEDS_CREDENTIAL =
 
 function stopping(): ServiceError {
   return new ServiceError('session.worker_unavailable', 'the server is stopping');
-}
-
-/** @throws op.not_found 404: no session can have such an id */
-function tenantOfSessionPath(segment: string): string {
-  const id = decodedOrSame(segment);
-  const tenant = tenantOfSession(id);
-  if (tenant === null)
-    throw new ServiceError('op.not_found', `there is no session ${JSON.stringify(id.slice(0, 140))}`);
-  return tenant;
-}
-
-/** @throws op.invalid_input 400 */
-function tenantOfQuery(query: string): string {
-  const tenant = new URLSearchParams(query).get('tenant');
-  if (tenant === null || tenant === '') throw noTenant('the query string must name the tenant, like ?tenant=acme');
-  return tenant;
-}
-
-/** @throws op.invalid_input 400 */
-function tenantOfBody(body: Buffer): string {
-  const {tenant} = (parseJson(body) ?? {}) as {tenant?: unknown};
-  if (typeof tenant !== 'string' || tenant === '')
-    throw noTenant('the body must name the tenant, like {"tenant": "acme"}');
-  return tenant;
-}
-
-function noTenant(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }
 
 function refuseEncoding(req: HttpRequest): void {
