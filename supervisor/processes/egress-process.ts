@@ -9,10 +9,10 @@ import {Answers} from '../../shared/answers.ts';
 import type {EgressGrant, EgressToSupervisor, SupervisorToEgress} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
-import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
+import {METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
-import {restartPauseMs} from './restart-pause.ts';
+import {RestartPauses} from './restart-pause.ts';
 
 export type EgressProcessOptions = {
   entry: string;
@@ -36,8 +36,7 @@ export class EgressProcess {
   #pauseTimer: NodeJS.Timeout | null = null;
   #isWanted = false;
   #isClosed = false;
-  #startedMs = 0;
-  #deaths = 0;
+  readonly #pauses = new RestartPauses();
 
   constructor(options: EgressProcessOptions) {
     this.#options = options;
@@ -87,7 +86,7 @@ export class EgressProcess {
   #spawn(): void {
     const {entry, confinement, env, log, pace, onKill} = this.#options;
     this.#pauseTimer = null;
-    this.#startedMs = performance.now();
+    this.#pauses.started();
     const child = new Child<SupervisorToEgress, EgressToSupervisor>({
       kind: 'egress',
       entry,
@@ -126,8 +125,7 @@ export class EgressProcess {
     this.#granted.end();
     this.#reports.end();
     if (this.#isClosed) return;
-    this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
-    const pauseMs = restartPauseMs(this.#deaths);
+    const pauseMs = this.#pauses.next();
     this.#options.log.error('the egress process ended; starting it again', {pid, ...end, pauseMs});
     this.#options.onEnd();
     this.#pauseTimer = setTimeout(() => this.#spawn(), pauseMs);

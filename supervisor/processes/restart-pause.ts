@@ -1,7 +1,20 @@
-/** The pause before the supervisor restarts a process that serves all tenants; none after the first crash. */
+/** The pauses before the supervisor restarts a process that serves all tenants; none after the first crash. */
+import {HEALTHY_MS} from '../limits.ts';
+
 const PAUSES_MS = [0, 100, 250, 500, 1_000, 2_500, 5_000];
 
-/** @param deaths consecutive crashes before the latest one */
-export function restartPauseMs(deaths: number): number {
-  return PAUSES_MS[Math.min(deaths, PAUSES_MS.length - 1)]!;
+export class RestartPauses {
+  #startedMs = 0;
+  /** Consecutive crashes of processes that did not run for HEALTHY_MS. */
+  #deaths = 0;
+
+  started(): void {
+    this.#startedMs = performance.now();
+  }
+
+  /** The process crashed. @returns how long to wait before the next start, in ms */
+  next(): number {
+    this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
+    return PAUSES_MS[Math.min(this.#deaths, PAUSES_MS.length - 1)]!;
+  }
 }

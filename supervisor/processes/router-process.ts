@@ -10,10 +10,10 @@ import {ROUTER_DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
 import {StartError} from '../files/start-error.ts';
-import {HEALTHY_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
+import {METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';
-import {restartPauseMs} from './restart-pause.ts';
+import {RestartPauses} from './restart-pause.ts';
 
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
 /** Messages of a router that are not about the router itself. */
@@ -45,8 +45,7 @@ export class RouterProcess {
   #child: Child<SupervisorToRouter, RouterToSupervisor> | null = null;
   /** Set until the first router listens or fails to listen. */
   #starting: {resolve: (listening: Listening) => void; reject: (error: StartError) => void} | null = null;
-  #startedMs = 0;
-  #deaths = 0;
+  readonly #pauses = new RestartPauses();
   readonly #syncs = new Answers<true>();
   readonly #reports = new Answers<MetricJson[]>();
   #onDrained: (() => void) | null = null;
@@ -108,7 +107,7 @@ export class RouterProcess {
 
   #spawn(): void {
     if (this.#onDrained !== null) return;
-    this.#startedMs = performance.now();
+    this.#pauses.started();
     const child = new Child<SupervisorToRouter, RouterToSupervisor>({
       kind: 'router',
       confinement: this.#options.confinement,
@@ -166,8 +165,7 @@ export class RouterProcess {
       this.#starting = null;
       return;
     }
-    this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
-    const pauseMs = restartPauseMs(this.#deaths);
+    const pauseMs = this.#pauses.next();
     this.#options.log.error('the router ended; starting it again', {
       pid,
       place: this.#settings.place,
