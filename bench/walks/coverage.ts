@@ -37,7 +37,7 @@ export class Coverage {
   readonly #maps = new Map<string, Mapped | null>();
   #turn = 0;
 
-  /** @param directory made anew; below the repository, so that the copy finds its packages */
+  /** @param directory is emptied first. It lies below the repository, so that the copy finds its packages */
   constructor(directory: string) {
     rmSync(directory, {recursive: true, force: true});
     const dist = join(directory, 'dist');

@@ -1,7 +1,7 @@
 import {v} from 'svc/values';
 import {api, internal} from './_generated/api';
 import type {Doc} from './_generated/dataModel';
-import {action, internalMutation, mutation, query} from './_generated/server';
+import {action, internalMutation, mutation, type QueryCtx, query} from './_generated/server';
 
 export const add = mutation({
   args: {group: v.string(), n: v.number()},
@@ -22,13 +22,17 @@ export const remove = mutation({args: {id: v.id('marks')}, handler: (ctx, {id}) 
 
 export const get = query({args: {id: v.id('marks')}, handler: (ctx, {id}) => ctx.db.get(id)});
 
+function marksOf(ctx: Pick<QueryCtx, 'db'>, group: string): Promise<Doc<'marks'>[]> {
+  return ctx.db
+    .query('marks')
+    .withIndex('by_group', range => range.eq('group', group))
+    .collect();
+}
+
 export const ofGroup = query({
   args: {group: v.string()},
   handler: async (ctx, {group}) => {
-    const marks = await ctx.db
-      .query('marks')
-      .withIndex('by_group', range => range.eq('group', group))
-      .collect();
+    const marks = await marksOf(ctx, group);
     return marks.map(({n}) => n);
   },
 });
@@ -61,10 +65,7 @@ export const addNow = internalMutation({
 export const clear = mutation({
   args: {group: v.string()},
   handler: async (ctx, {group}) => {
-    const marks = await ctx.db
-      .query('marks')
-      .withIndex('by_group', range => range.eq('group', group))
-      .collect();
+    const marks = await marksOf(ctx, group);
     for (const {_id} of marks) await ctx.db.delete(_id);
     return marks.length;
   },
