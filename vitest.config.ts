@@ -1,12 +1,16 @@
 import {defineConfig} from 'vitest/config';
-import {tiersOf} from './test/harness/tiers.ts';
+import {nightlySample, tiersOf} from './test/harness/tiers.ts';
 
 /**
- * Two projects: `pure` needs no build and no service and is what `npm run check` runs; `service` starts the built files.
- * Most of the latter start real services: two files at a time suit a machine with two cores.
+ * The projects are the tiers: `pure` needs no build and no service and is what `npm run check` runs; `service` starts the built
+ * files; `nightly` has what takes too long for each commit. SVC_TESTS=nightly runs all three in full, SVC_NIGHTLY_SAMPLE adds the
+ * nightly files that it chooses to the other two.
+ * Most files of `service` start real services: two files at a time suit a machine with two cores.
  */
-const report = process.env.VITEST_JSON;
-const {pure, service} = tiersOf(import.meta.dirname);
+const {VITEST_JSON: report, SVC_TESTS: tests, SVC_NIGHTLY_SAMPLE: seed} = process.env;
+const {pure, service, nightly} = tiersOf(import.meta.dirname);
+const chosen = tests === 'nightly' ? nightly : seed === undefined ? [] : nightlySample(import.meta.dirname, seed);
+const rest = (files: string[]) => files.filter(file => !chosen.includes(file));
 
 export default defineConfig({
   test: {
@@ -17,8 +21,9 @@ export default defineConfig({
     hookTimeout: 60_000,
     retry: 0,
     projects: [
-      {extends: true, test: {name: 'pure', include: pure, isolate: false}},
-      {extends: true, test: {name: 'service', include: service}},
+      {extends: true, test: {name: 'pure', include: rest(pure), isolate: false}},
+      {extends: true, test: {name: 'service', include: rest(service)}},
+      {extends: true, test: {name: 'nightly', include: chosen, env: {SVC_TESTS: 'nightly'}}},
     ],
   },
 });

@@ -1,12 +1,14 @@
 // What the test runs came to. Arguments: the report of the whole run, its exit status and, if there was one, the report and
 // the status of the second run. Prints `PASSED FAILED`, and on standard error what passed only in the second run.
 //
-// With `files` as the third argument it prints the files to run again: those that failed, if they are few.
+// With `files` as the third argument it prints the files to run again: those that failed, if they are few. With `slowest`
+// it prints the files that took longest, in seconds.
 import {readFileSync} from 'node:fs';
 import {relative} from 'node:path';
 
 // More than this is not one unlucky moment.
 const AGAIN_FILES_MAX = 4;
+const SLOWEST_FILES = 20;
 
 const [reportPath, status, again, againStatus] = process.argv.slice(2);
 
@@ -30,8 +32,20 @@ const report = read(reportPath);
 if (again === 'files') {
   const files = report?.testResults.filter(isFailed).map(file => relative(process.cwd(), file.name)) ?? [];
   if (files.length <= AGAIN_FILES_MAX) console.log(files.join(' '));
+} else if (again === 'slowest') {
+  console.log(slowest().join('\n'));
 } else {
   console.log(count().join(' '));
+}
+
+function slowest() {
+  const files = (report?.testResults ?? []).map(({name, startTime, endTime}) => [(endTime - startTime) / 1000, name]);
+  const total = files.reduce((sum, [seconds]) => sum + seconds, 0);
+  const lines = files
+    .sort(([a], [b]) => b - a)
+    .slice(0, SLOWEST_FILES)
+    .map(([seconds, name]) => `${seconds.toFixed(1).padStart(7)}  ${relative(process.cwd(), name)}`);
+  return [...lines, `${total.toFixed(1).padStart(7)}  all ${files.length} files`];
 }
 
 function count() {

@@ -1,7 +1,7 @@
 /**
  * A sync that failed, and then a power cut. After a failed write-back Linux takes pages for clean that are not on disk, and later
  * syncs succeed without writing them: what a worker finds in a log that was not closed in order is therefore written again
- * before it is served. SVC_TRIALS sets how many trials there are (20 for a thorough run).
+ * before it is served.
  */
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -9,11 +9,12 @@ import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {BlockDisk, MountedImage} from '../harness/block-disk.ts';
 import {svc} from '../harness/command.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-const TRIALS = Number(process.env.SVC_TRIALS ?? 1);
+const TRIALS = rounds({commit: 1, nightly: 5});
 const TRIAL_MS = 120_000;
 /** Without users of tenants no copy of the code is made, which would take all blocks of the image. */
 const ARGS = ['--worker-users', 'none'];

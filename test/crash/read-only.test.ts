@@ -1,6 +1,6 @@
 /**
  * A file system that finds an error and turns read-only, as ext4 does with `errors=remount-ro`: everything can still be read, writes
- * are refused with the reason, and the server stays. SVC_TRIALS sets how many trials there are (20 for a thorough run).
+ * are refused with the reason, and the server stays.
  */
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -8,11 +8,12 @@ import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {BlockDisk, MountedImage} from '../harness/block-disk.ts';
 import {svc} from '../harness/command.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-const TRIALS = Number(process.env.SVC_TRIALS ?? 1);
+const TRIALS = rounds({commit: 1, nightly: 5});
 const TRIAL_MS = 120_000;
 /** Without users of tenants no copy of the code is made, which would fill the disk. */
 const ARGS = ['--worker-users', 'none'];

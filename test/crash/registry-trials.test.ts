@@ -1,6 +1,6 @@
 /**
  * Damage at random to registry and files: whatever it hits, no tenant is deleted, none that was deleted is served again, and
- * no answer with 200 is wrong. SVC_TRIALS sets how many of each kind (20 for a thorough run), SVC_SEED repeats one.
+ * no answer with 200 is wrong. SVC_SEED repeats a trial.
  */
 import {mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -8,11 +8,13 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, onTestFailed, test} from 'vitest';
 import {svc} from '../harness/command.ts';
 import {copyOf, directoryIn, startOrRefusal} from '../harness/data-directory.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 
-const TRIALS = Number(process.env.SVC_TRIALS ?? 2);
-const SEED = Number(process.env.SVC_SEED ?? Date.now() % 2 ** 31);
+const {SVC_SEED} = process.env;
+const TRIALS = SVC_SEED === undefined ? rounds({commit: 1, nightly: 8}) : 1;
+const SEED = Number(SVC_SEED ?? Date.now() % 2 ** 31);
 const IDS = ['acme', 'beta', 'Gamma', 'delta'];
 const TRIAL_MS = 60_000;
 
@@ -100,7 +102,7 @@ async function outcomeOf(data: string, isKept: (id: string) => boolean): Promise
 describe.each(Array.from({length: TRIALS}, (_, i) => SEED + i))('seed %i', seed => {
   const trial = async (from: string, damage: (data: string, random: Random) => string[]): Promise<void> => {
     onTestFailed(() => {
-      process.stderr.write(`SVC_SEED=${seed} SVC_TRIALS=1\n`);
+      process.stderr.write(`SVC_SEED=${seed}\n`);
     });
     const data = copyOf(from, join(directory, `copy-${++copies}`));
     const lost = damage(data, randomFrom(seed));

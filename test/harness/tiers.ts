@@ -1,7 +1,8 @@
 /**
- * Which test files are pure: what they import, and what that imports in turn, starts no service, command or process and
- * reads nothing of `dist/`. Told from the sources, so that no list has to be kept; used by `vitest.config.ts`.
+ * The tiers of the test files; used by `vitest.config.ts`. A file is pure if what it imports, and what that imports in turn, starts
+ * no service, command or process and reads nothing of `dist/`. Told from the sources, so that no list has to be kept.
  */
+import {createHash} from 'node:crypto';
 import {existsSync, readdirSync, readFileSync} from 'node:fs';
 import {dirname, join, relative} from 'node:path';
 
@@ -10,6 +11,9 @@ import {dirname, join, relative} from 'node:path';
  * files share a process and its modules.
  */
 const NEEDS_A_PROCESS = /\bdist\/|node:child_process|node:worker_threads|from 'piscina'|\bvi\.mock\(/;
+
+/** What a file imports that has more for the nightly run than for a commit. */
+const NIGHTLY_HELPER = "harness/nightly.ts'";
 
 /** Pure, but each takes ten seconds and more: they wait for real timers, or run through much data. */
 const SLOW = [
@@ -21,20 +25,47 @@ const SLOW = [
   'test/functions/socket/held-reads.test.ts',
 ];
 
-export type Tiers = {pure: string[]; service: string[]};
+/** Seconds that a file takes in the nightly run, where it is more than `NIGHTLY_SECONDS`. They size CI's sample. */
+const SECONDS: Record<string, number> = {};
+const NIGHTLY_SECONDS = 25;
+/** Of CI's sample: four to five minutes with two workers. */
+const SAMPLE_SECONDS = 540;
+
+export type Tiers = {pure: string[]; service: string[]; nightly: string[]};
 
 /** Every `*.test.ts` below `test/` of the project, as paths from its root, sorted. */
 export function tiersOf(root: string): Tiers {
   const known = new Map<string, boolean>();
-  const tiers: Tiers = {pure: [], service: []};
+  const tiers: Tiers = {pure: [], service: [], nightly: []};
   const entries = readdirSync(join(root, 'test'), {recursive: true, withFileTypes: true});
   for (const entry of entries) {
     if (!entry.isFile() || !entry.name.endsWith('.test.ts')) continue;
     const path = join(entry.parentPath, entry.name);
     const name = relative(root, path);
-    tiers[isPure(path, root, known) && !SLOW.includes(name) ? 'pure' : 'service'].push(name);
+    const isNightly = name.endsWith('.nightly.test.ts');
+    tiers[isNightly ? 'nightly' : isPure(path, root, known) && !SLOW.includes(name) ? 'pure' : 'service'].push(name);
   }
-  return {pure: tiers.pure.sort(), service: tiers.service.sort()};
+  return {pure: tiers.pure.sort(), service: tiers.service.sort(), nightly: tiers.nightly.sort()};
+}
+
+/**
+ * The files that CI runs as the nightly run does, chosen by the seed: of those with anything nightly in them, as many as fit the time.
+ */
+export function nightlySample(root: string, seed: string): string[] {
+  const rank = (name: string) => createHash('sha256').update(`${seed} ${name}`).digest('hex');
+  let left = SAMPLE_SECONDS;
+  return Object.values(tiersOf(root))
+    .flat()
+    .filter(
+      name => name.endsWith('.nightly.test.ts') || readFileSync(join(root, name), 'utf8').includes(NIGHTLY_HELPER),
+    )
+    .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))
+    .filter(name => {
+      const seconds = SECONDS[name] ?? NIGHTLY_SECONDS;
+      if (seconds > left) return false;
+      left -= seconds;
+      return true;
+    });
 }
 
 /** Of the product, a file that starts processes is no obstacle: a pure test imports what it tests and starts nothing. */

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {App, uploadOf} from '../functions/app.ts';
 import {EventReader} from '../harness/event-reader.ts';
+import {rounds} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -22,7 +23,7 @@ const APP = {
 type Row = {id: string; generation: number};
 
 const CALLS = 30;
-const KILLS = Number(process.env.SVC_TRIALS ?? 2);
+const KILLS = rounds({commit: 1, nightly: 10});
 
 let service: Service;
 beforeEach(() => service.showLogOnFailure());

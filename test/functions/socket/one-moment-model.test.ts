@@ -8,9 +8,10 @@ import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
 import {LIVE_RUN_AGAIN_MS_MAX} from '../../../worker/functions/limits.ts';
 import type {Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
+import {rounds} from '../../harness/nightly.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 
-const TRIALS = 60 * Number(process.env.SVC_TRIALS ?? 2);
+const TRIALS = rounds({commit: 120, nightly: 1_200});
 const KEYS = ['a', 'b', 'c'] as const;
 /** What each query reads. `who` answers differently for each user while `a` was written an odd number of times. */
 const QUERIES: Record<string, readonly string[]> = {

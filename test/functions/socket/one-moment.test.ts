@@ -1,19 +1,20 @@
 /**
  * Every transition that a socket is sent holds at its version, while isolate processes are killed and the processors are short: each of its
- * queries is answered again from the journal up to that version. SVC_TRIALS is how many thousand are checked, and 250 are without it.
+ * queries is answered again from the journal up to that version.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {journalAfter} from '../../harness/journal.ts';
+import {rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 import {isolateProcesses} from '../isolate-process/processes.ts';
 
-const TRANSITIONS = Math.max(250, 1_000 * Number(process.env.SVC_TRIALS ?? 0));
+const TRANSITIONS = rounds({commit: 250, nightly: 1_500});
 const ROUND = 125;
 const ACCOUNTS = 8;
 const SOCKETS = 5;
@@ -136,13 +137,11 @@ test('each result of each transition holds at its version, while isolate process
   const wrong: object[] = [];
   let checked = 0;
   let values = 0;
-  let kills = 0;
   const worker = await service.workerOf(app.tenant);
   while (checked < TRANSITIONS && wrong.length === 0) {
     const aim = states.length + ROUND / 2;
     await until('transitions before a kill', () => states.length >= aim);
     for (const pid of isolateProcesses(worker)) process.kill(pid, 'SIGKILL');
-    kills++;
     await until('transitions after a kill', () => states.length >= aim + ROUND / 2);
     const round = states.splice(0);
     await accounts.readOn(Math.min(...round.map(({ts}) => ts)));
@@ -158,8 +157,6 @@ test('each result of each transition holds at its version, while isolate process
   }
   isOver = true;
   await Promise.all(writing);
-  if (process.env.SVC_TRIALS !== undefined)
-    process.stderr.write(`${checked} transitions, ${values} results, ${kills} kills\n`);
   expect(wrong).toEqual([]);
   expect(values).toBeGreaterThan(checked / 4);
 }, 6_000_000);
