@@ -14,6 +14,7 @@
  *   *.thread.js   threads of isolates.js, and of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
  *   api-docs/*    the document of the HTTP API and the page that shows it
+ *   starter/*     the templates of `svc init`
  *   sdk/*         the entry points that apps import, `svc/server` and the like, with types/* as their declarations
  *
  * An unchanged file is not touched, and the others are replaced by renaming, so building while a server runs never
@@ -27,6 +28,7 @@ import {type BuildOptions, build} from 'esbuild';
 import {apiDocs} from './api-docs.ts';
 import {declarations} from './declarations.ts';
 import {realmBundle} from './realm-bundle.ts';
+import {starterTemplates} from './starter.ts';
 import {wireChecks} from './wire-checks.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -148,7 +150,7 @@ for (const file of results.flatMap(result => result.outputFiles ?? [])) {
   made.add(name);
   replaceFile(file.path, file.contents);
 }
-for (const [name, text] of declarations(root, entries)) {
+for (const [name, text] of [...declarations(root, entries), ...starterTemplates(root)]) {
   made.add(name);
   replaceFile(join(dist, name), Buffer.from(text));
 }

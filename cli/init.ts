@@ -7,10 +7,8 @@ import {type Command, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {generateCode} from './project/codegen.ts';
 import {shellQuoted} from './shell-quoted.ts';
-import {COMPAT_DEPENDENCY, compatFiles} from './starter/compat-files.ts';
-import {starterFiles} from './starter/files.ts';
+import {manifestText, projectFiles, templateFiles} from './starter/files.ts';
 import {ownPackage} from './starter/own-package.ts';
-import {reactStarterFiles} from './starter/react-files.ts';
 
 export function register(program: Command): void {
   program
@@ -37,8 +35,7 @@ const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 async function init(directory: string, template: Template): Promise<void> {
   const root = resolve(directory);
   const name = projectName(root);
-  const filesOf = template === 'react' ? reactStarterFiles : starterFiles;
-  await writeNew(root, filesOf(name, ownPackage(PACKAGE, root)));
+  await writeNew(root, projectFiles(templateFiles(PACKAGE, template), name, ownPackage(PACKAGE, root)));
   await generateCode(root);
   const where = directory === '.' ? '' : `cd ${shellQuoted(directory)} && `;
   process.stdout.write(`wrote a starter project to ${root}\nnext: ${where}${installAndDevelop(template)}\n`);
@@ -55,9 +52,9 @@ async function addCompat(directory: string): Promise<void> {
   } catch (cause) {
     throw new CommandFailure(`${path} is not JSON: ${(cause as Error).message}`, 1, {cause});
   }
-  await writeNew(root, compatFiles());
-  manifest.dependencies = {svc: ownPackage(PACKAGE, root), ...manifest.dependencies, ...COMPAT_DEPENDENCY};
-  await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`);
+  await writeNew(root, templateFiles(PACKAGE, 'compat'));
+  manifest.dependencies = {svc: ownPackage(PACKAGE, root), ...manifest.dependencies, convex: 'file:./convex-compat'};
+  await writeFile(path, manifestText(manifest));
   process.stdout.write(`wrote a package called convex, which stands for svc, to ${root}\nnext: npm install\n`);
 }
 

@@ -11,8 +11,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {starterFiles} from '../../cli/starter/files.ts';
-import {DocsProject, PROCESS_TYPES, pageText} from '../harness/docs-project.ts';
+import {DocsProject, PROCESS_TYPES, pageText, templateSettings} from '../harness/docs-project.ts';
 import {Service} from '../harness/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -43,7 +42,7 @@ beforeAll(async () => {
   service = await Service.start();
   weather = createServer((_, response) => response.end('{"rain": false}')).listen(0, '127.0.0.1');
   await once(weather, 'listening');
-  const settings = JSON.parse(starterFiles('garden', '')['tsconfig.json']!) as object;
+  const settings = templateSettings('functions');
   project = new DocsProject(['functions.md'], settings, ['typescript', '@typescript']);
   project.write('svc.json', '{"tenant": "garden"}');
   project.write('svc/process.d.ts', PROCESS_TYPES);

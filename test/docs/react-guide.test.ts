@@ -7,16 +7,15 @@ import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
-import {reactStarterFiles} from '../../cli/starter/react-files.ts';
 import * as react from '../../sdk/react/index.ts';
-import {DocsProject, pageText} from '../harness/docs-project.ts';
+import {DocsProject, pageText, templateSettings} from '../harness/docs-project.ts';
 
 const guide = pageText('react.md');
 const moving = pageText('moving-from-convex.md');
 
 let project: DocsProject;
 beforeAll(async () => {
-  const settings = JSON.parse(reactStarterFiles('docs', '')['tsconfig.json']!) as {compilerOptions: {types: string[]}};
+  const settings = templateSettings('react');
   settings.compilerOptions.types = [];
   const packages = ['typescript', '@typescript', '@types', 'react', 'react-dom'];
   project = new DocsProject(['react.md', 'moving-from-convex.md'], {...settings, include: ['src', 'svc']}, packages);

@@ -2,8 +2,7 @@
 import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
-import {starterFiles} from '../../cli/starter/files.ts';
-import {DocsProject} from '../harness/docs-project.ts';
+import {DocsProject, templateSettings} from '../harness/docs-project.ts';
 import {Service} from '../harness/service.ts';
 import {runExamples} from './shell-examples.ts';
 
@@ -37,7 +36,7 @@ export const sent = internalMutation({args: {id: v.id('mails')}, handler: async 
 `;
 
 test('every TypeScript example of docs/services.md and docs/node.md fits its types and can be deployed', async () => {
-  const settings = JSON.parse(starterFiles('docs', '')['tsconfig.json']!) as {compilerOptions: {types?: string[]}};
+  const settings = templateSettings('functions');
   settings.compilerOptions.types = ['node'];
   const project = new DocsProject(['services.md', 'node.md'], settings, ['typescript', '@typescript', '@types']);
   onTestFinished(() => project.remove());

@@ -26,6 +26,12 @@ export const SCRIPT_OPTIONS = {
 /** For examples that read variables of the environment, without Node's types. */
 export const PROCESS_TYPES = 'declare const process: {readonly env: Readonly<Record<string, string | undefined>>};\n';
 
+/** The compiler's settings in a project that `svc init` made. */
+export function templateSettings(template: 'functions' | 'react'): {compilerOptions: {types: string[]}} {
+  const text = readFileSync(join(root, 'examples/starter', template, 'tsconfig.json'), 'utf8');
+  return JSON.parse(text) as {compilerOptions: {types: string[]}};
+}
+
 export function pageText(page: string): string {
   return readFileSync(join(root, 'docs', page), 'utf8');
 }

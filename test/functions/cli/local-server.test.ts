@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterEach, beforeEach, expect, onTestFinished, test} from 'vitest';
-import {reactStarterFiles} from '../../../cli/starter/react-files.ts';
+import {projectFiles, templateFiles} from '../../../cli/starter/files.ts';
 import {freePort} from '../../harness/free-port.ts';
 import {isAlive, STATE} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
@@ -47,7 +47,8 @@ test('its server ends with the command, however that ends, and its data is not f
 });
 
 test('Vite, set up as the template does it, serves nothing of it', async () => {
-  for (const [path, text] of Object.entries(reactStarterFiles('tasks', '1.0.0'))) write(path, text);
+  const files = projectFiles(templateFiles(root, 'react'), 'tasks', '1.0.0');
+  for (const [path, text] of Object.entries(files)) write(path, text);
   write('.svc/admin.json', '{"admin_token": "secret"}');
   write('.svc/tenants/t_tasks_1/tenant.sqlite', 'secret');
   write('node_modules/@vitejs/plugin-react/package.json', '{"type": "module", "main": "index.js"}');

@@ -1,0 +1,1 @@
+export * from 'svc/compat/browser';
