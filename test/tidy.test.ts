@@ -15,7 +15,6 @@ function sources(folder: string): string[] {
 const ENGINE = [
   'engine/limits.ts',
   'engine/storage',
-  'engine/documents',
   'engine/io',
   'engine/metrics.ts',
   'engine/commit',

@@ -6,10 +6,10 @@
  * is shipped, an event's object) are made once, on first use, so a commit without readers costs an array or two.
  */
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
-import {type ParsedDocument, parseDocument, withSystemFields} from '../documents/document.ts';
 import type {CatalogIndex} from '../storage/catalog.ts';
-import {sealedRecord} from '../storage/record-digest.ts';
+import {type ParsedDocument, parseDocument, withSystemFields} from '../storage/document.ts';
 import type {DocumentRow} from '../storage/rows.ts';
+import {sealedRecord} from './record.ts';
 
 export type Fields = Record<string, unknown>;
 

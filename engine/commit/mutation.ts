@@ -7,16 +7,21 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {checkDocumentSize, checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeDocument, holdsFloats} from '../../shared/values/wire-value.ts';
-import {FLAG_FLOATS, parseFields} from '../documents/document.ts';
-import {checkTableName} from '../documents/table-name.ts';
-import {type Condition, checkCondition, NO_CONDITION} from '../documents/version.ts';
 import type {CatalogTable} from '../storage/catalog.ts';
+import {
+  type Condition,
+  checkCondition,
+  checkTableName,
+  FLAG_FLOATS,
+  NO_CONDITION,
+  parseFields,
+} from '../storage/document.ts';
 import {checkChosenId, decodeId} from '../storage/ids.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Fields} from './commit.ts';
+import {documentByUnique} from './document-write.ts';
 import {changedFields, changesNothing, checkChanges} from './field-changes.ts';
 import type {NewDocument} from './new-documents.ts';
-import {documentByUnique} from './unique.ts';
 import type {Writer} from './writer.ts';
 
 /** A checked change of one document; returns its id. Throws if the stored data does not allow it. */

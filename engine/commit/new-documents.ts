@@ -4,15 +4,13 @@
  * entries and the texts of the journal record are written for the whole batch. Flush before any other write or read.
  */
 import {Buffer} from 'node:buffer';
-import {parseFields} from '../documents/document.ts';
 import {INSERT_ROWS_AT_ONCE} from '../limits.ts';
 import type {CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {documentChecksum} from '../storage/checksum.ts';
+import {parseFields} from '../storage/document.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import {type Fields, Side} from './commit.ts';
-import {keptIndexes, keysOf, NO_KEYS} from './index-keys.ts';
-import {checkSchema} from './schema-check.ts';
-import {checkUnique} from './unique.ts';
+import {checkSchema, checkUnique, keptIndexes, keysOf, NO_KEYS} from './document-write.ts';
 import type {Writer} from './writer.ts';
 
 /** A new document without an id, whose fields have been checked. */

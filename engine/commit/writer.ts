@@ -11,26 +11,20 @@
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
-import {parseFields, storedDocumentText} from '../documents/document.ts';
-import {timeAfter} from '../documents/version.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../limits.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
+import {parseFields, storedDocumentText, timeAfter} from '../storage/document.ts';
 import {IdFactory} from '../storage/ids.ts';
-import {recordDigest} from '../storage/record-digest.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
-import {keptIndexes, keysOf, NO_KEYS} from './index-keys.ts';
-import {type JournalHead, readJournalHead} from './journal-head.ts';
-import {PendingRecord} from './pending-record.ts';
-import {checkSchema} from './schema-check.ts';
-import {TableCounters} from './table-counters.ts';
-import {checkUnique} from './unique.ts';
+import {checkSchema, checkUnique, keptIndexes, keysOf, NO_KEYS, TableCounters} from './document-write.ts';
+import {type JournalHead, PendingRecord, readJournalHead, recordDigest} from './record.ts';
 
 /** A mark in a transaction to return to, together with SQLite's savepoint. */
 export type Mark = {

@@ -7,10 +7,10 @@
  */
 
 import {JOURNAL_VERSION} from '../../shared/journal-chain.ts';
-import {storedDocumentText} from '../documents/document.ts';
 import {allSchemasText} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';
 import {openReader} from '../storage/database.ts';
+import {storedDocumentText} from '../storage/document.ts';
 import {cutUp, PIECE_CHARS} from './pieces.ts';
 import {JournalReader} from './read-page.ts';
 import {snapshotRest} from './snapshot-rest.ts';

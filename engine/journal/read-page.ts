@@ -15,11 +15,11 @@ import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
+import {recordDigest, sealedRecord} from '../commit/record.ts';
 import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
 import {tenantTimeline} from '../storage/identity.ts';
-import {recordDigest, sealedRecord} from '../storage/record-digest.ts';
 
 export type JournalRequest = {after: number | null; limit: number; timeline: string | null};
 

@@ -1,8 +1,8 @@
 /** The rows of a scan that pass a filter. */
 
 import type {Value} from '../../shared/values/value.ts';
-import {parseDocument} from '../documents/document.ts';
 import {SCAN_ROWS_BETWEEN_LOOKS} from '../limits.ts';
+import {parseDocument} from '../storage/document.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Predicate} from './filter.ts';
 import type {Pace} from './pace.ts';

@@ -4,8 +4,8 @@
  */
 
 import type {QueryObject} from '../../shared/protocol/queries.ts';
-import {checkTableName} from '../documents/table-name.ts';
 import {COUNT_ENTRIES_AT_ONCE, COUNT_ENTRIES_OF_A_DOCUMENT} from '../limits.ts';
+import {checkTableName} from '../storage/document.ts';
 import type {EntryPlace, QueryReader} from '../storage/rows.ts';
 import {compileFilters} from './filter.ts';
 import {openScans} from './find.ts';

@@ -8,8 +8,8 @@
 import {ServiceError} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
-import {checkTableName} from '../documents/table-name.ts';
 import {SCAN_ROWS_CHARS} from '../limits.ts';
+import {checkTableName} from '../storage/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {Candidates} from './candidates.ts';
 import {compileFilters} from './filter.ts';

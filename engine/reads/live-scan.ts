@@ -1,8 +1,8 @@
 /** Evaluates a live query on a scan thread, in batches that the main thread applies one at a time. */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {parseDocument} from '../documents/document.ts';
 import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../limits.ts';
+import {parseDocument} from '../storage/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {eachMatch} from './count.ts';
 import {find} from './find.ts';

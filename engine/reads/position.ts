@@ -6,7 +6,7 @@ import {Buffer} from 'node:buffer';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compareUtf8} from '../../shared/values/order.ts';
 import {compilePath, valueAt} from '../../shared/values/paths.ts';
-import {parseFields} from '../documents/document.ts';
+import {parseFields} from '../storage/document.ts';
 import type {DocumentRow, IndexInfo} from '../storage/rows.ts';
 
 /**

@@ -3,7 +3,7 @@ import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {storedText} from '../../shared/values/json.ts';
 import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {documentText, type ParsedDocument, parseDocument} from '../documents/document.ts';
+import {documentText, type ParsedDocument, parseDocument} from '../storage/document.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 
 /** JSON of a document. `parsed`: the same document, if it has been parsed. */

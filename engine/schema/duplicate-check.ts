@@ -6,11 +6,10 @@
 import type {Buffer} from 'node:buffer';
 import {hash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
-import {hasValues} from '../commit/unique.ts';
-import {parseFields} from '../documents/document.ts';
+import {hasValues} from '../commit/document-write.ts';
 import {INDEX_BUILD_WAIT_DOCUMENTS} from '../limits.ts';
-import type {CatalogIndex} from '../storage/catalog.ts';
-import {indexKey} from '../storage/index-key.ts';
+import {type CatalogIndex, indexKey} from '../storage/catalog.ts';
+import {parseFields} from '../storage/document.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Violation} from '../storage/table-check.ts';

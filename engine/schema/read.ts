@@ -3,8 +3,8 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {FieldEntry, FieldType, StoredIndex, StoredTableSchema} from '../../shared/protocol/schema.ts';
 import type {ValidatorJson} from '../../shared/values/validator.ts';
 import type {Writer} from '../commit/writer.ts';
-import {checkTableName} from '../documents/table-name.ts';
 import type {Catalog, CatalogTable, DeployedTable} from '../storage/catalog.ts';
+import {checkTableName} from '../storage/document.ts';
 
 export function storedSchema(table: CatalogTable): StoredTableSchema | null {
   const fields = table.deployed === null ? table.fields : nativeFields(table.deployed);

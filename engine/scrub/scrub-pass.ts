@@ -13,15 +13,14 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
-import {parseFields} from '../documents/document.ts';
+import {recordDigest} from '../commit/record.ts';
 import {ROWS_SUMMED_BY_SCRUB_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
-import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
+import {type Catalog, type CatalogIndex, type CatalogTable, indexKey} from '../storage/catalog.ts';
 import {damagedDocument, isSound, type StoredRow} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
 import type {Damage} from '../storage/damage.ts';
-import {indexKey} from '../storage/index-key.ts';
+import {parseFields} from '../storage/document.ts';
 import {type FilledKind, hasMissingChecksums, isFilled} from '../storage/missing-checksums.ts';
-import {recordDigest} from '../storage/record-digest.ts';
 import {rowDamage} from '../storage/row-checksum.ts';
 import {hasFewRows, indexesFinding, sumsFinding, unsoundRows} from '../storage/row-sums.ts';
 import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';

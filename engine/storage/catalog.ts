@@ -6,9 +6,10 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {SchemaTable} from '../../shared/protocol/functions.ts';
 import type {Duplicate, FieldEntry} from '../../shared/protocol/schema.ts';
-import {compilePath, type FieldPath} from '../../shared/values/paths.ts';
+import {encodeKey} from '../../shared/values/key-encoding.ts';
+import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import {compileValidator, type IdCheck} from '../../shared/values/validate.ts';
-import {TABLES_MAX} from '../limits.ts';
+import {INDEX_KEY_BYTES_MAX, TABLES_MAX} from '../limits.ts';
 import type {Connection} from './connection.ts';
 import {decodeId} from './ids.ts';
 import {storedMeta} from './meta.ts';
@@ -290,6 +291,19 @@ export function catalogIndex(
 /** Writes maintain its entries. */
 export function isKept({state}: CatalogIndex): boolean {
   return state === 'building' || state === 'enabled';
+}
+
+/** The entry key of a document. A client's document whose values are too long for one is refused. */
+export function indexKey(index: CatalogIndex, fields: Record<string, unknown>): Buffer {
+  const key = encodeKey(index.paths.map(path => valueAt(fields as never, path)));
+  if (key.length > INDEX_KEY_BYTES_MAX) {
+    throw new ServiceError(
+      'op.invalid_input',
+      `the indexed values of index ${index.name} take ${key.length} bytes; the limit is ${INDEX_KEY_BYTES_MAX}`,
+      {index: index.name},
+    );
+  }
+  return key;
 }
 
 /** Call it after any change of a table's indexes. */

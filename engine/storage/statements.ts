@@ -7,7 +7,6 @@ import {INSERT_ROWS_AT_ONCE} from '../limits.ts';
 import type {StoredRow} from './checksum.ts';
 import type {Connection} from './connection.ts';
 import {metaRow, SET_META} from './meta.ts';
-import {onFirstUse} from './on-first-use.ts';
 import type {CheckedColumns} from './row-checksum.ts';
 
 export type JobRow = {
@@ -337,4 +336,24 @@ export function prepareStatements(db: Connection) {
 
 function rowsOf(row: string, count: number): string {
   return new Array(count).fill(row).join(', ');
+}
+
+/**
+ * Values that are made on first use. They are read through getters of a prototype, which costs a call that the compiler
+ * inlines: a statement is read for each row that is written.
+ */
+type Makers = Readonly<Record<string, () => unknown>>;
+export type Made<M extends Makers> = {readonly [Name in keyof M]: ReturnType<M[Name]>};
+
+export function onFirstUse<M extends Makers>(makers: M): Made<M> {
+  const made: unknown[] = [];
+  const prototype = {};
+  for (const [place, [name, make]] of Object.entries(makers).entries()) {
+    made.push(undefined);
+    Object.defineProperty(prototype, name, {
+      enumerable: true,
+      get: () => (made[place] ??= make()),
+    });
+  }
+  return Object.create(prototype) as Made<M>;
 }

@@ -10,10 +10,9 @@ import {Writer} from '../../engine/commit/writer.ts';
 import {JournalReader} from '../../engine/journal/read-page.ts';
 import {WorkerMetrics} from '../../engine/metrics.ts';
 import {cancelJob, scheduleJob} from '../../engine/scheduler/jobs.ts';
-import {Catalog, catalogIndex} from '../../engine/storage/catalog.ts';
+import {Catalog, catalogIndex, indexKey} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
-import {indexKey} from '../../engine/storage/index-key.ts';
 import {createLogger} from '../../shared/log.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 

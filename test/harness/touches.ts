@@ -1,6 +1,5 @@
 /** Whether a write concerns a read, worked out the slow way: every place of the document against every interval. */
 import {Buffer} from 'node:buffer';
-import {parseFields} from '../../engine/documents/document.ts';
 import {
   ANY_TABLE,
   BY_CREATION,
@@ -11,6 +10,7 @@ import {
   type ReadSet,
 } from '../../engine/reads/read-set.ts';
 import type {CatalogTable} from '../../engine/storage/catalog.ts';
+import {parseFields} from '../../engine/storage/document.ts';
 import type {DocumentRow} from '../../engine/storage/rows.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {valueAt} from '../../shared/values/paths.ts';

@@ -4,12 +4,12 @@
  */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
-import {documentText, parseDocument} from '../../engine/documents/document.ts';
 import {compileFilters, matches} from '../../engine/reads/filter.ts';
 import {type Found, find} from '../../engine/reads/find.ts';
 import {orderKey} from '../../engine/reads/order.ts';
 import type {Position} from '../../engine/reads/position.ts';
 import {BY_CREATION, BY_ID} from '../../engine/reads/read-set.ts';
+import {documentText, parseDocument} from '../../engine/storage/document.ts';
 import type {DocumentRow} from '../../engine/storage/rows.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import type {Value} from '../../shared/values/value.ts';

@@ -4,8 +4,8 @@
  * they do in a worker.
  */
 
-import {FLAG_FLOATS} from '../../../engine/documents/document.ts';
 import type {CatalogTable} from '../../../engine/storage/catalog.ts';
+import {FLAG_FLOATS} from '../../../engine/storage/document.ts';
 import {Reader} from '../../../engine/storage/reader.ts';
 import type {Value} from '../../../shared/values/value.ts';
 import {encodeDocument} from '../../../shared/values/wire-value.ts';

@@ -1,7 +1,7 @@
 /** Inserts, patches and deletes, and what the mutation that makes them reads afterwards. */
 import {afterAll, describe, expect, test} from 'vitest';
 import {patchEffect} from '../../../engine/commit/mutation.ts';
-import {documentText} from '../../../engine/documents/document.ts';
+import {documentText} from '../../../engine/storage/document.ts';
 import {type Db, errorOf, type RangeBuilder, TenantDatabase} from './tenant-database.ts';
 
 const tenant = new TenantDatabase();

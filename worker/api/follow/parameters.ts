@@ -1,6 +1,6 @@
 /** Query strings of event streams. Unlike those of pages, unknown parameters are refused by name. */
 
-import {checkTableName} from '../../../engine/documents/table-name.ts';
+import {checkTableName} from '../../../engine/storage/document.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {FOLLOWED_TABLES_MAX} from '../limits.ts';
 

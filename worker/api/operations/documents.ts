@@ -10,12 +10,18 @@ import {
   putEffect,
   upsertByEffect,
 } from '../../../engine/commit/mutation.ts';
-import {documentText} from '../../../engine/documents/document.ts';
-import {checkTableName} from '../../../engine/documents/table-name.ts';
-import {type Condition, entityTag, isKnown, NO_CONDITION, parseTags} from '../../../engine/documents/version.ts';
 import {HAND_OVER, InlinePace} from '../../../engine/reads/pace.ts';
 import {runScan} from '../../../engine/reads/run.ts';
 import type {RequestScan} from '../../../engine/reads/scan-message.ts';
+import {
+  type Condition,
+  checkTableName,
+  documentText,
+  entityTag,
+  isKnown,
+  NO_CONDITION,
+  parseTags,
+} from '../../../engine/storage/document.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {Operation} from '../../../shared/operations.ts';

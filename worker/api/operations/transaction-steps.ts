@@ -18,9 +18,9 @@ import {
   upsertEffect,
 } from '../../../engine/commit/mutation.ts';
 import type {Writer} from '../../../engine/commit/writer.ts';
-import {type Condition, NO_CONDITION, versionOf, versionTags} from '../../../engine/documents/version.ts';
 import {scheduleJob} from '../../../engine/scheduler/jobs.ts';
 import {checkedMutation} from '../../../engine/scheduler/work.ts';
+import {type Condition, NO_CONDITION, versionOf, versionTags} from '../../../engine/storage/document.ts';
 import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {checkWireType, wireType} from '../../../engine/wire-type.ts';
 import {unreachable} from '../../../shared/assert.ts';

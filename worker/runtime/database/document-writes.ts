@@ -5,8 +5,7 @@
 import {Buffer} from 'node:buffer';
 import type {Fields} from '../../../engine/commit/commit.ts';
 import type {Writer} from '../../../engine/commit/writer.ts';
-import {FLAG_FLOATS, parseFields} from '../../../engine/documents/document.ts';
-import {isTableName} from '../../../engine/documents/table-name.ts';
+import {FLAG_FLOATS, isTableName, parseFields} from '../../../engine/storage/document.ts';
 import {decodeId} from '../../../engine/storage/ids.ts';
 import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {ServiceError} from '../../../shared/errors.ts';

@@ -5,9 +5,9 @@
  */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
-import {storedDocumentText} from '../../../engine/documents/document.ts';
 import {ReadLog} from '../../../engine/reads/read-log.ts';
 import type {ReadSet} from '../../../engine/reads/read-set.ts';
+import {storedDocumentText} from '../../../engine/storage/document.ts';
 import type {FunctionReader} from '../../../engine/storage/function-reader.ts';
 import {decodeId} from '../../../engine/storage/ids.ts';
 import {DOCS_PER_TABLE} from '../../../engine/storage/tables.sql.ts';

@@ -1,8 +1,8 @@
 /** A query that returns its rows in batches: for `collect`, `take` and similar methods, and for `await`. */
 
-import {storedDocumentText} from '../../../engine/documents/document.ts';
 import type {ReadSet} from '../../../engine/reads/read-set.ts';
 import type {Scan} from '../../../engine/reads/scan.ts';
+import {storedDocumentText} from '../../../engine/storage/document.ts';
 import {QUERY_PIECE_CHARS} from '../limits.ts';
 import type {Budget} from './budget.ts';
 import type {QueryPlan} from './query-plan.ts';

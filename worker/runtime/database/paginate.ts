@@ -1,11 +1,11 @@
 /** One page of a query: `paginate(options)`. The rules are those of the reference's section 3.7. */
 
-import {storedDocumentText} from '../../../engine/documents/document.ts';
 import {type Cursor, decodeCursor, encodeCursor} from '../../../engine/reads/cursor.ts';
 import {comparePositions, type Position} from '../../../engine/reads/position.ts';
 import {positionOn, readOf} from '../../../engine/reads/read-path.ts';
 import type {ReadSet} from '../../../engine/reads/read-set.ts';
 import type {Scan} from '../../../engine/reads/scan.ts';
+import {storedDocumentText} from '../../../engine/storage/document.ts';
 import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {assert} from '../../../shared/assert.ts';
 import {FUNCTION_RESULT_BYTES_MAX} from '../guest/limits.ts';

@@ -1,7 +1,5 @@
 /** Checks a realm's query (QuerySpec) and turns it into an access path. */
 
-import {parseDocument} from '../../../engine/documents/document.ts';
-import {isTableName} from '../../../engine/documents/table-name.ts';
 import {bindingOf} from '../../../engine/reads/cursor.ts';
 import type {Predicate} from '../../../engine/reads/filter.ts';
 import type {Position} from '../../../engine/reads/position.ts';
@@ -9,6 +7,7 @@ import {WHOLE} from '../../../engine/reads/range.ts';
 import type {ReadPath} from '../../../engine/reads/read-path.ts';
 import {Scan} from '../../../engine/reads/scan.ts';
 import {idSegments, indexSegments, type Segment, tableSegments} from '../../../engine/reads/segments.ts';
+import {isTableName, parseDocument} from '../../../engine/storage/document.ts';
 import type {FunctionReader} from '../../../engine/storage/function-reader.ts';
 import type {DocumentRow, TableInfo} from '../../../engine/storage/rows.ts';
 import type {QuerySpec} from '../guest/host-call.ts';

@@ -4,8 +4,8 @@
  * back the same values, and a spreadsheet shows text and numbers normally.
  */
 
-import {type ParsedDocument, parseDocument, parseFields} from '../../../../engine/documents/document.ts';
 import {PIECE_CHARS} from '../../../../engine/journal/pieces.ts';
+import {type ParsedDocument, parseDocument, parseFields} from '../../../../engine/storage/document.ts';
 import type {DocumentRow} from '../../../../engine/storage/rows.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';

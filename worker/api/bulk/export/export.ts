@@ -5,8 +5,6 @@
  * long.
  */
 import {statSync} from 'node:fs';
-import {documentText, FLAG_FLOATS, storedDocumentText} from '../../../../engine/documents/document.ts';
-import {checkTableName} from '../../../../engine/documents/table-name.ts';
 import {PIECE_CHARS} from '../../../../engine/journal/pieces.ts';
 import {JournalReader} from '../../../../engine/journal/read-page.ts';
 import {tableRows} from '../../../../engine/journal/table-rows.ts';
@@ -14,6 +12,7 @@ import {storedSchema} from '../../../../engine/schema/read.ts';
 import {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
 import {openReader} from '../../../../engine/storage/database.ts';
+import {checkTableName, documentText, FLAG_FLOATS, storedDocumentText} from '../../../../engine/storage/document.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {EXPORT_LOG_BYTES_MAX} from '../../limits.ts';
 import {columnsOf, csvTexts} from './csv-text.ts';

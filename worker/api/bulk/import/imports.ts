@@ -6,9 +6,9 @@
 import type {Buffer} from 'node:buffer';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
-import {checkTableName} from '../../../../engine/documents/table-name.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
+import {checkTableName} from '../../../../engine/storage/document.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {IMPORT_KEEP_MS} from '../../../../shared/limits.ts';
 import {isPrintableName} from '../../../../shared/printable-name.ts';

@@ -6,11 +6,10 @@
 
 import type {Fields} from '../../../../engine/commit/commit.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
-import {FLAG_FLOATS} from '../../../../engine/documents/document.ts';
-import {checkTableName} from '../../../../engine/documents/table-name.ts';
 import {install, isSame} from '../../../../engine/schema/install.ts';
 import {hasDocuments, isThere, refuseDeployed, schemaEvent} from '../../../../engine/schema/read.ts';
 import {type CatalogTable, OTHER_IDS} from '../../../../engine/storage/catalog.ts';
+import {checkTableName, FLAG_FLOATS} from '../../../../engine/storage/document.ts';
 import {checkChosenId, decodeId} from '../../../../engine/storage/ids.ts';
 import {checkTableSchema} from '../../../../engine/storage/table-check.ts';
 import {checkWireType, wireType} from '../../../../engine/wire-type.ts';

@@ -1,6 +1,6 @@
 import {Buffer} from 'node:buffer';
 import {describe, expect, test} from 'vitest';
-import {documentText, FLAG_FLOATS, parseDocument, storedDocumentText} from '../../engine/documents/document.ts';
+import {documentText, FLAG_FLOATS, parseDocument, storedDocumentText} from '../../engine/storage/document.ts';
 
 const row = (body: string, flags = 0) => ({doc: 1, id: 'a"\\ü', created: 1.5, updated: 2, body, flags});
 const SYSTEM = '"_id":"a\\"\\\\ü","_creationTime":1.5,"_updateTime":2';
