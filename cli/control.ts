@@ -104,6 +104,6 @@ function say(lines: readonly string[]): void {
 
 async function standardInput(): Promise<string> {
   let text = '';
-  for await (const piece of process.stdin.setEncoding('utf8')) text += piece;
+  for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
   return text;
 }

@@ -57,18 +57,18 @@ async function exportTo(file: string, options: Options): Promise<void> {
   }
 }
 
-async function writeAll(pieces: AsyncIterable<Buffer>, file: string, documents: Lines | CsvRecords): Promise<string> {
+async function writeAll(chunks: AsyncIterable<Buffer>, file: string, documents: Lines | CsvRecords): Promise<string> {
   const output = await openOutput(file);
   const progress = new Progress('export', null);
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   let bytes = 0;
   try {
-    for await (const piece of pieces) {
+    for await (const chunk of chunks) {
       if (interrupted.signal.aborted) throw new CommandFailure('interrupted', EXIT_INTERRUPTED);
-      await output.write(piece);
-      documents.see(piece);
-      bytes += piece.length;
+      await output.write(chunk);
+      documents.see(chunk);
+      bytes += chunk.length;
       progress.update(documents.count, bytes);
     }
     await output.finish();
@@ -94,8 +94,8 @@ async function* arriving(payload: Readable): AsyncGenerator<Buffer, void, void> 
 class Lines {
   count = 0;
 
-  see(piece: Buffer): void {
-    for (let at = piece.indexOf(LINE_FEED); at !== -1; at = piece.indexOf(LINE_FEED, at + 1)) this.count += 1;
+  see(chunk: Buffer): void {
+    for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, at + 1)) this.count += 1;
   }
 }
 
@@ -108,8 +108,8 @@ class CsvRecords {
     return Math.max(0, this.#ends - 1);
   }
 
-  see(piece: Buffer): void {
-    for (const byte of piece) {
+  see(chunk: Buffer): void {
+    for (const byte of chunk) {
       if (byte === QUOTE) this.#isQuoted = !this.#isQuoted;
       else if (byte === LINE_FEED && !this.#isQuoted) this.#ends += 1;
     }

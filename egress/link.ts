@@ -42,7 +42,7 @@ export class Link {
     this.#door = door;
     this.#late = setTimeout(() => this.end(), EGRESS_HELLO_MS_MAX);
     socket.setEncoding('latin1');
-    socket.on('data', (piece: string) => this.#received(piece));
+    socket.on('data', (chunk: string) => this.#received(chunk));
     socket.on('drain', () => this.#goOn());
     socket.on('error', () => this.end());
     socket.on('close', () => {
@@ -62,8 +62,8 @@ export class Link {
     this.#socket.destroy();
   }
 
-  #received(piece: string): void {
-    this.#text += piece;
+  #received(chunk: string): void {
+    this.#text += chunk;
     this.#take();
     if (this.#text.length > EGRESS_LINE_BYTES_MAX && !this.#text.includes('\n')) this.end();
   }

@@ -17,7 +17,7 @@ export const CONDITION_TAGS_MAX = 100;
  * Disk space reserved so that tenants can be opened on a full disk. It is released in pieces of this size, and refilled
  * while this much more is free. (ours)
  */
-export const RESERVE_PIECE_BYTES = 64 * 1024;
+export const RESERVE_CHUNK_BYTES = 64 * 1024;
 
 /* IPC frames */
 
@@ -77,7 +77,7 @@ export const FILTER_VALUES_MAX = 1_000;
  * Index ranges and look-ups that one query reads, all branches together. Beyond: the filters are evaluated on each
  * document instead. (ours)
  */
-export const QUERY_STRETCHES_MAX = 2_000;
+export const QUERY_RANGES_MAX = 2_000;
 /** Ranges that are merged in the order of a query: each holds a batch of rows. Beyond: the rows are sorted. (ours) */
 export const MERGED_PATHS_MAX = 32;
 /**
@@ -111,8 +111,8 @@ export const SCAN_THREAD_IDLE_MS = 30_000;
 /** Requests of a tenant that wait for a scan thread. Beyond: 503 session.overloaded. (ours) */
 export const SCANS_WAITING_MAX = 64;
 /** Entries and characters of a live result in one batch from a scan thread: applying a batch takes one slice. (ours) */
-export const SCAN_PIECE_ENTRIES = 1_000;
-export const SCAN_PIECE_RESULT_CHARS = 256 * KIB;
+export const SCAN_BATCH_ENTRIES = 1_000;
+export const SCAN_BATCH_RESULT_CHARS = 256 * KIB;
 /**
  * Documents beyond its limit that a live result from a scan thread keeps, so that few removals do not make it run
  * again. (ours)
@@ -223,7 +223,7 @@ export const JOURNAL_TRIM_RECORDS = 512;
  * Key ranges that one live query watches. Beyond: the other filters are evaluated on each document written to its
  * table. (ours)
  */
-export const LIVE_STRETCHES_MAX = 64;
+export const LIVE_RANGES_MAX = 64;
 /**
  * Distinct live queries of a tenant, and the bytes of their results with the state kept for them: each document counts
  * once per query, and so do those in reserve. Beyond: op.failed with session.overloaded, and the same ends a query
@@ -273,7 +273,7 @@ export const SUSPECT_RUNS_MAX = 2;
 /** Bytes of a streamed response that a worker buffers for its reader. Beyond: the response is cut short. (ours) */
 export const STREAM_HELD_BYTES_MAX = 21 * MIB;
 /** A pushed response leaves in chunks of at most this size, well below STREAM_WINDOW_BYTES. (ours) */
-export const STREAM_PIECE_BYTES_MAX = 64 * KIB;
+export const STREAM_CHUNK_BYTES_MAX = 64 * KIB;
 
 /* Bulk: imports, exports, tasks */
 

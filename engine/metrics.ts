@@ -23,7 +23,7 @@ export type Gauges = {
   liveQueries: number;
   journalFollowers: number;
   queryFollowers: number;
-  followersOwedBytes: number;
+  followersBufferedBytes: number;
   sandboxes: number;
   sandboxBytes: number;
   sessions: number;
@@ -294,7 +294,7 @@ export class WorkerMetrics {
         'svc_follower_events_total',
         Object.entries(this.#followed).map(([kind, value]) => ({labels: {kind}, value})),
       ),
-      metric('svc_follower_owed_bytes', [{labels: {}, value: gauges.followersOwedBytes}]),
+      metric('svc_follower_owed_bytes', [{labels: {}, value: gauges.followersBufferedBytes}]),
       metric('svc_live_queries', [{labels: {}, value: gauges.liveQueries}]),
       metric('svc_journal_records', [{labels: {}, value: Math.max(0, gauges.journalHead - gauges.journalFloor + 1)}]),
       metric('svc_journal_head', [{labels: {}, value: gauges.journalHead}]),

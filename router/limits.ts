@@ -134,7 +134,7 @@ export const SOCKET_SLOW_BYTES = 256 * KIB;
  * Bytes buffered beyond which a socket is dropped (1006; it reads no close frame): one snapshot and the design's 4 MiB.
  * (design)
  */
-export const SOCKET_OWED_BYTES_MAX = RESULT_BYTES_MAX + 4 * MIB;
+export const SOCKET_BUFFERED_BYTES_MAX = RESULT_BYTES_MAX + 4 * MIB;
 /**
  * A socket that sends nothing for this long, including pings, is dead. In seconds, as uWebSockets.js expects. (ours)
  */
@@ -167,7 +167,7 @@ export const MESSAGE_OVERHEAD_BYTES = 256;
  * Bytes buffered for all sockets together. Beyond: a socket that is sent more and has more than an equal share is
  * dropped (1006). (ours)
  */
-export const SOCKETS_OWED_BYTES_MAX = 1024 * MIB;
+export const SOCKETS_BUFFERED_BYTES_MAX = 1024 * MIB;
 /**
  * A socket that was sent nothing for this long is sent a `ping`, and how often sockets are checked for that. (reference
  * 9.8)

@@ -9,6 +9,7 @@
  * ignores both.
  */
 import {unreachable} from '../shared/assert.ts';
+import {BufferedBytes} from '../shared/buffered-bytes.ts';
 import {
   portTaken,
   type RouterSettings,
@@ -17,7 +18,6 @@ import {
 } from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
-import {OwedBytes} from '../shared/owed-bytes.ts';
 import {AdminCredential} from './auth/admin-credential.ts';
 import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
@@ -145,12 +145,12 @@ async function start({
   figures = ownFigures;
   const sharing = routers > 1 ? 'shared' : 'exclusive';
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
-    const owed = new OwedBytes(limits.socketsOwedBytes);
+    const buffered = new BufferedBytes(limits.socketsBufferedBytes);
     const rateLimits = new RateLimits(settings.rateLimits, routers, () => performance.now());
     const parts = {
-      owed,
+      buffered,
       credentials: new Credentials(new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256), ring),
-      voucherKey: settings.voucherKey,
+      grantKey: settings.grantKey,
       failedCredentials: new FailedCredentials(() => performance.now(), limits),
       directory: tenantDirectory,
       control,

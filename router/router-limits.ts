@@ -15,8 +15,8 @@ import {
   IN_FLIGHT_REQUESTS_MAX,
   LINK_BUFFER_BYTES_MAX,
   ROUTER_HELD_BYTES_MAX,
+  SOCKETS_BUFFERED_BYTES_MAX,
   SOCKETS_MAX,
-  SOCKETS_OWED_BYTES_MAX,
   TENANT_HELD_BYTES_MAX,
   UNSENT_REPLY_BYTES_MAX,
   WAITING_BYTES_MAX,
@@ -35,7 +35,7 @@ export type RouterLimits = {
   linkBufferBytes: number;
   unsentReplyBytes: number;
   sockets: number;
-  socketsOwedBytes: number;
+  socketsBufferedBytes: number;
   /** For one tenant. */
   functionSocketsUnhandledBytes: number;
   authFailuresAtOnce: number;
@@ -57,7 +57,7 @@ export function limitsOfOne(routers: number): RouterLimits {
     linkBufferBytes: share(LINK_BUFFER_BYTES_MAX),
     unsentReplyBytes: share(UNSENT_REPLY_BYTES_MAX),
     sockets: share(SOCKETS_MAX),
-    socketsOwedBytes: share(SOCKETS_OWED_BYTES_MAX),
+    socketsBufferedBytes: share(SOCKETS_BUFFERED_BYTES_MAX),
     functionSocketsUnhandledBytes: Math.max(
       FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
       share(FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX),

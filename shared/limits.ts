@@ -50,7 +50,7 @@ export const HEARTBEAT_INTERVAL_MS = 1_000;
 /** Memory of one process, without mapped files, checked at each heartbeat. Beyond: it is killed and replaced. (ours) */
 export const PROCESS_BYTES_MAX = 3 * 1024 * MIB;
 /** Crashes in which all calls in flight were of one function, before that function is refused. (ours) */
-export const FUNCTION_DEATHS_MAX = 8;
+export const FUNCTION_CRASHES_MAX = 8;
 /**
  * First and longest time for which a call or a function that crashed its worker is refused; each refusal is twice as
  * long as the one before. (ours)
@@ -65,7 +65,7 @@ export const SUSPECTS_MAX = 256;
 /**
  * Crashes of one tenant within that time that are attributed to calls. Beyond: they count towards its cool-down. (ours)
  */
-export const HELD_DEATHS_MAX = 30;
+export const ATTRIBUTED_CRASHES_MAX = 30;
 /**
  * The part of the drain in which a router finishes its requests; the rest is for workers to close their files. (ours)
  */
@@ -161,7 +161,7 @@ export const LOG_ENTRIES_KEEP = 1_000;
 /* Functions: actions */
 
 /** Tail of the standard error of a process that runs tenants' code; it says why V8 aborted. (ours) */
-export const LAST_WORDS_CHARS = 4_000;
+export const STDERR_TAIL_CHARS = 4_000;
 
 /* Functions: outgoing connections, and tokens */
 

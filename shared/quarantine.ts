@@ -23,8 +23,8 @@ import {backOffMs} from './back-off.ts';
 import {shownFunction} from './function-name.ts';
 import type {TenantSuspects, UserCall} from './ipc/control.ts';
 import {
-  FUNCTION_DEATHS_MAX,
-  HELD_DEATHS_MAX,
+  ATTRIBUTED_CRASHES_MAX,
+  FUNCTION_CRASHES_MAX,
   QUARANTINE_MS_MAX,
   QUARANTINE_MS_MIN,
   SUSPECTS_MAX,
@@ -45,7 +45,7 @@ export class Quarantine {
   readonly #calls = new Map<string, Suspect>();
   readonly #functions = new Map<string, Suspect>();
   /** Times of the crashes that were attributed to calls. */
-  #deathsMs: number[] = [];
+  #crashesMs: number[] = [];
 
   /** True if nothing is suspected any more. */
   isEmpty(nowMs: number): boolean {
@@ -76,9 +76,9 @@ export class Quarantine {
    * The worker crashed with these calls in flight.
    * @returns whether the crash is attributed to them and not to the tenant, and what is refused from now on
    */
-  died(underWay: readonly UserCall[], nowMs: number): {isHeld: boolean; refused: Refusal[]} {
+  died(underWay: readonly UserCall[], nowMs: number): {isAttributed: boolean; refused: Refusal[]} {
     const calls = new Map(underWay.map(call => [call.key, call]));
-    if (calls.size === 0) return {isHeld: false, refused: []};
+    if (calls.size === 0) return {isAttributed: false, refused: []};
     this.isEmpty(nowMs);
     const refused: Refusal[] = [];
     const points = calls.size === 1 ? POINTS_ALONE : POINTS_SHARED;
@@ -90,12 +90,12 @@ export class Quarantine {
     if (names.size === 1) {
       const [name = ''] = names;
       const suspect = suspectIn(this.#functions, name, name);
-      if (blame(suspect, 1, FUNCTION_DEATHS_MAX, nowMs)) refused.push(refusal('function', suspect, nowMs));
+      if (blame(suspect, 1, FUNCTION_CRASHES_MAX, nowMs)) refused.push(refusal('function', suspect, nowMs));
     }
-    this.#deathsMs = this.#deathsMs.filter(ms => ms > nowMs - SUSPICION_MS);
-    const isHeld = this.#deathsMs.length < HELD_DEATHS_MAX;
-    if (isHeld) this.#deathsMs.push(nowMs);
-    return {isHeld, refused};
+    this.#crashesMs = this.#crashesMs.filter(ms => ms > nowMs - SUSPICION_MS);
+    const isAttributed = this.#crashesMs.length < ATTRIBUTED_CRASHES_MAX;
+    if (isAttributed) this.#crashesMs.push(nowMs);
+    return {isAttributed, refused};
   }
 }
 

@@ -40,7 +40,7 @@ export const AUDIT_SPARE_BYTES = MIB;
  * How long the judgement of a worker's crash waits for the calls that each router had under way. Beyond: a router that
  * has not reported had none. (ours)
  */
-export const DEATH_REPORT_MS = 1_000;
+export const CRASH_REPORT_MS = 1_000;
 /** Tenants opened at once because of requests; more would slow each other down. Beyond: they wait. (ours) */
 export const WAKES_AT_ONCE_MAX = 8;
 /** A tenant that takes longer than this to open no longer counts among them. (ours) */
@@ -104,7 +104,7 @@ export const CONFINEMENT_TRY_MS_MAX = 5_000;
  * A tenant whose workers crash this often, without serving for HEALTHY_MS in between, is suspended for REST_MS and
  * answers 503. (design)
  */
-export const DEATHS_BEFORE_REST = 5;
+export const CRASHES_BEFORE_COOL_DOWN = 5;
 export const HEALTHY_MS = 5_000;
 export const REST_MS = 30_000;
 /**

@@ -158,7 +158,7 @@ export class Supervisor {
       groups,
       sparesWanted: settings.spareWorkers,
       sparesRunCode: () => this.#code.isAnywhere,
-      rehearsalDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
+      warmUpDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
       pace: new KillPace(() => performance.now()),
       onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
       onUnended: (user: number) => this.#users.unended(user),
@@ -183,12 +183,12 @@ export class Supervisor {
       onKill: reason => this.#metrics.killed('egress', reason),
       log,
     });
-    const voucherKey = randomBytes(32).toString('hex');
+    const grantKey = randomBytes(32).toString('hex');
     const egress = new TenantEgress({
       registry: this.#registry,
       process: this.#egress,
       nextDoorPath: user => this.#runDirectory.nextDoorPath(user),
-      voucherKey,
+      grantKey,
       log,
     });
     this.#installs = new NodeInstalls({env, directory: join(settings.data, 'node'), log});
@@ -237,7 +237,7 @@ export class Supervisor {
       confinement: confinement.router,
       settings: {
         ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, rateLimits, routers},
-        ...{accessTokenSha256, adminTokenSha256, voucherKey},
+        ...{accessTokenSha256, adminTokenSha256, grantKey},
         ...{version: VERSION, build: BUILD},
       },
       state: () => ({

@@ -110,7 +110,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/tenant.ts',
     'worker/user.ts',
     'worker/serving.ts',
-    'worker/rehearsal.ts',
+    'worker/warm-up.ts',
     'worker/main.ts',
   ],
   supervisor: [
@@ -122,7 +122,7 @@ const HOUSE: Record<string, string[]> = {
     'supervisor/keys',
     'supervisor/processes',
     'supervisor/start',
-    'supervisor/tenants/residence.ts',
+    'supervisor/tenants/lifecycle.ts',
     'supervisor/tenants/worker-figures.ts',
     'supervisor/metrics',
     'supervisor/tenants',

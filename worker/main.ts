@@ -24,9 +24,9 @@ import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
 import {mayHoldIsolates} from '../shared/node-flags.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
-import {rehearse} from './rehearsal.ts';
 import {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
+import {warmUp} from './warm-up.ts';
 
 /** The standard ones, and the channel. */
 const DESCRIPTORS = 4;
@@ -73,10 +73,10 @@ process.on('message', (message: SupervisorToWorker) => {
 });
 
 beat();
-const [rehearsalDirectory] = process.argv.slice(2);
+const [warmUpDirectory] = process.argv.slice(2);
 /** A tenant that is assigned meanwhile is opened after the warm-up. */
-const rehearsed = rehearsalDirectory === undefined ? null : rehearse(rehearsalDirectory, log);
-await rehearsed;
+const warmedUp = warmUpDirectory === undefined ? null : warmUp(warmUpDirectory, log);
+await warmedUp;
 // Everything compiled so far is svc's own code, and no tenant's code has run, so other processes can trust the cache. A
 // worker with a tenant never writes files that other processes read.
 flushCompileCache();
@@ -105,7 +105,7 @@ async function installNode(version: NodeVersion): Promise<void> {
 
 async function open(settings: TenantSettings): Promise<void> {
   log = createLogger({process: 'worker', tenant: settings.tenant});
-  await rehearsed;
+  await warmedUp;
   egress = new WorkerEgress(settings.egress, send);
   const onUse = (untilMs: number | null) => send({type: 'in_use', untilMs});
   serving = await Serving.open(settings, log, {egress, onUse, installNode});

@@ -337,7 +337,7 @@ export class Tenant {
   #liveScan(scan: LiveScan, taker: LiveTaker): () => void {
     return this.#scans.live(scan, {
       begins: () => taker.begins(),
-      piece: piece => taker.piece(piece),
+      batch: batch => taker.batch(batch),
       end: isComplete => this.#groups.whenDurable(() => taker.end(isComplete)),
       failed: error => this.#groups.whenDurable(() => taker.failed(error)),
     });
@@ -364,7 +364,7 @@ export class Tenant {
       liveQueries: this.live.size,
       journalFollowers: this.#followers.count('journal'),
       queryFollowers: this.#followers.count('query'),
-      followersOwedBytes: this.#followers.owedBytes,
+      followersBufferedBytes: this.#followers.bufferedBytes,
       ...this.#control.sizes,
       journalHead,
       journalFloor: this.#retention.floor,

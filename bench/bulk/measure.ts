@@ -27,7 +27,7 @@ export async function measureBulk(
   mkdirSync(directory, {recursive: true});
   const args = [...NODE_FLAGS, join(import.meta.dirname, 'raw.ts'), directory];
   const raw = JSON.parse((await promisify(execFile)(process.execPath, args)).stdout) as BulkFigures;
-  const {count, pieces} = cities();
+  const {count, chunks} = cities();
   await svc.client.createTenant(tenant);
   // It is awake, and the table is there.
   await svc.client.json('POST', tenantPath(tenant, 'documents'), {table: TABLE, fields: {}});
@@ -36,7 +36,7 @@ export async function measureBulk(
   const {statusCode, body} = await request(`${svc.url}${tenantPath(tenant, 'import')}?table=${TABLE}`, {
     method: 'POST',
     headers: {authorization: `Bearer ${svc.token}`, 'content-type': 'application/x-ndjson'},
-    body: Readable.from(pieces),
+    body: Readable.from(chunks),
     headersTimeout: 0,
   });
   const text = await body.text();

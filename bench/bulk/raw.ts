@@ -16,11 +16,11 @@ const insert = db.prepare('INSERT INTO cities (body) VALUES (?)');
 const insertAll = db.transaction((lines: string[]) => {
   for (const line of lines) insert.run(line);
 });
-const {count, pieces} = cities();
+const {count, chunks} = cities();
 
 const startedMs = performance.now();
 const before = process.cpuUsage();
-for (const piece of pieces) insertAll(piece.toString().trimEnd().split('\n'));
+for (const chunk of chunks) insertAll(chunk.toString().trimEnd().split('\n'));
 const {user, system} = process.cpuUsage(before);
 const seconds = (performance.now() - startedMs) / 1_000;
 db.close();

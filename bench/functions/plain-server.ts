@@ -45,7 +45,7 @@ server.listen(0, '127.0.0.1', () => {
 process.once('SIGTERM', () => process.exit(0));
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const pieces: Buffer[] = [];
-  for await (const piece of request) pieces.push(piece as Buffer);
-  return JSON.parse(Buffer.concat(pieces).toString());
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return JSON.parse(Buffer.concat(chunks).toString());
 }

@@ -11,7 +11,7 @@ import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {LAST_WORDS_CHARS, PACKAGE_BYTES_MAX} from '../../shared/limits.ts';
+import {PACKAGE_BYTES_MAX, STDERR_TAIL_CHARS} from '../../shared/limits.ts';
 import {CommandFailure} from '../failure.ts';
 import {PACKAGE_UPLOADS_AT_ONCE, PACKAGES_PER_NPM} from '../limits.ts';
 import {LOCK_FILE, type LockedPackage} from './lock-file.ts';
@@ -156,11 +156,11 @@ async function npm(args: readonly string[], cwd: string): Promise<string> {
   const child = spawn('npm', args, {cwd, stdio: ['ignore', 'pipe', 'pipe']});
   let output = '';
   let said = '';
-  child.stdout.on('data', (piece: Buffer) => {
-    output += piece.toString();
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
   });
-  child.stderr.on('data', (piece: Buffer) => {
-    said = (said + piece.toString()).slice(-LAST_WORDS_CHARS);
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-STDERR_TAIL_CHARS);
   });
   return await new Promise((done, failed) => {
     child.on('error', (error: NodeJS.ErrnoException) => {

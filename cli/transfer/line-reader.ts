@@ -28,8 +28,8 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number
   /** The beginning of a line that continues in the next chunk. */
   let held: Buffer[] = [];
   let heldBytes = 0;
-  const hold = (piece: Buffer): void => {
-    const kept = piece.subarray(0, bytesMax + 1 - heldBytes);
+  const hold = (chunk: Buffer): void => {
+    const kept = chunk.subarray(0, bytesMax + 1 - heldBytes);
     if (kept.length > 0) held.push(kept);
     heldBytes += kept.length;
   };

@@ -441,7 +441,7 @@ export class Writer {
    * Returns a function that rolls back everything the current write does from now on. The write then ends as if it had
    * not begun, except that document numbers are not reused. Call it before the write has done anything else.
    */
-  rehearse(): () => void {
+  dryRun(): () => void {
     assert(this.#record.isEmpty, 'a rehearsal comes first in a write');
     const mark = this.mark();
     this.statements.savepointAttempt.run();

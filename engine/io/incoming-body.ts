@@ -25,7 +25,7 @@ const OVERSHOOT_BYTES = STREAM_WINDOW_BYTES;
 
 export class IncomingBody {
   readonly #source: BodySource;
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #heldBytes = 0;
   #state: 'arriving' | 'whole' | 'failed' | 'cancelled' = 'arriving';
   #wake: (() => void) | null = null;
@@ -38,7 +38,7 @@ export class IncomingBody {
   /** A body that has already arrived. The bytes are copied. */
   static whole(body: Buffer): IncomingBody {
     const incoming = new IncomingBody(NOWHERE);
-    if (body.length > 0) incoming.#pieces.push(Buffer.from(body));
+    if (body.length > 0) incoming.#chunks.push(Buffer.from(body));
     incoming.finish(false);
     return incoming;
   }
@@ -53,13 +53,13 @@ export class IncomingBody {
   }
 
   /** For the connection. @throws MalformedFrame when the router sends beyond the window */
-  push(piece: Buffer): void {
-    if (this.#state !== 'arriving' || piece.length === 0) return;
-    this.#heldBytes += piece.length;
+  push(chunk: Buffer): void {
+    if (this.#state !== 'arriving' || chunk.length === 0) return;
+    this.#heldBytes += chunk.length;
     if (this.#heldBytes > STREAM_WINDOW_BYTES + OVERSHOOT_BYTES) {
       throw new MalformedFrame('a request body came faster than it was taken');
     }
-    this.#pieces.push(Buffer.from(piece));
+    this.#chunks.push(Buffer.from(chunk));
     this.#wakeReader();
   }
 
@@ -68,7 +68,7 @@ export class IncomingBody {
     if (this.#state !== 'arriving') return;
     this.#state = failed ? 'failed' : 'whole';
     this.#onArrived?.();
-    if (failed) this.#pieces = [];
+    if (failed) this.#chunks = [];
     this.#wakeReader();
   }
 
@@ -78,11 +78,11 @@ export class IncomingBody {
    */
   async next(): Promise<Buffer | null> {
     while (true) {
-      const piece = this.#pieces.shift();
-      if (piece !== undefined) {
-        this.#heldBytes -= piece.length;
-        if (this.#state === 'arriving') this.#source.taken(piece.length);
-        return piece;
+      const chunk = this.#chunks.shift();
+      if (chunk !== undefined) {
+        this.#heldBytes -= chunk.length;
+        if (this.#state === 'arriving') this.#source.taken(chunk.length);
+        return chunk;
       }
       if (this.#state === 'failed') throw new ServiceError('op.failed', 'the client went before its body was whole');
       if (this.#state !== 'arriving') return null;
@@ -94,7 +94,7 @@ export class IncomingBody {
 
   async *chunks(): AsyncGenerator<Buffer, void, void> {
     try {
-      for (let piece = await this.next(); piece !== null; piece = await this.next()) yield piece;
+      for (let chunk = await this.next(); chunk !== null; chunk = await this.next()) yield chunk;
     } finally {
       this.cancel();
     }
@@ -104,21 +104,21 @@ export class IncomingBody {
    * The whole body. @throws op.too_large 413 beyond `bytesMax`, op.failed when the client disconnected before the end
    */
   async collect(bytesMax: number): Promise<Buffer> {
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let bytes = 0;
-    for await (const piece of this.chunks()) {
-      bytes += piece.length;
+    for await (const chunk of this.chunks()) {
+      bytes += chunk.length;
       if (bytes > bytesMax) throw new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);
-      pieces.push(piece);
+      chunks.push(chunk);
     }
-    return Buffer.concat(pieces, bytes);
+    return Buffer.concat(chunks, bytes);
   }
 
   /** The reader does not need the remaining bytes. A waiting reader gets the end. */
   cancel(): void {
     const wasArriving = this.#state === 'arriving';
     if (this.#state !== 'failed') this.#state = 'cancelled';
-    this.#pieces = [];
+    this.#chunks = [];
     this.#heldBytes = 0;
     if (wasArriving) this.#onArrived?.();
     if (wasArriving) this.#source.cancelled();

@@ -12,12 +12,12 @@
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
-import {STREAM_HELD_BYTES_MAX, STREAM_PIECE_BYTES_MAX, STREAM_STALL_MS} from '../limits.ts';
+import {STREAM_CHUNK_BYTES_MAX, STREAM_HELD_BYTES_MAX, STREAM_STALL_MS} from '../limits.ts';
 
 /** The connection's side of the body. */
 export interface BodySink {
   /** The chunk must not change until it is sent. */
-  piece(piece: Buffer): void;
+  chunk(chunk: Buffer): void;
   /**
    * @param reason why the body is cut short; null: it is complete. @param error sent to the client if nothing has left
    *   yet
@@ -62,12 +62,12 @@ export class OutgoingBody {
   }
 
   /** Takes ownership of the chunk: the caller must not change it any more. */
-  write(piece: Buffer): void {
+  write(chunk: Buffer): void {
     if (this.#state !== 'open') return;
-    for (let at = 0; at < piece.length; at += STREAM_PIECE_BYTES_MAX) {
-      this.#held.push(piece.subarray(at, at + STREAM_PIECE_BYTES_MAX));
+    for (let at = 0; at < chunk.length; at += STREAM_CHUNK_BYTES_MAX) {
+      this.#held.push(chunk.subarray(at, at + STREAM_CHUNK_BYTES_MAX));
     }
-    this.#heldBytes += piece.length;
+    this.#heldBytes += chunk.length;
     this.#send();
     if (this.#heldBytes > STREAM_HELD_BYTES_MAX) this.#cut('too much of it waits for its reader');
   }
@@ -104,10 +104,10 @@ export class OutgoingBody {
   #send(): void {
     let sent = 0;
     while (this.#creditBytes > 0 && sent < this.#held.length) {
-      const piece = this.#held[sent++]!;
-      this.#creditBytes -= piece.length;
-      this.#heldBytes -= piece.length;
-      this.#sink.piece(piece);
+      const chunk = this.#held[sent++]!;
+      this.#creditBytes -= chunk.length;
+      this.#heldBytes -= chunk.length;
+      this.#sink.chunk(chunk);
     }
     this.#held.splice(0, sent);
     if (this.#held.length > 0) {

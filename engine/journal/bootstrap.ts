@@ -11,13 +11,13 @@ import {allSchemasText} from '../schema/read.ts';
 import {Catalog} from '../storage/catalog.ts';
 import {openReader} from '../storage/database.ts';
 import {storedDocumentText} from '../storage/document.ts';
-import {cutUp, PIECE_CHARS} from './pieces.ts';
+import {CHUNK_CHARS, cutUp} from './chunks.ts';
 import {JournalReader} from './read-page.ts';
 import {snapshotRest} from './snapshot-rest.ts';
 import {tableRows} from './table-rows.ts';
 
 /** The payload's JSON text in chunks. Each step is short; the caller decides when to take the next one. */
-export function* bootstrapPieces(path: string): Generator<string, void, void> {
+export function* bootstrapChunks(path: string): Generator<string, void, void> {
   const db = openReader(path);
   try {
     db.exec('BEGIN');
@@ -30,17 +30,17 @@ export function* bootstrapPieces(path: string): Generator<string, void, void> {
     yield ',"documents":{';
     let firstTable = true;
     for (const table of catalog.tables()) {
-      let piece = `${firstTable ? '' : ','}"${table.name}":[`;
+      let chunk = `${firstTable ? '' : ','}"${table.name}":[`;
       firstTable = false;
       let first = true;
       for (const row of tableRows(db, catalog, table)) {
-        piece += first ? storedDocumentText(row) : `,${storedDocumentText(row)}`;
+        chunk += first ? storedDocumentText(row) : `,${storedDocumentText(row)}`;
         first = false;
-        if (piece.length < PIECE_CHARS) continue;
-        yield piece;
-        piece = '';
+        if (chunk.length < CHUNK_CHARS) continue;
+        yield chunk;
+        chunk = '';
       }
-      yield `${piece}]`;
+      yield `${chunk}]`;
     }
     yield '},';
     yield* snapshotRest(db);

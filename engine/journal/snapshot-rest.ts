@@ -12,23 +12,23 @@ import {checkSums} from '../storage/row-sums.ts';
 import type {DeploymentRow} from '../storage/statements.ts';
 import {ACTIVE_KEY, journalDeployment, storedSettings} from '../storage/stored-settings.ts';
 import {SUMMED_KINDS} from '../storage/tables.sql.ts';
-import {arrayPieces} from './pieces.ts';
+import {arrayChunks} from './chunks.ts';
 
 /** Members of `snapshot`, see JournalSnapshotRest, in chunks. Reads the file while it is iterated. */
 export function* snapshotRest(db: Connection): Generator<string, void, void> {
   for (const kind of SUMMED_KINDS) checkSums(db, kind, ROWS_SUMMED_BY_SCRUB_MAX);
   const jobs = new JobReader(db);
   yield '"scheduled_execution_ids":';
-  yield* arrayPieces(jobs.resultIds().map(id => JSON.stringify(id)));
+  yield* arrayChunks(jobs.resultIds().map(id => JSON.stringify(id)));
   yield ',"jobs":';
-  yield* arrayPieces(jobs.pending());
+  yield* arrayChunks(jobs.pending());
   yield ',"crons":';
-  yield* arrayPieces(new CronReader(db).all());
+  yield* arrayChunks(new CronReader(db).all());
   yield ',"deployments":';
-  yield* arrayPieces(deployments(db));
+  yield* arrayChunks(deployments(db));
   yield `,"settings":${JSON.stringify(storedSettings(db))},"environment":`;
   const names = db.prepare<[], string>('SELECT name FROM environment ORDER BY name').pluck().all();
-  yield* arrayPieces(names.map(name => JSON.stringify(name)));
+  yield* arrayChunks(names.map(name => JSON.stringify(name)));
 }
 
 type ListedDeployment = Omit<DeploymentRow, 'manifest'>;

@@ -7,7 +7,7 @@ import type {Catalog, CatalogTable} from '../storage/catalog.ts';
 import {checkedRow, type StoredRow} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading} from '../storage/damage.ts';
-import {PIECE_CHARS} from './pieces.ts';
+import {CHUNK_CHARS} from './chunks.ts';
 
 /** @throws op.storage_damaged 503 */
 export function* tableRows(db: Connection, catalog: Catalog, table: CatalogTable): Generator<StoredRow, void, void> {
@@ -26,6 +26,6 @@ export function* tableRows(db: Connection, catalog: Catalog, table: CatalogTable
       yield row;
     }
     if (rows.length < atOnce) return;
-    atOnce = Math.max(1, Math.min(BOOTSTRAP_ROWS_MOST, Math.floor((PIECE_CHARS * rows.length) / chars)));
+    atOnce = Math.max(1, Math.min(BOOTSTRAP_ROWS_MOST, Math.floor((CHUNK_CHARS * rows.length) / chars)));
   }
 }

@@ -57,7 +57,7 @@ export class Evaluation {
     this.#giveUpScan = this.#scans.live(this.#live.scan(), {
       // The scan may have waited for long: everything written until now is in its snapshot.
       begins: () => this.#written.clear(),
-      piece: piece => this.#live.take(piece),
+      batch: batch => this.#live.take(batch),
       end: isComplete => {
         this.#live.taken(isComplete);
         this.#catchUp();

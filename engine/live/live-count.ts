@@ -8,20 +8,20 @@ import {eachMatch} from '../reads/count.ts';
 import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
 import {orderOf} from '../reads/order.ts';
 import {type Pace, UNHURRIED} from '../reads/pace.ts';
-import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
+import type {LiveBatch, LiveScan} from '../reads/scan-message.ts';
 import {showOf} from '../reads/select.ts';
 import type {QueryReader} from '../storage/rows.ts';
 import {DocumentSet} from './document-set.ts';
-import type {Stretch} from './live-index.ts';
+import type {FieldRange} from './live-index.ts';
 import type {LiveResult} from './live-result.ts';
-import {stretchesOf} from './query-stretch.ts';
+import {rangesOf} from './query-ranges.ts';
 
 export class LiveCount implements LiveResult {
   readonly query: LiveQueryObject;
   /** A count has no entries that could run out, so no position is behind its end. */
   readonly isStale = false;
   readonly #matches: Predicate;
-  readonly #stretches: readonly Stretch[];
+  readonly #ranges: readonly FieldRange[];
   readonly #docs = new DocumentSet();
   #isTouched = false;
   #text = '{"count":0}';
@@ -35,7 +35,7 @@ export class LiveCount implements LiveResult {
     showOf(query);
     // All matching documents: a limit bounds the count, not the documents that are tracked.
     const {limit: _, order: __, ...all} = query;
-    this.#stretches = stretchesOf(all, filters, {fields: [], reverse: false}).flatMap(one => one.upTo(null) ?? []);
+    this.#ranges = rangesOf(all, filters, {fields: [], reverse: false}).flatMap(one => one.upTo(null) ?? []);
   }
 
   get isTouched(): boolean {
@@ -50,12 +50,12 @@ export class LiveCount implements LiveResult {
     return this.#text.length + this.#docs.bytes;
   }
 
-  get whole(): readonly Stretch[] {
-    return this.#stretches;
+  get whole(): readonly FieldRange[] {
+    return this.#ranges;
   }
 
-  get watched(): readonly Stretch[] {
-    return this.#stretches;
+  get watched(): readonly FieldRange[] {
+    return this.#ranges;
   }
 
   run(reader: QueryReader, pace: Pace = UNHURRIED): void {
@@ -70,7 +70,7 @@ export class LiveCount implements LiveResult {
     return {kind: 'live', query: this.query, most: null, reserve: 0};
   }
 
-  take({docs}: LivePiece): void {
+  take({docs}: LiveBatch): void {
     for (const doc of docs) this.#docs.add(doc);
   }
 

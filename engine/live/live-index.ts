@@ -27,10 +27,10 @@ export interface Watch {
 }
 
 /** Values of `fields` from `lower` on, below `upper`: bytes of keys, as one-byte strings. */
-export type Stretch = {readonly fields: readonly string[]; readonly lower: string; readonly upper: string};
+export type FieldRange = {readonly fields: readonly string[]; readonly lower: string; readonly upper: string};
 
 type Orders = IntervalIndex<Watcher>;
-type ValueOrder = {fields: readonly string[]; paths: readonly FieldPath[]; stretches: Orders};
+type ValueOrder = {fields: readonly string[]; paths: readonly FieldPath[]; ranges: Orders};
 
 export class LiveIndex implements Stage {
   /** By the table's name, then by the fields. */
@@ -42,10 +42,10 @@ export class LiveIndex implements Stage {
   readonly #found = new Set<Watcher>();
 
   /** @param of empty: no document can match */
-  watchValues(watcher: Watcher, table: string, of: readonly Stretch[]): Watch {
+  watchValues(watcher: Watcher, table: string, of: readonly FieldRange[]): Watch {
     const [only] = of;
-    if (only !== undefined && of.length === 1) return this.#watchStretch(watcher, table, only);
-    const watches = of.map(stretch => this.#watchStretch(watcher, table, stretch));
+    if (only !== undefined && of.length === 1) return this.#watchRange(watcher, table, only);
+    const watches = of.map(range => this.#watchRange(watcher, table, range));
     return {
       end: () => {
         for (const watch of watches) watch.end();
@@ -53,17 +53,17 @@ export class LiveIndex implements Stage {
     };
   }
 
-  #watchStretch(watcher: Watcher, table: string, {fields, lower, upper}: Stretch): Watch {
+  #watchRange(watcher: Watcher, table: string, {fields, lower, upper}: FieldRange): Watch {
     const orders = emplace(this.#values, table, () => new Map<string, ValueOrder>());
     const name = JSON.stringify(fields);
-    const {stretches} = emplace(orders, name, () => {
-      return {fields, paths: fields.map(compilePath), stretches: new IntervalIndex<Watcher>()};
+    const {ranges} = emplace(orders, name, () => {
+      return {fields, paths: fields.map(compilePath), ranges: new IntervalIndex<Watcher>()};
     });
-    const interval = stretches.add(lower, upper, watcher);
+    const interval = ranges.add(lower, upper, watcher);
     return {
       end: () => {
-        stretches.remove(interval);
-        if (stretches.size > 0) return;
+        ranges.remove(interval);
+        if (ranges.size > 0) return;
         orders.delete(name);
         if (orders.size === 0) this.#values.delete(table);
       },
@@ -73,11 +73,11 @@ export class LiveIndex implements Stage {
   watchReads(watcher: Watcher, {intervals, absentTables}: PackedReadSet): Watch {
     const ends = intervals.map(({table, index, lower, upper}) => {
       const orders = emplace(this.#places, table, () => new Map<number, Orders>());
-      const stretches = emplace(orders, index, () => new IntervalIndex<Watcher>());
-      const interval = stretches.add(lower, upper, watcher);
+      const ranges = emplace(orders, index, () => new IntervalIndex<Watcher>());
+      const interval = ranges.add(lower, upper, watcher);
       return () => {
-        stretches.remove(interval);
-        if (stretches.size > 0) return;
+        ranges.remove(interval);
+        if (ranges.size > 0) return;
         orders.delete(index);
         if (orders.size === 0) this.#places.delete(table);
       };
@@ -115,8 +115,8 @@ export class LiveIndex implements Stage {
     const values = this.#values.get(table.name);
     if (change.isDamaged) {
       // The old values are unknown: every watcher of the table is notified, because each may show the document.
-      for (const {stretches} of values?.values() ?? []) stretches.collectAll(found);
-      for (const stretches of places?.values() ?? []) stretches.collectAll(found);
+      for (const {ranges} of values?.values() ?? []) ranges.collectAll(found);
+      for (const ranges of places?.values() ?? []) ranges.collectAll(found);
       return;
     }
     collectByPlaces(places, change, found);
@@ -126,23 +126,23 @@ export class LiveIndex implements Stage {
 
 function collectByPlaces(orders: ReadonlyMap<number, Orders> | undefined, change: Change, found: Set<Watcher>): void {
   if (orders === undefined) return;
-  for (const [index, stretches] of orders) {
-    for (const place of placesIn(index, change)) stretches.collect(place, found);
+  for (const [index, ranges] of orders) {
+    for (const place of placesIn(index, change)) ranges.collect(place, found);
   }
 }
 
-function collectByValues({fields, paths, stretches}: ValueOrder, change: Change, found: Set<Watcher>): void {
+function collectByValues({fields, paths, ranges}: ValueOrder, change: Change, found: Set<Watcher>): void {
   const {indexes, before, after} = change;
   // The writer may have made the same keys for an index.
   const index = indexes.findIndex(one => isSame(one.fields, fields));
   const keyOf = (side: Side | null) =>
     side === null ? null : oneByte(side.keys[index] ?? encodeKey(paths.map(path => valueAt(side.document, path))));
-  collectBoth(stretches, keyOf(before), keyOf(after), found);
+  collectBoth(ranges, keyOf(before), keyOf(after), found);
 }
 
-function collectBoth(stretches: Orders, before: string | null, after: string | null, found: Set<Watcher>): void {
-  if (before !== null) stretches.collect(before, found);
-  if (after !== null && after !== before) stretches.collect(after, found);
+function collectBoth(ranges: Orders, before: string | null, after: string | null, found: Set<Watcher>): void {
+  if (before !== null) ranges.collect(before, found);
+  if (after !== null && after !== before) ranges.collect(after, found);
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

@@ -25,7 +25,7 @@ import type {Reader} from '../storage/reader.ts';
 import type {TableInfo} from '../storage/rows.ts';
 import {Evaluation} from './evaluation.ts';
 import {LiveCount} from './live-count.ts';
-import {emplace, type LiveIndex, type Stretch, type Watch, type Watcher} from './live-index.ts';
+import {emplace, type FieldRange, type LiveIndex, type Watch, type Watcher} from './live-index.ts';
 import {LiveQuery} from './live-query.ts';
 import type {LiveResult} from './live-result.ts';
 
@@ -195,9 +195,9 @@ export class LiveQueries implements Stage {
   }
 
   /** Watches the ranges of its current and future entries. */
-  #watch(held: Held, stretches: readonly Stretch[]): void {
+  #watch(held: Held, ranges: readonly FieldRange[]): void {
     held.watch?.end();
-    held.watch = this.#parts.index.watchValues(held, held.live.query.table, stretches);
+    held.watch = this.#parts.index.watchValues(held, held.live.query.table, ranges);
   }
 
   #send(held: Held, told: Set<LiveHolder>): void {

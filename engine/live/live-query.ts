@@ -21,20 +21,20 @@ import {find} from '../reads/find.ts';
 import {type Order, orderKey, orderOf} from '../reads/order.ts';
 import type {Pace} from '../reads/pace.ts';
 import {NO_KEY, type Position} from '../reads/position.ts';
-import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
+import type {LiveBatch, LiveScan} from '../reads/scan-message.ts';
 import {type Show, showOf} from '../reads/select.ts';
 import {type ParsedDocument, parseDocument} from '../storage/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
-import type {Stretch} from './live-index.ts';
+import type {FieldRange} from './live-index.ts';
 import type {LiveResult} from './live-result.ts';
-import {type QueryStretch, stretchesOf} from './query-stretch.ts';
+import {type QueryRange, rangesOf} from './query-ranges.ts';
 
 /** `bytes`: size of the document in the result, with its comma. `created`: its creation time, epoch milliseconds. */
 type Entry = Pick<Position, 'key' | 'doc'> & {created: number; text: string; bytes: number};
 
 export class LiveQuery implements LiveResult {
   readonly query: LiveQueryObject;
-  readonly #stretches: readonly QueryStretch[];
+  readonly #ranges: readonly QueryRange[];
   readonly #matches: Predicate;
   readonly #limit: number;
   readonly #sign: number;
@@ -58,7 +58,7 @@ export class LiveQuery implements LiveResult {
     this.#matches = matches(filters);
     this.#order = orderOf(query, filters);
     this.#show = showOf(query);
-    this.#stretches = stretchesOf(query, filters, this.#order);
+    this.#ranges = rangesOf(query, filters, this.#order);
     this.#limit = query.limit ?? Number.POSITIVE_INFINITY;
     this.#sign = this.#order.reverse ? -1 : 1;
   }
@@ -79,24 +79,24 @@ export class LiveQuery implements LiveResult {
     return this.#text.length + this.#entryBytes;
   }
 
-  get whole(): Stretch[] {
+  get whole(): FieldRange[] {
     return this.#upTo(null);
   }
 
   /** The range of a result that is cut, up to its last entry. */
-  get watched(): Stretch[] {
+  get watched(): FieldRange[] {
     return this.#upTo((this.#isComplete ? undefined : this.#entries.at(-1)) ?? null);
   }
 
-  #upTo(last: Entry | null): Stretch[] {
-    return this.#stretches.flatMap(stretch => {
+  #upTo(last: Entry | null): FieldRange[] {
+    return this.#ranges.flatMap(range => {
       const end =
-        last === null || stretch.endsBy === null
+        last === null || range.endsBy === null
           ? null
-          : stretch.endsBy === 'creation'
+          : range.endsBy === 'creation'
             ? encodeKey([last.created])
             : last.key;
-      return stretch.upTo(end) ?? [];
+      return range.upTo(end) ?? [];
     });
   }
 
@@ -113,7 +113,7 @@ export class LiveQuery implements LiveResult {
     return {kind: 'live', query: this.query, most, reserve: this.#reserve};
   }
 
-  take({docs, created, texts, bytes, keys, keyEnds}: LivePiece): void {
+  take({docs, created, texts, bytes, keys, keyEnds}: LiveBatch): void {
     const all = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength);
     for (const [i, doc] of docs.entries()) {
       const key = this.#order.fields.length === 0 ? NO_KEY : all.subarray(i === 0 ? 0 : keyEnds[i - 1]!, keyEnds[i]!);

@@ -2,9 +2,9 @@
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {Side} from '../commit/commit.ts';
 import type {Pace} from '../reads/pace.ts';
-import type {LivePiece, LiveScan} from '../reads/scan-message.ts';
+import type {LiveBatch, LiveScan} from '../reads/scan-message.ts';
 import type {QueryReader} from '../storage/rows.ts';
-import type {Stretch} from './live-index.ts';
+import type {FieldRange} from './live-index.ts';
 
 export interface LiveResult {
   readonly query: LiveQueryObject;
@@ -17,14 +17,14 @@ export interface LiveResult {
   /** Memory it uses, approximately. */
   readonly bytes: number;
   /** The key ranges of all documents that the query can ever show. */
-  readonly whole: readonly Stretch[];
+  readonly whole: readonly FieldRange[];
   /** The key ranges in which a write can affect the current result, until the query runs again. */
-  readonly watched: readonly Stretch[];
+  readonly watched: readonly FieldRange[];
   /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and the errors of its pace */
   run(reader: QueryReader, pace?: Pace): void;
   /** The scan for a scan thread. Pass each batch to `take`, then call `taken`. */
   scan(): LiveScan;
-  take(piece: LivePiece): void;
+  take(batch: LiveBatch): void;
   taken(isComplete: boolean): void;
   /** Applies one written document. `after` null: it was deleted. */
   write(doc: number, after: Side | null): void;

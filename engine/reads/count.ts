@@ -13,8 +13,8 @@ import {type Order, orderOf} from './order.ts';
 import type {Pace} from './pace.ts';
 import {type Plan, type PlannedPath, planQuery} from './plan.ts';
 import {NO_KEY} from './position.ts';
+import type {RangeScan} from './range-scans.ts';
 import {Spent} from './scan.ts';
-import type {Segment} from './segments.ts';
 
 export type Counted = {
   readonly count: number;
@@ -46,9 +46,9 @@ export function countMatches(reader: QueryReader, query: QueryObject, pace: Pace
 export function eachMatch(reader: QueryReader, query: QueryObject, pace: Pace, each: (doc: number) => void): void {
   const spent = new Spent();
   for (const planned of planOf(reader, query).paths) {
-    const {segments} = planned.path;
-    if (planned.passes === null && segments.every(isNumbered)) {
-      for (const segment of segments) eachNumber(reader, segment, pace, each);
+    const {rangeScans} = planned.path;
+    if (planned.passes === null && rangeScans.every(isNumbered)) {
+      for (const rangeScan of rangeScans) eachNumber(reader, rangeScan, pace, each);
       continue;
     }
     for (const {candidates} of openScans(reader, [planned], {pace, spent})) {
@@ -57,22 +57,22 @@ export function eachMatch(reader: QueryReader, query: QueryObject, pace: Pace, e
   }
 }
 
-type Numbered = Segment & {kind: 'table' | 'index'};
+type Numbered = RangeScan & {kind: 'table' | 'index'};
 
-function isNumbered(segment: Segment): segment is Numbered {
-  return segment.kind === 'table' || isOfIndex(segment);
+function isNumbered(rangeScan: RangeScan): rangeScan is Numbered {
+  return rangeScan.kind === 'table' || isOfIndex(rangeScan);
 }
 
-function eachNumber(reader: QueryReader, segment: Numbered, pace: Pace, each: (doc: number) => void): void {
+function eachNumber(reader: QueryReader, rangeScan: Numbered, pace: Pace, each: (doc: number) => void): void {
   let after: EntryPlace | null = null;
   let docs: number[];
   do {
-    if (segment.kind === 'table') {
-      const from: number = after === null ? segment.low : after.doc + 1;
-      docs = reader.documentNumbers(from, segment.high, COUNT_ENTRIES_AT_ONCE);
+    if (rangeScan.kind === 'table') {
+      const from: number = after === null ? rangeScan.low : after.doc + 1;
+      docs = reader.documentNumbers(from, rangeScan.high, COUNT_ENTRIES_AT_ONCE);
       after = docs.length < COUNT_ENTRIES_AT_ONCE ? null : {key: NO_KEY, doc: docs.at(-1)!};
     } else {
-      const {index, lower, upper} = segment;
+      const {index, lower, upper} = rangeScan;
       ({docs, last: after} = reader.entryNumbers(index.number, lower, upper, after, COUNT_ENTRIES_AT_ONCE));
     }
     for (const doc of docs) each(doc);
@@ -89,15 +89,15 @@ function planOf(reader: QueryReader, query: QueryObject): Plan {
 
 function countPath(reader: QueryReader, planned: PlannedPath, most: number, pace: Pace, spent: Spent): number {
   const {path, passes} = planned;
-  const {table, segments} = path;
+  const {table, rangeScans} = path;
   if (table === null) return 0;
   if (passes === null) {
-    const [segment] = segments;
-    if (segment?.kind === 'table' && segment.low === table.lowDoc && segment.high === table.highDoc) {
+    const [rangeScan] = rangeScans;
+    if (rangeScan?.kind === 'table' && rangeScan.low === table.lowDoc && rangeScan.high === table.highDoc) {
       const known = reader.documentCount(table);
       if (known !== null) return Math.min(known, most);
     }
-    if (segments.every(isOfIndex)) return countEntries(reader, segments, most, pace);
+    if (rangeScans.every(isOfIndex)) return countEntries(reader, rangeScans, most, pace);
   }
   let count = 0;
   for (const {candidates} of openScans(reader, [planned], {pace, spent})) {
@@ -106,18 +106,18 @@ function countPath(reader: QueryReader, planned: PlannedPath, most: number, pace
   return count;
 }
 
-function isOfIndex(segment: Segment): segment is Segment & {kind: 'index'} {
-  return segment.kind === 'index' && segment.low === null && segment.high === null;
+function isOfIndex(rangeScan: RangeScan): rangeScan is RangeScan & {kind: 'index'} {
+  return rangeScan.kind === 'index' && rangeScan.low === null && rangeScan.high === null;
 }
 
 function countEntries(
   reader: QueryReader,
-  segments: readonly (Segment & {kind: 'index'})[],
+  rangeScans: readonly (RangeScan & {kind: 'index'})[],
   most: number,
   pace: Pace,
 ): number {
   let count = 0;
-  for (const {index, lower, upper} of segments) {
+  for (const {index, lower, upper} of rangeScans) {
     let after: EntryPlace | null = null;
     do {
       const wanted = Math.min(COUNT_ENTRIES_AT_ONCE, most - count);

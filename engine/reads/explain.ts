@@ -32,7 +32,7 @@ function readsOf(paths: readonly PlannedPath[]): Reads[] {
   for (const planned of paths) {
     const last = reads.at(-1);
     if (before !== null && last !== undefined && planned.index !== null && planned.used === before.used) {
-      last.stretches += planned.path.segments.length;
+      last.stretches += planned.path.rangeScans.length;
     } else reads.push(readOf(planned));
     before = planned;
   }
@@ -40,13 +40,13 @@ function readsOf(paths: readonly PlannedPath[]): Reads[] {
 }
 
 function readOf({path, passes, index, used}: PlannedPath): Reads {
-  const [segment] = path.segments;
+  const [rangeScan] = path.rangeScans;
   return {
-    by: index !== null ? 'index' : segment?.kind === 'id' ? 'ids' : 'table',
+    by: index !== null ? 'index' : rangeScan?.kind === 'id' ? 'ids' : 'table',
     index: index?.name ?? null,
     fields: index?.fields ?? [],
     range: used.map(clauseOf),
-    stretches: path.segments.length,
+    stretches: path.rangeScans.length,
     is_filtered: passes !== null,
   };
 }

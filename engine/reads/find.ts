@@ -84,12 +84,12 @@ export function openScans(
   paths: readonly PlannedPath[],
   {pace, spent, begin = () => null, isSideBySide = false}: Opening,
 ): OpenScan[] {
-  const pieceChars = isSideBySide ? Math.ceil(SCAN_ROWS_CHARS / paths.length) : SCAN_ROWS_CHARS;
+  const batchChars = isSideBySide ? Math.ceil(SCAN_ROWS_CHARS / paths.length) : SCAN_ROWS_CHARS;
   const scans: OpenScan[] = [];
   for (const {path, passes, resume} of paths) {
     const after = begin(resume);
     if (after === 'over') continue;
-    const scan = new Scan(reader, path, {after, isFiltered: passes !== null, pace, spent, pieceChars});
+    const scan = new Scan(reader, path, {after, isFiltered: passes !== null, pace, spent, batchChars});
     scans.push({candidates: new Candidates(scan, passes, pace), readSet: () => scan.readSet()});
   }
   return scans;
@@ -106,10 +106,10 @@ function joinedReads(sets: readonly ReadSet[]): ReadSet {
   return {intervals: sets.flatMap(set => set.intervals), absentTables: sets.flatMap(set => set.absentTables)};
 }
 
-function readsAll({table, segments}: ReadPath, ordered: boolean, most: number): boolean {
-  const [segment] = segments;
-  if (table === null || segment?.kind !== 'table') return false;
-  if (segment.low > table.lowDoc || segment.high < table.highDoc) return false;
+function readsAll({table, rangeScans}: ReadPath, ordered: boolean, most: number): boolean {
+  const [rangeScan] = rangeScans;
+  if (table === null || rangeScan?.kind !== 'table') return false;
+  if (rangeScan.low > table.lowDoc || rangeScan.high < table.highDoc) return false;
   return !ordered || most === Number.POSITIVE_INFINITY;
 }
 

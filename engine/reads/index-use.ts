@@ -9,24 +9,24 @@
  */
 import {Buffer} from 'node:buffer';
 import {keySuccessor} from '../../shared/values/key-encoding.ts';
-import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../limits.ts';
+import {MERGED_PATHS_MAX, QUERY_RANGES_MAX} from '../limits.ts';
 import type {IndexInfo, TableInfo} from '../storage/rows.ts';
 import type {FieldTest, Filter} from './filter.ts';
+import {type KeyRange, type KeyRanges, keyRangesOf} from './key-ranges.ts';
 import {keyPart, type Order} from './order.ts';
 import type {Position} from './position.ts';
-import type {Segment} from './segments.ts';
-import {type ValueSet, type ValueStretch, valueSet} from './value-set.ts';
+import type {RangeScan} from './range-scans.ts';
 
 /** `follow`: the key ranges are read one after another. `merge`: they are merged. `none`: the rows must be sorted. */
 type Ordering = 'follow' | 'merge' | 'none';
 
 export type IndexUse = {
   readonly index: IndexInfo;
-  readonly fixed: readonly ValueSet[];
-  readonly range: ValueSet | null;
+  readonly fixed: readonly KeyRanges[];
+  readonly range: KeyRanges | null;
   readonly ordering: Ordering;
   /** Number of key ranges of the index. */
-  readonly stretches: number;
+  readonly ranges: number;
   /** Selectivity score; 0: the index does not narrow the query. */
   readonly narrowing: number;
   readonly used: readonly Filter[];
@@ -36,7 +36,7 @@ export type IndexUse = {
 export type Resume = (after: Position) => Position | null | 'over';
 
 /** Some key ranges of an index in the order of its entries, and how they continue after a position. */
-export type IndexStretches = {readonly segments: Segment[]; readonly resume: Resume};
+export type IndexRanges = {readonly rangeScans: RangeScan[]; readonly resume: Resume};
 
 const ONE_VALUE = 8;
 const SEVERAL_VALUES = 6;
@@ -49,13 +49,13 @@ export function bestIndex(
   table: TableInfo,
   filters: readonly Filter[],
   order: Order,
-  most = QUERY_STRETCHES_MAX,
+  most = QUERY_RANGES_MAX,
 ): IndexUse | null {
-  const sets = new Map<string, ValueSet | null>();
+  const sets = new Map<string, KeyRanges | null>();
   const setOf = (field: string) => {
     let set = sets.get(field);
     if (set === undefined) {
-      set = valueSet(field, filters);
+      set = keyRangesOf(field, filters);
       sets.set(field, set);
     }
     return set;
@@ -73,15 +73,15 @@ export function bestIndex(
   return best;
 }
 
-function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, order: Order, most: number): IndexUse {
-  const fixed: ValueSet[] = [];
+function serviceOf(index: IndexInfo, setOf: (field: string) => KeyRanges | null, order: Order, most: number): IndexUse {
+  const fixed: KeyRanges[] = [];
   const used: FieldTest[] = [];
-  let range: ValueSet | null = null;
-  let stretches = 1;
+  let range: KeyRanges | null = null;
+  let ranges = 1;
   let narrowing = 0;
   for (const field of index.fields) {
     const set = setOf(field);
-    if (set === null || stretches * set.stretches.length > most) break;
+    if (set === null || ranges * set.ranges.length > most) break;
     used.push(...set.used);
     if (!set.isPoints) {
       range = set;
@@ -89,27 +89,22 @@ function serviceOf(index: IndexInfo, setOf: (field: string) => ValueSet | null, 
       break;
     }
     fixed.push(set);
-    stretches *= set.stretches.length;
-    narrowing += set.stretches.length > 1 ? SEVERAL_VALUES : ONE_VALUE;
+    ranges *= set.ranges.length;
+    narrowing += set.ranges.length > 1 ? SEVERAL_VALUES : ONE_VALUE;
   }
-  const ordering = orderingOf(index.fields, fixed, stretches, order);
-  return {index, fixed, range, ordering, stretches: stretches * (range?.stretches.length ?? 1), narrowing, used};
+  const ordering = orderingOf(index.fields, fixed, ranges, order);
+  return {index, fixed, range, ordering, ranges: ranges * (range?.ranges.length ?? 1), narrowing, used};
 }
 
 /**
  * Ties break by document number, so an index returns an order only if nothing but the number comes after the fields of
  * the order. Fixed fields are constant in a range, so they can come first in the order, but nowhere else.
  */
-function orderingOf(
-  names: readonly string[],
-  fixed: readonly ValueSet[],
-  stretches: number,
-  {fields}: Order,
-): Ordering {
+function orderingOf(names: readonly string[], fixed: readonly KeyRanges[], ranges: number, {fields}: Order): Ordering {
   if (isAsIndex(names, leadingSingles(fixed), fields, 0)) return 'follow';
   if (!isAsIndex(names, fixed.length, fields, leadingConstants(names, fixed.length, fields))) return 'none';
-  if (stretches <= 1) return 'follow';
-  return stretches <= MERGED_PATHS_MAX ? 'merge' : 'none';
+  if (ranges <= 1) return 'follow';
+  return ranges <= MERGED_PATHS_MAX ? 'merge' : 'none';
 }
 
 /** Whether the next fields of the index are exactly the remaining fields of the order. */
@@ -123,8 +118,8 @@ function isAsIndex(names: readonly string[], from: number, fields: Order['fields
 }
 
 /** Number of leading fields fixed to one value. */
-function leadingSingles(fixed: readonly ValueSet[]): number {
-  const several = fixed.findIndex(({stretches}) => stretches.length > 1);
+function leadingSingles(fixed: readonly KeyRanges[]): number {
+  const several = fixed.findIndex(({ranges}) => ranges.length > 1);
   return several === -1 ? fixed.length : several;
 }
 
@@ -140,52 +135,52 @@ function leadingConstants(names: readonly string[], fixed: number, fields: Order
 }
 
 /** The parts of the index to read: one with all ranges, or one per range if they are merged. */
-export function stretchesOf(use: IndexUse, order: Order, isMerged: boolean): IndexStretches[] {
+export function rangesOf(use: IndexUse, order: Order, isMerged: boolean): IndexRanges[] {
   const {fixed, index, range} = use;
   const [only] = fixed;
   if (fixed.length === 1 && range === null && hasOne(only!)) {
-    const [{lower, upper}] = only!.stretches as [ValueStretch];
-    const segments: Segment[] = [{kind: 'index', index, low: null, high: null, lower, upper}];
-    return [{segments, resume: resumeIn(use, order, [lower], lower)}];
+    const [{lower, upper}] = only!.ranges as [KeyRange];
+    const rangeScans: RangeScan[] = [{kind: 'index', index, low: null, high: null, lower, upper}];
+    return [{rangeScans, resume: resumeIn(use, order, [lower], lower)}];
   }
   if (fixed.every(hasOne)) {
-    const values = fixed.map(({stretches}) => stretches[0]!.lower);
+    const values = fixed.map(({ranges}) => ranges[0]!.lower);
     const prefix = Buffer.concat(values);
-    return [{segments: segmentsOf(index, prefix, range), resume: resumeIn(use, order, values, prefix)}];
+    return [{rangeScans: rangeScansOf(index, prefix, range), resume: resumeIn(use, order, values, prefix)}];
   }
   const all = fixed.reduce<Buffer[][]>(
-    (combined, {stretches}) => combined.flatMap(values => stretches.map(({lower}) => [...values, lower])),
+    (combined, {ranges}) => combined.flatMap(values => ranges.map(({lower}) => [...values, lower])),
     [[]],
   );
-  const segments = all.flatMap(values => segmentsOf(index, Buffer.concat(values), range));
-  if (isMerged && segments.length > 1)
-    return segments.map((segment, i) => ({
-      segments: [segment],
+  const rangeScans = all.flatMap(values => rangeScansOf(index, Buffer.concat(values), range));
+  if (isMerged && rangeScans.length > 1)
+    return rangeScans.map((rangeScan, i) => ({
+      rangeScans: [rangeScan],
       resume: resumeIn(use, order, all[i]!, Buffer.concat(all[i]!)),
     }));
-  if (order.reverse) segments.reverse();
+  if (order.reverse) rangeScans.reverse();
   // Before the fields with several values the key is constant; from there on a position's key contains the values.
   const single = leadingSingles(fixed);
   const [first = []] = all;
   const resume =
-    segments.length === 1
+    rangeScans.length === 1
       ? resumeIn(use, order, first, Buffer.concat(first))
       : resumeBehind(Buffer.concat(first.slice(0, single)));
-  return [{segments, resume}];
+  return [{rangeScans, resume}];
 }
 
-function segmentsOf(index: IndexInfo, prefix: Buffer, range: ValueSet | null): (Segment & {kind: 'index'})[] {
+function rangeScansOf(index: IndexInfo, prefix: Buffer, range: KeyRanges | null): (RangeScan & {kind: 'index'})[] {
   const entire = {kind: 'index', index, low: null, high: null} as const;
   if (range === null) return [{...entire, lower: prefix, upper: keySuccessor(prefix)}];
-  return range.stretches.map(({lower, upper}) => ({
+  return range.ranges.map(({lower, upper}) => ({
     ...entire,
     lower: Buffer.concat([prefix, lower]),
     upper: Buffer.concat([prefix, upper]),
   }));
 }
 
-function hasOne({stretches}: ValueSet): boolean {
-  return stretches.length === 1;
+function hasOne({ranges}: KeyRanges): boolean {
+  return ranges.length === 1;
 }
 
 function resumeBehind(prefix: Buffer): Resume {

@@ -1,14 +1,14 @@
 /** Evaluates a live query on a scan thread, in batches that the main thread applies one at a time. */
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
-import {SCAN_PIECE_ENTRIES, SCAN_PIECE_RESULT_CHARS} from '../limits.ts';
+import {SCAN_BATCH_ENTRIES, SCAN_BATCH_RESULT_CHARS} from '../limits.ts';
 import {parseDocument} from '../storage/document.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {eachMatch} from './count.ts';
 import {find} from './find.ts';
 import {type Order, orderKey} from './order.ts';
 import type {Pace} from './pace.ts';
-import type {LivePiece, LiveScan} from './scan-message.ts';
+import type {LiveBatch, LiveScan} from './scan-message.ts';
 import {type Show, showOf} from './select.ts';
 
 type Shown = {rows: DocumentRow[]; order: Order; show: Show; isComplete: boolean};
@@ -34,44 +34,44 @@ export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, 
   }
 }
 
-export function livePieces(found: LiveRows): Generator<LivePiece, void, void> {
-  return 'docs' in found ? piecesOfNumbers(found) : piecesOfRows(found);
+export function liveBatches(found: LiveRows): Generator<LiveBatch, void, void> {
+  return 'docs' in found ? batchesOfNumbers(found) : batchesOfRows(found);
 }
 
-function* piecesOfNumbers({docs}: Numbers): Generator<LivePiece, void, void> {
-  for (let from = 0; from === 0 || from < docs.length; from += SCAN_PIECE_ENTRIES) {
-    yield {...newPiece(), docs: docs.slice(from, from + SCAN_PIECE_ENTRIES)};
+function* batchesOfNumbers({docs}: Numbers): Generator<LiveBatch, void, void> {
+  for (let from = 0; from === 0 || from < docs.length; from += SCAN_BATCH_ENTRIES) {
+    yield {...newBatch(), docs: docs.slice(from, from + SCAN_BATCH_ENTRIES)};
   }
 }
 
-function* piecesOfRows({rows, order, show}: Shown): Generator<LivePiece, void, void> {
-  let piece = newPiece();
+function* batchesOfRows({rows, order, show}: Shown): Generator<LiveBatch, void, void> {
+  let batch = newBatch();
   let keys: Buffer[] = [];
   let keyBytes = 0;
   let chars = 0;
   for (const row of rows) {
     const text = show(row);
-    piece.docs.push(row.doc);
-    piece.created.push(row.created);
-    piece.texts.push(text);
-    piece.bytes.push(Buffer.byteLength(text));
+    batch.docs.push(row.doc);
+    batch.created.push(row.created);
+    batch.texts.push(text);
+    batch.bytes.push(Buffer.byteLength(text));
     if (order.fields.length > 0) {
       const key = orderKey(order, parseDocument(row));
       keys.push(key);
       keyBytes += key.length;
-      piece.keyEnds.push(keyBytes);
+      batch.keyEnds.push(keyBytes);
     }
     chars += text.length;
-    if (piece.docs.length < SCAN_PIECE_ENTRIES && chars < SCAN_PIECE_RESULT_CHARS) continue;
-    yield {...piece, keys: new Uint8Array(Buffer.concat(keys))};
-    piece = newPiece();
+    if (batch.docs.length < SCAN_BATCH_ENTRIES && chars < SCAN_BATCH_RESULT_CHARS) continue;
+    yield {...batch, keys: new Uint8Array(Buffer.concat(keys))};
+    batch = newBatch();
     keys = [];
     keyBytes = 0;
     chars = 0;
   }
-  yield {...piece, keys: new Uint8Array(Buffer.concat(keys))};
+  yield {...batch, keys: new Uint8Array(Buffer.concat(keys))};
 }
 
-function newPiece(): LivePiece {
+function newBatch(): LiveBatch {
   return {docs: [], created: [], texts: [], bytes: [], keys: new Uint8Array(), keyEnds: []};
 }

@@ -13,14 +13,14 @@
 
 import {compareUtf8} from '../../shared/values/order.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {MERGED_PATHS_MAX, QUERY_STRETCHES_MAX} from '../limits.ts';
+import {MERGED_PATHS_MAX, QUERY_RANGES_MAX} from '../limits.ts';
 import type {IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
 import {type Choice, type FieldTest, type Filter, isTest, matches, type Predicate} from './filter.ts';
-import {bestIndex, type IndexUse, type Resume, stretchesOf} from './index-use.ts';
+import {bestIndex, type IndexUse, type Resume, rangesOf} from './index-use.ts';
 import type {Order} from './order.ts';
 import {rangeOf, WHOLE} from './range.ts';
+import {idScans, type RangeScan, tableScans} from './range-scans.ts';
 import type {ReadPath} from './read-path.ts';
-import {idSegments, type Segment, tableSegments} from './segments.ts';
 
 export type PlannedPath = {
   readonly path: ReadPath;
@@ -50,7 +50,9 @@ export function planQuery(reader: QueryReader, name: string, filters: readonly F
   const table = reader.table(name);
   if (table === undefined) {
     return {
-      paths: [{path: {name, table: null, segments: [], reverse}, passes: null, resume: asItIs, index: null, used: []}],
+      paths: [
+        {path: {name, table: null, rangeScans: [], reverse}, passes: null, resume: asItIs, index: null, used: []},
+      ],
       ordered: true,
     };
   }
@@ -72,8 +74,8 @@ function planTable(
   order: Order,
 ): Plan {
   const {range, used} = rangeOf('_creationTime', filters);
-  const segments = tableSegments(reader, table, range);
-  const path: ReadPath = {name, table, segments, reverse: order.reverse};
+  const rangeScans = tableScans(reader, table, range);
+  const path: ReadPath = {name, table, rangeScans, reverse: order.reverse};
   return {
     paths: [{path, passes: passesOf(filters, used), resume: asItIs, index: null, used}],
     ordered: order.fields.length === 0,
@@ -83,12 +85,7 @@ function planTable(
 /* ── what narrows the reading ── */
 
 /** @param most number of look-ups, or of ranges of an index */
-function sourceOf(
-  table: TableInfo,
-  filters: readonly Filter[],
-  order: Order,
-  most = QUERY_STRETCHES_MAX,
-): Source | null {
+function sourceOf(table: TableInfo, filters: readonly Filter[], order: Order, most = QUERY_RANGES_MAX): Source | null {
   const byId = filters.find(isById);
   if (byId !== undefined && lookUpsOf(byId) <= most) return {kind: 'ids', filter: byId};
   const use = bestIndex(table, filters, order, most);
@@ -104,8 +101,8 @@ function lookUpsOf({op, value}: FieldTest): number {
   return op === 'in' ? (value as Value[]).length : 1;
 }
 
-function stretchesIn(source: Source): number {
-  return source.kind === 'ids' ? lookUpsOf(source.filter) : source.use.stretches;
+function rangesIn(source: Source): number {
+  return source.kind === 'ids' ? lookUpsOf(source.filter) : source.use.ranges;
 }
 
 function narrowingOf(source: Source | null): number {
@@ -128,21 +125,21 @@ function pathsOf(
   const {reverse} = order;
   if (source.kind === 'ids') {
     const {filter} = source;
-    const path: ReadPath = {name, table, segments: lookUps(table, filter), reverse: false};
+    const path: ReadPath = {name, table, rangeScans: lookUps(table, filter), reverse: false};
     return [{path, passes: passesOf(filters, [filter]), resume: asItIs, index: null, used: [filter]}];
   }
   const {use} = source;
   const passes = passesOf(filters, use.used);
-  return stretchesOf(use, order, ordered && use.ordering === 'merge').map(({segments, resume}) => {
-    return {path: {name, table, segments, reverse}, passes, resume, index: use.index, used: use.used};
+  return rangesOf(use, order, ordered && use.ordering === 'merge').map(({rangeScans, resume}) => {
+    return {path: {name, table, rangeScans, reverse}, passes, resume, index: use.index, used: use.used};
   });
 }
 
-function lookUps(table: TableInfo, {op, value}: FieldTest): Segment[] {
-  if (op === 'eq') return idSegments(table, {...WHOLE, fixed: [value]});
+function lookUps(table: TableInfo, {op, value}: FieldTest): RangeScan[] {
+  if (op === 'eq') return idScans(table, {...WHOLE, fixed: [value]});
   const ids = (value as Value[]).filter(id => typeof id === 'string');
   const distinct = [...new Set(ids)].sort(compareUtf8);
-  return distinct.flatMap(id => idSegments(table, {...WHOLE, fixed: [id]}));
+  return distinct.flatMap(id => idScans(table, {...WHOLE, fixed: [id]}));
 }
 
 function passesOf(filters: readonly Filter[], used: readonly Filter[]): Predicate | null {
@@ -180,12 +177,12 @@ function narrowed(table: TableInfo, choice: Choice, filters: readonly Filter[], 
   const beside = filters.filter(filter => filter !== choice);
   const branches: Branch[] = [];
   // Each remaining branch has at least one.
-  let most = QUERY_STRETCHES_MAX - choice.branches.length;
+  let most = QUERY_RANGES_MAX - choice.branches.length;
   for (const branch of choice.branches) {
     const all = [...branch, ...beside];
     const source = sourceOf(table, all, order, most + 1);
     if (source === null || narrowingOf(source) === 0) return null;
-    most -= Math.max(stretchesIn(source) - 1, 0);
+    most -= Math.max(rangesIn(source) - 1, 0);
     branches.push({source, filters: all, isInBranch: matches(branch)});
   }
   return branches;

@@ -2,8 +2,9 @@
  * Records the reads of one function invocation. It only takes notes during the run, and computes the intervals on
  * request.
  */
+
+import {afterId} from './range-scans.ts';
 import {ANY_TABLE, BY_ID, idPlace, type PackedReadSet, packed, type ReadSet} from './read-set.ts';
-import {afterId} from './segments.ts';
 
 export class ReadLog {
   /** Ids that were looked up, and the numbers of the tables in which they were found. */

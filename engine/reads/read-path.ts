@@ -2,8 +2,8 @@
 import {Buffer} from 'node:buffer';
 import type {DocumentRow, TableInfo} from '../storage/rows.ts';
 import {entryKey, NO_KEY, type Position} from './position.ts';
+import {afterId, type RangeScan} from './range-scans.ts';
 import {BY_CREATION, BY_ID, creationPlace, entryPlace, idPlace, type ReadInterval, type ReadSet} from './read-set.ts';
-import {afterId, type Segment} from './segments.ts';
 
 export type ReadPath = {
   /** The table's name. */
@@ -11,15 +11,15 @@ export type ReadPath = {
   /** Null: the table was never written, and there are no segments. */
   table: TableInfo | null;
   /** Ranges of one kind, and of one index. */
-  segments: readonly Segment[];
+  rangeScans: readonly RangeScan[];
   /** Every segment is read from its end to its beginning. */
   reverse: boolean;
 };
 
 /** Position of a row that was read on this path. */
-export function positionOn({segments}: ReadPath, row: DocumentRow): Position {
-  const [segment] = segments;
-  return {key: segment?.kind === 'index' ? entryKey(segment.index, row) : NO_KEY, doc: row.doc, id: row.id};
+export function positionOn({rangeScans}: ReadPath, row: DocumentRow): Position {
+  const [rangeScan] = rangeScans;
+  return {key: rangeScan?.kind === 'index' ? entryKey(rangeScan.index, row) : NO_KEY, doc: row.doc, id: row.id};
 }
 
 /**
@@ -27,32 +27,32 @@ export function positionOn({segments}: ReadPath, row: DocumentRow): Position {
  * the end; null: nothing was read).
  */
 export function readOf(path: ReadPath, from: Position | null, to: Position | 'end' | null): ReadSet {
-  const {name, table, segments, reverse} = path;
+  const {name, table, rangeScans, reverse} = path;
   if (to === null) return {intervals: [], absentTables: []};
   if (table === null) return {intervals: [], absentTables: [name]};
   const end = to === 'end' ? null : to;
   const [above, below] = reverse ? [end, from] : [from, end];
   const intervals: ReadInterval[] = [];
-  for (const segment of segments) {
-    const {index, lower, upper} = stretchOf(segment);
-    const least = above === null ? lower : later(lower, edge(segment, above, reverse));
-    const most = below === null ? upper : earlier(upper, edge(segment, below, reverse));
+  for (const rangeScan of rangeScans) {
+    const {index, lower, upper} = rangeOf(rangeScan);
+    const least = above === null ? lower : later(lower, edge(rangeScan, above, reverse));
+    const most = below === null ? upper : earlier(upper, edge(rangeScan, below, reverse));
     if (Buffer.compare(least, most) < 0) intervals.push({table: table.number, index, lower: least, upper: most});
   }
   return {intervals, absentTables: []};
 }
 
 /** The whole segment. */
-function stretchOf(segment: Segment): {index: number; lower: Buffer; upper: Buffer} {
-  switch (segment.kind) {
+function rangeOf(rangeScan: RangeScan): {index: number; lower: Buffer; upper: Buffer} {
+  switch (rangeScan.kind) {
     case 'table':
-      return {index: BY_CREATION, lower: creationPlace(segment.low), upper: creationPlace(segment.high + 1)};
+      return {index: BY_CREATION, lower: creationPlace(rangeScan.low), upper: creationPlace(rangeScan.high + 1)};
     case 'id':
-      return {index: BY_ID, lower: idPlace(segment.id), upper: idPlace(afterId(segment.id))};
+      return {index: BY_ID, lower: idPlace(rangeScan.id), upper: idPlace(afterId(rangeScan.id))};
     case 'ids':
-      return {index: BY_ID, lower: idPlace(segment.from), upper: idPlace(segment.to)};
+      return {index: BY_ID, lower: idPlace(rangeScan.from), upper: idPlace(rangeScan.to)};
     case 'index': {
-      const {index, lower, upper, low, high} = segment;
+      const {index, lower, upper, low, high} = rangeScan;
       return {
         index: index.number,
         lower: low === null ? lower : entryPlace(lower, low),
@@ -66,7 +66,7 @@ function stretchOf(segment: Segment): {index: number; lower: Buffer; upper: Buff
  * The edge at a position: it is after the position's row in reading order, so the row's key is below it in a forward
  * scan, and at or above it in a backward scan.
  */
-function edge({kind}: Segment, {key, doc, id}: Position, reverse: boolean): Buffer {
+function edge({kind}: RangeScan, {key, doc, id}: Position, reverse: boolean): Buffer {
   if (kind === 'ids' || kind === 'id') return idPlace(reverse ? id : afterId(id));
   return entryPlace(kind === 'table' ? NO_KEY : key, reverse ? doc : doc + 1);
 }

@@ -20,7 +20,7 @@ export type RequestScan =
 export type LiveScan = {kind: 'live'; query: LiveQueryObject; most: number | null; reserve: number};
 
 /** Some documents of a live result, in its order. For a query that counts, only `docs` is filled. */
-export type LivePiece = {
+export type LiveBatch = {
   docs: number[];
   /** Their creation times, epoch milliseconds. */
   created: number[];
@@ -47,6 +47,6 @@ export type FromScanThread =
   /** JSON text in UTF-8; its buffer is transferred. */
   | {type: 'answer'; body: Uint8Array}
   /** A batch of a live result; the next one follows on request. `isComplete`: no other documents match. */
-  | {type: 'piece'; piece: LivePiece; isLast: boolean; isComplete: boolean}
+  | {type: 'batch'; batch: LiveBatch; isLast: boolean; isComplete: boolean}
   /** The query was refused; null: it was aborted through its flag. */
   | {type: 'failed'; error: ErrorObject | null};

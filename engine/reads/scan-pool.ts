@@ -22,7 +22,7 @@ import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITIN
 import {errorOfThread} from '../storage/damage.ts';
 import type {
   FromScanThread,
-  LivePiece,
+  LiveBatch,
   LiveScan,
   RequestScan,
   ScanThreadSettings,
@@ -37,7 +37,7 @@ type Settle = (outcome: Buffer | ServiceError) => void;
 export interface LiveTaker {
   /** A thread receives the scan now: its snapshot includes everything committed before. */
   begins(): void;
-  piece(piece: LivePiece): void;
+  batch(batch: LiveBatch): void;
   /** @param isComplete no documents match other than those in the batches */
   end(isComplete: boolean): void;
   failed(error: ServiceError): void;
@@ -226,8 +226,8 @@ class ScanThread {
         if (isWanted) settleRequest(job, Buffer.from(buffer, byteOffset, byteLength));
         break;
       }
-      case 'piece':
-        if (this.#takePiece(job, isWanted, message)) return;
+      case 'batch':
+        if (this.#takeBatch(job, isWanted, message)) return;
         break;
       case 'failed':
         if (isWanted) fail(job, message.error === null ? closing() : errorOfThread(message.error));
@@ -239,9 +239,9 @@ class ScanThread {
   }
 
   /** @returns whether another batch follows */
-  #takePiece(job: Job, isWanted: boolean, {piece, isLast, isComplete}: FromScanThread & {type: 'piece'}): boolean {
+  #takeBatch(job: Job, isWanted: boolean, {batch, isLast, isComplete}: FromScanThread & {type: 'batch'}): boolean {
     assert(job.kind === 'live', 'only live results come in pieces');
-    if (isWanted) job.taker.piece(piece);
+    if (isWanted) job.taker.batch(batch);
     if (!isLast) this.#post({type: isWanted ? 'more' : 'stop'});
     if (isWanted && isLast) job.taker.end(isComplete);
     return isWanted && !isLast;

@@ -8,12 +8,12 @@ import {assert, unreachable} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {isEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {ThreadReader} from '../storage/thread-reader.ts';
-import {livePieces, liveRows} from './live-scan.ts';
+import {liveBatches, liveRows} from './live-scan.ts';
 import type {Pace} from './pace.ts';
 import {runScan} from './run.ts';
 import type {
   FromScanThread,
-  LivePiece,
+  LiveBatch,
   LiveScan,
   RequestScan,
   ScanThreadSettings,
@@ -29,7 +29,7 @@ const port = parentPort;
 assert(port !== null, 'this is a thread');
 
 /** The remaining batches of the live result. */
-let pieces: {left: Iterator<LivePiece, void, void>; next: LivePiece; isComplete: boolean} | null = null;
+let batches: {left: Iterator<LiveBatch, void, void>; next: LiveBatch; isComplete: boolean} | null = null;
 
 port.on('message', (message: ToScanThread) => {
   switch (message.type) {
@@ -37,10 +37,10 @@ port.on('message', (message: ToScanThread) => {
       run(message.scan, message.flag);
       return;
     case 'more':
-      sendPiece();
+      sendBatch();
       return;
     case 'stop':
-      pieces = null;
+      batches = null;
       return;
     case 'end':
       storage.close();
@@ -53,7 +53,7 @@ port.on('message', (message: ToScanThread) => {
 
 function run(scan: RequestScan | LiveScan, flag: Int32Array): void {
   try {
-    if (scan.kind === 'live') beginPieces(scan, flag);
+    if (scan.kind === 'live') beginBatches(scan, flag);
     else sendAnswer(scan, flag);
   } catch (caught) {
     const error = isEngineDamage(caught) ? storageDamaged({check: 'engine'}) : caught;
@@ -69,19 +69,19 @@ function sendAnswer(scan: RequestScan, flag: Int32Array): void {
   post({type: 'answer', body}, [body.buffer]);
 }
 
-function beginPieces(scan: LiveScan, flag: Int32Array): void {
+function beginBatches(scan: LiveScan, flag: Int32Array): void {
   const found = storage.read(reader => liveRows(reader, scan, paceOf(flag)));
-  const left = livePieces(found);
-  pieces = {left, next: left.next().value!, isComplete: found.isComplete};
-  sendPiece();
+  const left = liveBatches(found);
+  batches = {left, next: left.next().value!, isComplete: found.isComplete};
+  sendBatch();
 }
 
-function sendPiece(): void {
-  assert(pieces !== null, 'a live result is under way');
-  const {left, next: piece, isComplete} = pieces;
+function sendBatch(): void {
+  assert(batches !== null, 'a live result is under way');
+  const {left, next: batch, isComplete} = batches;
   const {value} = left.next();
-  pieces = value === undefined ? null : {left, next: value, isComplete};
-  post({type: 'piece', piece, isLast: pieces === null, isComplete});
+  batches = value === undefined ? null : {left, next: value, isComplete};
+  post({type: 'batch', batch, isLast: batches === null, isComplete});
 }
 
 function paceOf(flag: Int32Array): Pace {

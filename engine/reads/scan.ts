@@ -21,9 +21,9 @@ import {
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {type Pace, UNHURRIED} from './pace.ts';
 import type {Position} from './position.ts';
+import {afterId, type RangeScan} from './range-scans.ts';
 import {positionOn, type ReadPath, readOf} from './read-path.ts';
 import type {ReadSet} from './read-set.ts';
-import {afterId, type Segment} from './segments.ts';
 
 export type ScanOptions = {
   /** Rows up to this position are left out. */
@@ -34,7 +34,7 @@ export type ScanOptions = {
   /** Shared by scans that are read in parallel. */
   spent?: Spent;
   /** Characters of rows that it holds at once, approximately. */
-  pieceChars?: number;
+  batchChars?: number;
 };
 
 /** Total reads of a query. */
@@ -51,7 +51,7 @@ export class Spent {
   }
 }
 
-type Piece = {rows: readonly DocumentRow[]; endsSegment: boolean};
+type Batch = {rows: readonly DocumentRow[]; endsScan: boolean};
 
 export class Scan {
   readonly #reader: QueryReader;
@@ -59,39 +59,39 @@ export class Scan {
   readonly #start: Position | null;
   readonly #isFiltered: boolean;
   readonly #pace: Pace;
-  #segment = 0;
+  #rangeScan = 0;
   #rows: readonly DocumentRow[] = [];
   /** The segment of `#rows`. */
-  #rowsSegment = 0;
+  #rowsScan = 0;
   #at = 0;
   #size: number;
   readonly #spent: Spent;
-  readonly #pieceChars: number;
+  readonly #batchChars: number;
   /** The last returned row. */
   #last: DocumentRow | null = null;
   #isDone = false;
 
   constructor(reader: QueryReader, path: ReadPath, options: ScanOptions) {
-    const {after, isFiltered, pace = UNHURRIED, spent = new Spent(), pieceChars = SCAN_ROWS_CHARS} = options;
+    const {after, isFiltered, pace = UNHURRIED, spent = new Spent(), batchChars = SCAN_ROWS_CHARS} = options;
     this.#reader = reader;
     this.#path = path;
     this.#start = after;
     this.#isFiltered = isFiltered;
     this.#pace = pace;
     this.#spent = spent;
-    this.#pieceChars = pieceChars;
+    this.#batchChars = batchChars;
     this.#size = isFiltered ? SCAN_ROWS_FIRST_FILTERED : SCAN_ROWS_FIRST;
   }
 
   /** @param wanted how many more rows the caller takes at most. @throws op.too_large 413, and the errors of its pace */
   next(wanted: number): DocumentRow | null {
     while (this.#at >= this.#rows.length) {
-      const segment = this.#path.segments[this.#segment];
-      if (segment === undefined) {
+      const rangeScan = this.#path.rangeScans[this.#rangeScan];
+      if (rangeScan === undefined) {
         this.#isDone = true;
         return null;
       }
-      this.#read(segment, this.#isFiltered ? this.#size : Math.min(wanted, this.#size));
+      this.#read(rangeScan, this.#isFiltered ? this.#size : Math.min(wanted, this.#size));
     }
     this.#last = this.#rows[this.#at++]!;
     return this.#last;
@@ -100,7 +100,7 @@ export class Scan {
   /** Drops rows that were read and not returned. */
   release(): void {
     if (this.#at >= this.#rows.length) return;
-    this.#segment = this.#rowsSegment;
+    this.#rangeScan = this.#rowsScan;
     this.#rows = [];
     this.#at = 0;
   }
@@ -112,74 +112,74 @@ export class Scan {
   }
 
   /** Reads one more batch. */
-  #read(segment: Segment, size: number): void {
+  #read(rangeScan: RangeScan, size: number): void {
     const after = this.#last === null ? this.#start : positionOn(this.#path, this.#last);
-    const {rows, endsSegment} = this.#piece(segment, after, size);
+    const {rows, endsScan} = this.#batch(rangeScan, after, size);
     let chars = 0;
     for (const row of rows) chars += row.body.length;
     this.#rows = rows;
     this.#at = 0;
-    this.#rowsSegment = this.#segment;
+    this.#rowsScan = this.#rangeScan;
     // A shorter batch ended with the segment, or with as much text as a batch can hold.
-    if (endsSegment || (rows.length < size && chars < this.#pieceChars)) this.#segment++;
+    if (endsScan || (rows.length < size && chars < this.#batchChars)) this.#rangeScan++;
     this.#spent.add(rows.length, chars);
     this.#pace.hasRead(rows.length, chars);
-    const fitting = Math.floor((this.#pieceChars * rows.length) / (chars + 1));
+    const fitting = Math.floor((this.#batchChars * rows.length) / (chars + 1));
     if (rows.length > 0) this.#size = Math.max(SCAN_ROWS_LEAST, Math.min(this.#size * 2, SCAN_ROWS_MOST, fitting));
   }
 
-  #piece(segment: Segment, after: Position | null, size: number): Piece {
-    switch (segment.kind) {
+  #batch(rangeScan: RangeScan, after: Position | null, size: number): Batch {
+    switch (rangeScan.kind) {
       case 'table':
-        return this.#tableRows(segment, after, size);
+        return this.#tableRows(rangeScan, after, size);
       case 'index':
-        return this.#indexRows(segment, after, size);
+        return this.#indexRows(rangeScan, after, size);
       case 'ids':
-        return this.#idRows(segment, after, size);
+        return this.#idRows(rangeScan, after, size);
       case 'id':
-        return this.#oneRow(segment, after);
+        return this.#oneRow(rangeScan, after);
     }
   }
 
-  #tableRows({low, high}: Segment & {kind: 'table'}, after: Position | null, size: number): Piece {
+  #tableRows({low, high}: RangeScan & {kind: 'table'}, after: Position | null, size: number): Batch {
     const {reverse} = this.#path;
     const from = after === null || reverse ? low : Math.max(low, after.doc + 1);
     const to = after === null || !reverse ? high : Math.min(high, after.doc - 1);
     if (from > to) return NOTHING;
-    return {rows: this.#reader.documents(from, to, reverse, size, this.#pieceChars), endsSegment: false};
+    return {rows: this.#reader.documents(from, to, reverse, size, this.#batchChars), endsScan: false};
   }
 
-  #idRows({from, to, low, high}: Segment & {kind: 'ids'}, after: Position | null, size: number): Piece {
+  #idRows({from, to, low, high}: RangeScan & {kind: 'ids'}, after: Position | null, size: number): Batch {
     const {reverse} = this.#path;
     const start = after === null || reverse ? from : later(from, afterId(after.id));
     const end = after === null || !reverse ? to : earlier(to, after.id);
     return {
-      rows: this.#reader.documentsByIds(start, end, low, high, reverse, size, this.#pieceChars),
-      endsSegment: false,
+      rows: this.#reader.documentsByIds(start, end, low, high, reverse, size, this.#batchChars),
+      endsScan: false,
     };
   }
 
-  #oneRow({id, low, high}: Segment & {kind: 'id'}, after: Position | null): Piece {
+  #oneRow({id, low, high}: RangeScan & {kind: 'id'}, after: Position | null): Batch {
     const order = after === null ? 1 : compareUtf8(id, after.id);
     if (this.#path.reverse ? after !== null && order >= 0 : order <= 0) return NOTHING;
     const row = this.#reader.documentById(id);
     const isThere = row !== undefined && row.doc >= low && row.doc <= high;
-    return {rows: isThere ? [row] : [], endsSegment: true};
+    return {rows: isThere ? [row] : [], endsScan: true};
   }
 
-  #indexRows(segment: Segment & {kind: 'index'}, after: Position | null, size: number): Piece {
+  #indexRows(rangeScan: RangeScan & {kind: 'index'}, after: Position | null, size: number): Batch {
     const {reverse} = this.#path;
-    const {index, lower, upper, low, high} = segment;
+    const {index, lower, upper, low, high} = rangeScan;
     if (Buffer.compare(lower, upper) >= 0 || (low !== null && high !== null && low > high)) return NOTHING;
-    const start = this.#indexStart(segment, after);
-    const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, start, size, this.#pieceChars);
-    if (low === null || high === null) return {rows, endsSegment: false};
+    const start = this.#indexStart(rangeScan, after);
+    const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, start, size, this.#batchChars);
+    if (low === null || high === null) return {rows, endsScan: false};
     // Rows with the same key are in number order: the first row outside ends the segment.
     const end = rows.findIndex(row => (reverse ? row.doc < low : row.doc > high));
-    return end === -1 ? {rows, endsSegment: false} : {rows: rows.slice(0, end), endsSegment: true};
+    return end === -1 ? {rows, endsScan: false} : {rows: rows.slice(0, end), endsScan: true};
   }
 
-  #indexStart({lower, low, high}: Segment & {kind: 'index'}, after: Position | null) {
+  #indexStart({lower, low, high}: RangeScan & {kind: 'index'}, after: Position | null) {
     if (low === null || high === null) return after;
     const {reverse} = this.#path;
     const edge = reverse ? {key: lower, doc: high + 1} : {key: lower, doc: low - 1};
@@ -189,7 +189,7 @@ export class Scan {
   }
 }
 
-const NOTHING: Piece = {rows: [], endsSegment: true};
+const NOTHING: Batch = {rows: [], endsScan: true};
 
 function later(a: string, b: string): string {
   return compareUtf8(a, b) >= 0 ? a : b;

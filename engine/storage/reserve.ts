@@ -4,7 +4,7 @@
  */
 import {closeSync, fstatSync, ftruncateSync, openSync} from 'node:fs';
 import {ServiceError} from '../../shared/errors.ts';
-import {RESERVE_PIECE_BYTES} from '../limits.ts';
+import {RESERVE_CHUNK_BYTES} from '../limits.ts';
 import {openFailure} from './tenant-file.ts';
 
 const TRIES = 4;
@@ -41,7 +41,7 @@ export class Reserve {
   #giveBack(): boolean {
     const size = this.#file === null ? 0 : fstatSync(this.#file).size;
     if (size === 0) return false;
-    ftruncateSync(this.#file!, Math.max(0, size - RESERVE_PIECE_BYTES));
+    ftruncateSync(this.#file!, Math.max(0, size - RESERVE_CHUNK_BYTES));
     return true;
   }
 }

@@ -6,7 +6,7 @@ import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import {AUDIT_SUBJECT_CHARS_MAX} from '../limits.ts';
 import {decodedOrSame, type Route} from '../routes.ts';
-import type {Asker} from './credentials.ts';
+import type {Principal} from './credentials.ts';
 
 /** The parts of an exchange that are read here. */
 type AuditedExchange = {
@@ -15,7 +15,7 @@ type AuditedExchange = {
   readonly query: string;
   readonly body: Buffer;
   readonly tenantId: string;
-  readonly asker: Asker | null;
+  readonly principal: Principal | null;
   readonly address: string;
   readonly requestId: string;
 };
@@ -35,8 +35,8 @@ export function auditedAction(exchange: AuditedExchange): AuditedAction {
     operation: 'own' in answer ? answer.own : answer.operation,
     tenant: exchange.tenantId === '' ? null : exchange.tenantId,
     subject,
-    key: exchange.asker?.key.id ?? null,
-    key_name: exchange.asker?.key.name ?? 'admin',
+    key: exchange.principal?.key.id ?? null,
+    key_name: exchange.principal?.key.name ?? 'admin',
     address: exchange.address,
     request_id: exchange.requestId,
   };

@@ -5,7 +5,7 @@ import type {Caller, KeyRing} from './key-ring.ts';
 import {bearerToken, wholeHeader} from './secret.ts';
 
 /** Null: an admin credential, which has all rights. */
-export type Asker = Caller | null;
+export type Principal = Caller | null;
 
 export class Credentials {
   readonly #admin: AdminCredential;
@@ -17,7 +17,7 @@ export class Credentials {
   }
 
   /** Either header is sufficient; undefined: neither holds a valid credential. */
-  of(request: RequestHeaders): Asker | undefined {
+  of(request: RequestHeaders): Principal | undefined {
     const authorization = request.getHeader('authorization');
     if (authorization !== '') {
       const at = authorization.indexOf(KEY_PREFIX);
@@ -29,7 +29,7 @@ export class Credentials {
   }
 
   /** The header's value only: on deployment routes a bearer token is a tenant user's. */
-  ofAdminToken(header: string): Asker | undefined {
+  ofAdminToken(header: string): Principal | undefined {
     if (header === '') return undefined;
     const caller = header.startsWith(KEY_PREFIX) ? this.#keys.find(header, 0, wholeHeader) : null;
     if (caller !== null) return caller;

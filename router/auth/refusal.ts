@@ -9,7 +9,7 @@ import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {misplacedCredential} from '../../shared/own-credential.ts';
 import {decodedOrSame, type Route} from '../routes.ts';
 import {cutSecret} from './audited.ts';
-import type {Asker} from './credentials.ts';
+import type {Principal} from './credentials.ts';
 import {bearerToken} from './secret.ts';
 
 export type Refusal = {
@@ -31,7 +31,7 @@ export type RefusedExchange = {
   readonly path: string;
   readonly address: string;
   readonly requestId: string;
-  readonly asker: Asker | null;
+  readonly principal: Principal | null;
 };
 
 const KEY_ID = new RegExp(`^${KEY_PREFIX}[a-z0-9]{12}(?=_)`);
@@ -53,8 +53,8 @@ export function noteRefusal(exchange: RefusedExchange, code: string, known: Part
 
 /** In the format that the supervisor receives. */
 export function refusedRequest(exchange: RefusedExchange, {code, operation, tenant, shown}: Refusal): RefusedRequest {
-  const {asker, address, requestId: request_id} = exchange;
-  const key = asker === null ? null : asker.key;
+  const {principal, address, requestId: request_id} = exchange;
+  const key = principal === null ? null : principal.key;
   return {
     ...{operation, tenant, code, key: key?.id ?? null, key_name: key?.name ?? null, shown},
     ...{address, request_id, count: 1},

@@ -4,42 +4,42 @@ import {ServiceError} from '../../shared/errors.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {type BodyScope, type QueryScope, type Rights, SCOPES, type Scope} from '../../shared/rights.ts';
 import {PAGE_KEY_LIFE_MS_MAX} from '../limits.ts';
-import type {Asker} from './credentials.ts';
+import type {Principal} from './credentials.ts';
 
 /** Judges what follows from the operation alone. @throws auth.forbidden 403 */
-export function judgeOperation(asker: Asker, {scopes, concerns, tables}: Rights): void {
-  if (asker === null) return;
-  const {key} = asker;
+export function judgeOperation(principal: Principal, {scopes, concerns, tables}: Rights): void {
+  if (principal === null) return;
+  const {key} = principal;
   for (const scope of scopes) {
-    if (!key.scopes.has(scope)) throw forbidden(asker, `lacks the scope ${scope}`, {scope});
+    if (!key.scopes.has(scope)) throw forbidden(principal, `lacks the scope ${scope}`, {scope});
   }
   if (concerns === 'service' && key.tenants !== null) {
-    throw forbidden(asker, 'is limited to tenants, and this concerns all of them', {tenants: [...key.tenants]});
+    throw forbidden(principal, 'is limited to tenants, and this concerns all of them', {tenants: [...key.tenants]});
   }
   if (tables === 'unknown' && key.tables !== null) {
-    throw forbidden(asker, 'is limited to tables, and which ones this touches cannot be told', {
+    throw forbidden(principal, 'is limited to tables, and which ones this touches cannot be told', {
       tables: [...key.tables],
     });
   }
 }
 
 /** @throws auth.forbidden 403, whether or not the tenant exists */
-export function judgeTenant(asker: Asker, tenant: string): void {
-  if (asker === null || maySeeTenant(asker, tenant)) return;
-  throw forbidden(asker, `is not for the tenant ${JSON.stringify(tenant.slice(0, 64))}`, {tenant});
+export function judgeTenant(principal: Principal, tenant: string): void {
+  if (principal === null || maySeeTenant(principal, tenant)) return;
+  throw forbidden(principal, `is not for the tenant ${JSON.stringify(tenant.slice(0, 64))}`, {tenant});
 }
 
-export function maySeeTenant(asker: Asker, tenant: string): boolean {
-  return asker === null || asker.key.tenants === null || asker.key.tenants.has(tenant);
+export function maySeeTenant(principal: Principal, tenant: string): boolean {
+  return principal === null || principal.key.tenants === null || principal.key.tenants.has(tenant);
 }
 
 /** @throws auth.forbidden 403 */
-export function judgeTable(asker: Asker, table: unknown): void {
-  if (asker === null || asker.key.tables === null) return;
-  if (typeof table === 'string' && asker.key.tables.has(table)) return;
+export function judgeTable(principal: Principal, table: unknown): void {
+  if (principal === null || principal.key.tables === null) return;
+  if (typeof table === 'string' && principal.key.tables.has(table)) return;
   const shown =
     typeof table === 'string' ? `the table ${JSON.stringify(table.slice(0, 64))}` : 'a request without a table';
-  throw forbidden(asker, `is not for ${shown}`, {table: table ?? null});
+  throw forbidden(principal, `is not for ${shown}`, {table: table ?? null});
 }
 
 /**
@@ -49,34 +49,39 @@ export function judgeTable(asker: Asker, table: unknown): void {
  * @returns the tables by which the worker must judge the body; null: nothing is left to judge
  * @throws auth.forbidden 403
  */
-export function judgeTables(asker: Asker, rule: Rights['tables'], table: string, query: string): string[] | null {
-  if (asker === null || asker.key.tables === null || rule === 'none') return null;
-  if (rule === 'path') judgeTable(asker, table);
-  else if (rule === 'unknown') judgeTable(asker, undefined);
+export function judgeTables(
+  principal: Principal,
+  rule: Rights['tables'],
+  table: string,
+  query: string,
+): string[] | null {
+  if (principal === null || principal.key.tables === null || rule === 'none') return null;
+  if (rule === 'path') judgeTable(principal, table);
+  else if (rule === 'unknown') judgeTable(principal, undefined);
   else if ('query' in rule) {
     const named = new URLSearchParams(query).getAll(rule.query).flatMap(text => text.split(','));
-    for (const name of named.length === 0 ? [undefined] : named) judgeTable(asker, name);
+    for (const name of named.length === 0 ? [undefined] : named) judgeTable(principal, name);
   } else {
-    if (rule.path === true) judgeTable(asker, table);
-    return [...asker.key.tables];
+    if (rule.path === true) judgeTable(principal, table);
+    return [...principal.key.tables];
   }
   return null;
 }
 
 /** @param query the raw query string. @throws auth.forbidden 403 */
-export function judgeQuery(asker: Asker, needed: QueryScope | undefined, query: string): void {
-  if (asker === null || needed === undefined || asker.key.scopes.has(needed.scope)) return;
+export function judgeQuery(principal: Principal, needed: QueryScope | undefined, query: string): void {
+  if (principal === null || needed === undefined || principal.key.scopes.has(needed.scope)) return;
   const {scope, parameter, is} = needed;
   if (!new URLSearchParams(query).getAll(parameter).includes(is)) return;
-  throw forbidden(asker, `lacks the scope ${scope}, which ${parameter}=${is} needs`, {scope});
+  throw forbidden(principal, `lacks the scope ${scope}, which ${parameter}=${is} needs`, {scope});
 }
 
 /**
  * @returns the scope that the key lacks: the worker must refuse the body if the body needs it; null: nothing is left to
  * judge
  */
-export function lackingForBody(asker: Asker, needed: BodyScope | undefined): Scope | null {
-  if (asker === null || needed === undefined || asker.key.scopes.has(needed.scope)) return null;
+export function lackingForBody(principal: Principal, needed: BodyScope | undefined): Scope | null {
+  if (principal === null || needed === undefined || principal.key.scopes.has(needed.scope)) return null;
   return needed.scope;
 }
 
@@ -84,13 +89,17 @@ export function lackingForBody(asker: Asker, needed: BodyScope | undefined): Sco
  * A page's visitor can read the key that the page sends as a subprotocol, so the key must expire soon.
  * @throws auth.forbidden 403
  */
-export function judgePageKey(asker: NonNullable<Asker>, nowMs: number): void {
+export function judgePageKey(principal: NonNullable<Principal>, nowMs: number): void {
   const hours = PAGE_KEY_LIFE_MS_MAX / 3_600_000;
-  if (asker.key.expiresAtMs - nowMs > PAGE_KEY_LIFE_MS_MAX) {
-    throw forbidden(asker, `may be a subprotocol in the last ${hours} hours before it expires: make one that does`, {});
+  if (principal.key.expiresAtMs - nowMs > PAGE_KEY_LIFE_MS_MAX) {
+    throw forbidden(
+      principal,
+      `may be a subprotocol in the last ${hours} hours before it expires: make one that does`,
+      {},
+    );
   }
-  if (SCOPES.every(scope => asker.key.scopes.has(scope))) {
-    throw forbidden(asker, 'has every scope, and is not for pages: make one with those that the page needs', {});
+  if (SCOPES.every(scope => principal.key.scopes.has(scope))) {
+    throw forbidden(principal, 'has every scope, and is not for pages: make one with those that the page needs', {});
   }
 }
 
@@ -112,6 +121,6 @@ export function keyEnded(): ServiceError {
   return new ServiceError('auth.unauthorized', 'the key was revoked, or it expired');
 }
 
-function forbidden({key}: NonNullable<Asker>, what: string, detail: Record<string, unknown>): ServiceError {
+function forbidden({key}: NonNullable<Principal>, what: string, detail: Record<string, unknown>): ServiceError {
   return new ServiceError('auth.forbidden', `the key ${JSON.stringify(key.name)} ${what}`, {key: key.id, ...detail});
 }

@@ -11,12 +11,12 @@
 
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
-import {voucherOf} from '../../shared/egress/voucher.ts';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import {signedGrantOf} from '../../shared/egress/signed-grant.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX} from '../../shared/limits.ts';
 import {type Operation, ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {auditedAction, auditRequest} from '../auth/audited.ts';
 import type {Credentials} from '../auth/credentials.ts';
@@ -41,7 +41,7 @@ import {announcedBody} from '../http/announced-body.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/request-id.ts';
-import {lackingMeta, limitedMeta, ownedMeta, requestMeta, vouchedMeta} from '../http/request-meta.ts';
+import {lackingMeta, limitedMeta, metaWithGrant, ownedMeta, requestMeta} from '../http/request-meta.ts';
 import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
@@ -60,15 +60,15 @@ import {createTenant, deleteTenant, listTenants} from './tenant-handlers.ts';
 
 export type IntakeParts = {
   credentials: Credentials;
-  /** Signs grants (shared/egress/voucher.ts). */
-  voucherKey: string;
+  /** Signs grants (shared/egress/signed-grant.ts). */
+  grantKey: string;
   failedCredentials: FailedCredentials;
   directory: TenantDirectory;
   control: ControlChannel;
   observer: ExchangeObserver;
   callers: Callers;
   /** Bytes buffered for readers of endless answers and for sockets. */
-  owed: OwedBytes;
+  buffered: BufferedBytes;
   rateLimits: RateLimits;
   files: ShippedFiles;
   /** Called for a failure that the client did not cause. */
@@ -101,7 +101,7 @@ export class Intake {
   endInvalid(nowMs: number): void {
     for (const exchanges of [this.#endless, this.#uploads]) {
       for (const exchange of exchanges) {
-        if (exchange.asker?.isValid(nowMs) === false) exchange.cut(keyEnded());
+        if (exchange.principal?.isValid(nowMs) === false) exchange.cut(keyEnded());
       }
     }
   }
@@ -156,14 +156,14 @@ export class Intake {
     if (this.#isDraining) throw stopping();
     if (route.access === 'admin') {
       if (query !== '') refuseKeyInUrl(req);
-      const asker = this.#parts.credentials.of(req);
-      if (asker === undefined) {
+      const principal = this.#parts.credentials.of(req);
+      if (principal === undefined) {
         this.#refuseCredential(exchange, req, NEEDS_CREDENTIAL, showsCredential(req));
         return;
       }
-      exchange.asker = asker;
-      judgeOperation(asker, route.rights);
-      spend(exchange, this.#parts.rateLimits.ofAsker(asker));
+      exchange.principal = principal;
+      judgeOperation(principal, route.rights);
+      spend(exchange, this.#parts.rateLimits.ofPrincipal(principal));
     }
     if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, query, req);
     else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
@@ -213,12 +213,12 @@ export class Intake {
       lastEventId,
       contentType,
     );
-    if (exchange.asker !== null) {
-      if (key !== '') exchange.meta = ownedMeta(exchange.meta, exchange.asker.key.family);
-      judgeQuery(exchange.asker, route.rights.queryScope, query);
-      const tables = judgeTables(exchange.asker, route.rights.tables, parameters[route.tableAt] ?? '', query);
+    if (exchange.principal !== null) {
+      if (key !== '') exchange.meta = ownedMeta(exchange.meta, exchange.principal.key.family);
+      judgeQuery(exchange.principal, route.rights.queryScope, query);
+      const tables = judgeTables(exchange.principal, route.rights.tables, parameters[route.tableAt] ?? '', query);
       if (tables !== null) exchange.meta = limitedMeta(exchange.meta, tables);
-      const lacking = lackingForBody(exchange.asker, route.rights.bodyScope);
+      const lacking = lackingForBody(exchange.principal, route.rights.bodyScope);
       if (lacking !== null) exchange.meta = lackingMeta(exchange.meta, lacking);
     }
     if (route.isEndless) this.#keepEndless(exchange);
@@ -245,14 +245,14 @@ export class Intake {
   #operateDeployment(exchange: Exchange, route: Route, parameters: string[], req: HttpRequest): void {
     const adminToken = req.getHeader('x-svc-admin-token');
     if (adminToken !== '') {
-      const asker = this.#parts.credentials.ofAdminToken(adminToken);
-      if (asker === undefined) {
+      const principal = this.#parts.credentials.ofAdminToken(adminToken);
+      if (principal === undefined) {
         this.#refuseCredential(exchange, req, 'X-Svc-Admin-Token is not the admin token', true);
         return;
       }
-      exchange.asker = asker;
-      judgeOperation(asker, route.rights);
-      spend(exchange, this.#parts.rateLimits.ofAsker(asker));
+      exchange.principal = principal;
+      judgeOperation(principal, route.rights);
+      spend(exchange, this.#parts.rateLimits.ofPrincipal(principal));
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};
@@ -291,12 +291,12 @@ export class Intake {
    * verifies the grant.
    */
   #forwardVouchedFor(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
-    const {voucherKey} = this.#parts;
+    const {grantKey} = this.#parts;
     exchange.isRead = route.isRead;
     exchange.isShort = route.isShort;
     exchange.isUserCall = route.isUserCall;
     this.#readBody(exchange, req, () => {
-      exchange.meta = vouchedMeta(exchange.meta, voucherOf(voucherKey, exchange.tenantId, exchange.body));
+      exchange.meta = metaWithGrant(exchange.meta, signedGrantOf(grantKey, exchange.tenantId, exchange.body));
       this.#send(tenant, exchange);
     });
   }
@@ -312,12 +312,12 @@ export class Intake {
     }
     exchange.streamBody(route.streamedBytesMax!);
     // An app's answer may have begun, so it is left to finish.
-    if (route.access === 'admin' && exchange.asker !== null) keep(this.#uploads, exchange);
+    if (route.access === 'admin' && exchange.principal !== null) keep(this.#uploads, exchange);
     this.#send(tenant, exchange);
   }
 
   #keepEndless(exchange: Exchange): void {
-    exchange.owed = this.#parts.owed;
+    exchange.buffered = this.#parts.buffered;
     keep(this.#endless, exchange);
   }
 
@@ -327,7 +327,7 @@ export class Intake {
   }
 
   #tenantNamed(exchange: Exchange, id: string): PlacedTenant {
-    judgeTenant(exchange.asker, id);
+    judgeTenant(exchange.principal, id);
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
@@ -408,7 +408,7 @@ export class Intake {
     exchange.collectBody(() => {
       try {
         // The key may have been revoked or expired while the body arrived.
-        if (exchange.asker?.isValid(Date.now()) === false) throw keyEnded();
+        if (exchange.principal?.isValid(Date.now()) === false) throw keyEnded();
         then();
       } catch (caught) {
         this.#fail(exchange, caught);

@@ -7,7 +7,7 @@ import {ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.t
 import {KeyBody, RotateBody} from '../../shared/protocol/keys.ts';
 import {SCOPES} from '../../shared/rights.ts';
 import {parseJson} from '../../shared/values/json.ts';
-import type {Asker} from '../auth/credentials.ts';
+import type {Principal} from '../auth/credentials.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
 
@@ -17,7 +17,7 @@ const EVERYTHING: Grant = {scopes: SCOPES, tenants: null, tables: null, expires_
 
 /** GET /api/whoami */
 export function whoAmI(exchange: Exchange): void {
-  const {key} = exchange.asker ?? {key: null};
+  const {key} = exchange.principal ?? {key: null};
   const {scopes, tenants, tables, expires_at, rate_limit} = key?.grant ?? EVERYTHING;
   const answer = {id: key?.id ?? null, name: key?.name ?? 'admin', scopes, tenants, tables, expires_at, rate_limit};
   exchange.reply(ROUTER_OPERATIONS.whoami.success, JSON.stringify(answer));
@@ -32,12 +32,12 @@ export async function answerKeys(
   operation: KeyOperation,
   id: string,
 ): Promise<void> {
-  const answer = await control.keys(requestOf(operation, actorOf(exchange.asker), id, exchange.body));
+  const answer = await control.keys(requestOf(operation, actorOf(exchange.principal), id, exchange.body));
   exchange.reply(ROUTER_OPERATIONS[operation].success, answer === null ? '' : JSON.stringify(answer));
 }
 
-function actorOf(asker: Asker): Actor {
-  return asker === null ? null : asker.key.id;
+function actorOf(principal: Principal): Actor {
+  return principal === null ? null : principal.key.id;
 }
 
 function requestOf(operation: KeyOperation, actor: Actor, id: string, body: Buffer): KeyRequest {

@@ -14,14 +14,14 @@ const createBody = Compile(CreateTenantBody);
 
 /** GET /api/tenants → 200 {tenants: [string]}, sorted: all tenants that the credential is valid for. */
 export function listTenants(directory: TenantDirectory, exchange: Exchange): void {
-  const tenants = directory.ids().filter(id => maySeeTenant(exchange.asker, id));
+  const tenants = directory.ids().filter(id => maySeeTenant(exchange.principal, id));
   exchange.reply(ROUTER_OPERATIONS['tenants.list'].success, JSON.stringify({tenants}));
 }
 
 /** POST /api/tenants {id} → 201 {id}. @throws op.invalid_input 400, session.tenant_exists 409 */
 export async function createTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
   const id = decodeCreateBody(exchange.body);
-  judgeTenant(exchange.asker, id);
+  judgeTenant(exchange.principal, id);
   await control.changeTenant('tenant_create', id);
   exchange.reply(ROUTER_OPERATIONS['tenants.create'].success, JSON.stringify({id}));
 }

@@ -40,13 +40,13 @@ export class ArrivingBody {
    * @param take gets each chunk, whose bytes are invalid after it returns; it is not called once the answer has been
    * sent
    */
-  read(take: (piece: ArrayBuffer, isLast: boolean) => void): void {
+  read(take: (part: ArrayBuffer, isLast: boolean) => void): void {
     this.#isReading = true;
-    this.#res.onData((piece, isLast) => {
-      this.bytes += piece.byteLength;
+    this.#res.onData((part, isLast) => {
+      this.bytes += part.byteLength;
       if (isLast) this.#isComing = false;
-      if (this.#unwanted === null) take(piece, isLast);
-      else this.#unwanted.arrived(piece.byteLength, isLast);
+      if (this.#unwanted === null) take(part, isLast);
+      else this.#unwanted.arrived(part.byteLength, isLast);
     });
   }
 
@@ -58,9 +58,9 @@ export class ArrivingBody {
    * buffer capacity
    */
   collect(held: HeldBody, isWanted: () => boolean, done: (body: Buffer, refusal: ServiceError | null) => void): void {
-    let pieces: Buffer[] = [];
+    let parts: Buffer[] = [];
     const refuse = (error: ServiceError): void => {
-      pieces = [];
+      parts = [];
       done(EMPTY, error);
     };
     this.read((chunk, isLast) => {
@@ -73,13 +73,13 @@ export class ArrivingBody {
         refuse(tooManyBytes());
         return;
       }
-      const piece = Buffer.from(new Uint8Array(chunk)); // a copy
-      if (isLast && pieces.length === 0) {
-        done(piece, null);
+      const part = Buffer.from(new Uint8Array(chunk)); // a copy
+      if (isLast && parts.length === 0) {
+        done(part, null);
         return;
       }
-      pieces.push(piece);
-      if (isLast) done(Buffer.concat(pieces, this.bytes), null);
+      parts.push(part);
+      if (isLast) done(Buffer.concat(parts, this.bytes), null);
     });
   }
 

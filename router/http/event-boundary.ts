@@ -15,8 +15,8 @@ export class EventBoundary {
    * Called for each chunk that is sent. At the end of a chunk, an event is either complete or continues in the next
    * chunk.
    */
-  passed(piece: Buffer): void {
-    this.#isWhole = piece.at(-1) === LINE_FEED && piece.at(-2) === LINE_FEED;
+  passed(chunk: Buffer): void {
+    this.#isWhole = chunk.at(-1) === LINE_FEED && chunk.at(-2) === LINE_FEED;
   }
 
   /** The event that ends the stream; null: an event is incomplete. @param why null: the worker has ended */

@@ -22,12 +22,12 @@
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {type ErrorEnvelope, errorEnvelope, isErrorCode, ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
-import type {Asker} from '../auth/credentials.ts';
+import type {Principal} from '../auth/credentials.ts';
 import {noteRefusal, type Refusal} from '../auth/refusal.ts';
 import {CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../limits.ts';
 import type {Route} from '../routes.ts';
@@ -61,7 +61,7 @@ export class Exchange implements Forwarded {
   readonly method: string;
   readonly startedMs = performance.now();
   /** The authenticated sender. */
-  asker: Asker = null;
+  principal: Principal = null;
   /** The sequence of its audit record; 0: none. */
   audited = 0;
   /** Code of the error that was answered; empty: none, or not determined. */
@@ -105,7 +105,7 @@ export class Exchange implements Forwarded {
   /**
    * Accounts for the bytes that the reader has not taken; null: they are not counted, because the answer has an end.
    */
-  owed: OwedBytes | null = null;
+  buffered: BufferedBytes | null = null;
   /** The body stays in memory anyway (a shared file), so it is not counted as unsent. */
   bodyIsShared = false;
 
@@ -266,7 +266,8 @@ export class Exchange implements Forwarded {
     if (this.aborted) return;
     if (this.audited !== 0 && meta.s >= 400) this.errorCode = codeIn(body);
     // The worker judges keys as well. It answers users with 401, and the app's own answers are not recorded.
-    else if (meta.s === 403 && this.asker !== null && this.route?.access === 'admin') noteRefusal(this, codeIn(body));
+    else if (meta.s === 403 && this.principal !== null && this.route?.access === 'admin')
+      noteRefusal(this, codeIn(body));
     if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > this.#observer.unsentBytesMax) {
       this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
       return;
@@ -313,23 +314,23 @@ export class Exchange implements Forwarded {
     if (meta.t?.startsWith('text/event-stream')) setImmediate(() => this.#openEvents());
   }
 
-  streamPiece(piece: Buffer): void {
+  streamChunk(chunk: Buffer): void {
     if (this.aborted) return;
-    this.bytesOut += piece.length;
-    this.#events?.passed(piece);
+    this.bytesOut += chunk.length;
+    this.#events?.passed(chunk);
     this.#res.cork(() => {
       if (this.#state === 'open') this.#beginStream();
       assert(this.#state === 'streaming', `a piece in the state ${this.#state}`);
-      this.#stream!.write(piece);
+      this.#stream!.write(chunk);
     });
-    if (this.#stream!.owesTooMuch) this.#drop();
+    if (this.#stream!.buffersTooMuch) this.#drop();
   }
 
   endStream(failed: boolean, why: ServiceError | null = null): void {
     if (this.aborted) return;
     const last = failed && this.#state === 'streaming' ? (this.#events?.last(why) ?? null) : null;
     if (last !== null) {
-      this.streamPiece(last);
+      this.streamChunk(last);
       if (!this.aborted) this.endStream(false);
       return;
     }
@@ -354,7 +355,7 @@ export class Exchange implements Forwarded {
     this.#streamStatus = meta.s;
     this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
     if (this.#closes) this.#res.writeHeader('Connection', 'close');
-    this.#stream = new StreamedReply(this.#res, bytes => this.holder?.credit(this, bytes), this.owed);
+    this.#stream = new StreamedReply(this.#res, bytes => this.holder?.credit(this, bytes), this.buffered);
   }
 
   /** Closes the connection because too many bytes are buffered for its reader. */

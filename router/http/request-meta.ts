@@ -52,6 +52,6 @@ export function lackingMeta(meta: string, scope: Scope): string {
 }
 
 /** Adds the signed grant that marks the body as an operator's. */
-export function vouchedMeta(meta: string, voucher: string): string {
-  return `${meta.slice(0, -1)},"v":"${voucher}"}`;
+export function metaWithGrant(meta: string, signedGrant: string): string {
+  return `${meta.slice(0, -1)},"v":"${signedGrant}"}`;
 }

@@ -12,7 +12,7 @@
 
 import type {HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 
 const PROBE_BYTES = 1024;
 
@@ -26,14 +26,14 @@ export class StreamedReply {
   /** The socket is blocked, but became writable while nothing was queued. */
   #mayProbe = false;
   /** Null: the bytes are not counted. */
-  readonly #ofAll: OwedBytes | null;
+  readonly #ofAll: BufferedBytes | null;
   #queuedBytes = 0;
   /** The bytes last reported to `#ofAll`. */
-  #owedBytes = 0;
+  #bufferedBytes = 0;
   #isOver = false;
 
   /** @param ofAll buffered bytes of all endless answers */
-  constructor(res: HttpResponse, onTaken: (bytes: number) => void, ofAll: OwedBytes | null) {
+  constructor(res: HttpResponse, onTaken: (bytes: number) => void, ofAll: BufferedBytes | null) {
     this.#res = res;
     this.#onTaken = onTaken;
     this.#ofAll = ofAll;
@@ -50,38 +50,38 @@ export class StreamedReply {
   }
 
   /** The chunk is only valid during the call: it is copied if it has to wait. */
-  write(piece: Buffer): void {
+  write(chunk: Buffer): void {
     if (this.#isBlocked && !this.#mayProbe) {
-      this.#queue.push(Uint8Array.prototype.slice.call(piece) as Buffer);
-      this.#queuedBytes += piece.length;
-    } else this.#res.cork(() => this.#put(piece));
+      this.#queue.push(Uint8Array.prototype.slice.call(chunk) as Buffer);
+      this.#queuedBytes += chunk.length;
+    } else this.#res.cork(() => this.#put(chunk));
     this.#look();
   }
 
   /** Whether more is buffered for the reader than its share allows. */
-  get owesTooMuch(): boolean {
-    return this.#ofAll?.isTooMuch(this.#owedBytes) === true;
+  get buffersTooMuch(): boolean {
+    return this.#ofAll?.isTooMuch(this.#bufferedBytes) === true;
   }
 
   /** The answer has ended, or its reader has disconnected. */
   over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#ofAll?.closed(this.#owedBytes);
+    this.#ofAll?.closed(this.#bufferedBytes);
   }
 
   #look(): void {
     if (this.#ofAll === null || this.#isOver) return;
     const bytes = this.#isBlocked ? this.#unprovenBytes + this.#queuedBytes : 0;
-    if (bytes === this.#owedBytes) return;
-    this.#ofAll.changed(bytes - this.#owedBytes);
-    this.#owedBytes = bytes;
+    if (bytes === this.#bufferedBytes) return;
+    this.#ofAll.changed(bytes - this.#bufferedBytes);
+    this.#bufferedBytes = bytes;
   }
 
   /** No more chunks follow. Queued bytes, less than the window, are left to uWebSockets.js. */
   end(): void {
     this.#res.cork(() => {
-      for (const piece of this.#queue) this.#res.write(piece);
+      for (const chunk of this.#queue) this.#res.write(chunk);
       this.#res.end();
     });
   }
@@ -101,15 +101,15 @@ export class StreamedReply {
     }
   }
 
-  #putQueued(piece: Buffer): void {
-    this.#queuedBytes -= piece.length;
-    this.#put(piece);
+  #putQueued(chunk: Buffer): void {
+    this.#queuedBytes -= chunk.length;
+    this.#put(chunk);
   }
 
-  #put(piece: Buffer): void {
+  #put(chunk: Buffer): void {
     this.#mayProbe = false;
-    this.#unprovenBytes += piece.length;
-    this.#isBlocked = !this.#res.write(piece);
+    this.#unprovenBytes += chunk.length;
+    this.#isBlocked = !this.#res.write(chunk);
     if (this.#isBlocked) return;
     const taken = this.#unprovenBytes;
     this.#unprovenBytes = 0;

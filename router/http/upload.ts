@@ -23,7 +23,7 @@ export class Upload implements RequestUpload {
   #res: HttpResponse | null;
   #sink: UploadSink | null = null;
   #creditBytes = 0;
-  readonly #pieces: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
   #isWhole = false;
   #isPaused = false;
   /** Set after the first pause. */
@@ -40,8 +40,8 @@ export class Upload implements RequestUpload {
   }
 
   /** Takes ownership of the chunk. */
-  push(piece: Buffer, isLast: boolean): void {
-    if (piece.length > 0) this.#pieces.push(piece);
+  push(chunk: Buffer, isLast: boolean): void {
+    if (chunk.length > 0) this.#chunks.push(chunk);
     this.#isWhole = isLast;
     this.#send();
   }
@@ -89,14 +89,14 @@ export class Upload implements RequestUpload {
     if (!this.isWanted) return;
     const sink = this.#sink;
     let sent = 0;
-    while (sink !== null && this.#creditBytes > 0 && sent < this.#pieces.length) {
-      const piece = this.#pieces[sent++]!;
-      this.#creditBytes -= piece.length;
+    while (sink !== null && this.#creditBytes > 0 && sent < this.#chunks.length) {
+      const chunk = this.#chunks[sent++]!;
+      this.#creditBytes -= chunk.length;
       this.hasBegun = true;
-      sink.piece(piece);
+      sink.chunk(chunk);
     }
-    this.#pieces.splice(0, sent);
-    if (sink !== null && this.#isWhole && this.#pieces.length === 0) {
+    this.#chunks.splice(0, sent);
+    if (sink !== null && this.#isWhole && this.#chunks.length === 0) {
       this.hasBegun = true;
       this.#end();
       sink.end(false);
@@ -104,7 +104,7 @@ export class Upload implements RequestUpload {
     }
     // If the whole body is here there is nothing to hold back, and a paused connection would not notice that its client
     // disconnected.
-    this.#pause(this.#pieces.length > 0 && !this.#isWhole);
+    this.#pause(this.#chunks.length > 0 && !this.#isWhole);
   }
 
   #pause(isPaused: boolean): void {
@@ -135,6 +135,6 @@ export class Upload implements RequestUpload {
     this.#pause(false);
     this.#res = null;
     this.#sink = null;
-    this.#pieces.length = 0;
+    this.#chunks.length = 0;
   }
 }

@@ -20,7 +20,7 @@ export type LiveHolder = {
   lose(slot: Slot, error: ServiceError): void;
   /** Called before a frame of `bytes` is published. @returns false: the reader is behind */
   takes(slot: Slot, bytes: number, turn: number): boolean;
-  owes(slot: Slot): boolean;
+  isUnsent(slot: Slot): boolean;
   drained(): void;
 };
 

@@ -24,10 +24,10 @@ export class PipeTraffic {
     this.#displaced++;
   }
 
-  json(sockets: number, owedBytes: number): MetricJson[] {
+  json(sockets: number, bufferedBytes: number): MetricJson[] {
     return [
       gauge('svc_function_sockets', 'Open function sockets.', sockets),
-      gauge('svc_socket_owed_bytes', 'Bytes of messages that the networks of sockets have not taken.', owedBytes),
+      gauge('svc_socket_owed_bytes', 'Bytes of messages that the networks of sockets have not taken.', bufferedBytes),
       counter(
         'svc_function_sockets_displaced_total',
         'Function sockets closed to make room for other clients.',

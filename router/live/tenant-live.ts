@@ -215,7 +215,7 @@ export class TenantLive {
       const frame = slot.frame();
       let takers = 0;
       for (const holder of slot.holders) {
-        if (holder.owes(slot)) hub.traffic.coalesced();
+        if (holder.isUnsent(slot)) hub.traffic.coalesced();
         else if (holder.takes(slot, frame.length, turn)) takers++;
         else hub.fellBehind(holder);
       }

@@ -8,8 +8,8 @@
  *                                                       └──unavailable──▶ closed (1013): come again later
  */
 import {Buffer} from 'node:buffer';
+import {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {OwedBytes} from '../../shared/owed-bytes.ts';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../limits.ts';
 import type {HeldBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
@@ -31,7 +31,7 @@ type Waiting = {message: Buffer; isBinary: boolean};
 
 export class TenantPipes {
   /** Bytes of messages that the worker has not handled. */
-  readonly unhandled: OwedBytes;
+  readonly unhandled: BufferedBytes;
   readonly #sockets = new Map<number, PipeEnd>();
   readonly #traffic: () => PipeTraffic;
   readonly #held: HeldBytes;
@@ -44,7 +44,7 @@ export class TenantPipes {
 
   /** @param wake requests the tenant's worker, which arrives through `attach` */
   constructor(traffic: () => PipeTraffic, held: HeldBytes, unhandledBytesMax: number, wake: () => void) {
-    this.unhandled = new OwedBytes(unhandledBytesMax);
+    this.unhandled = new BufferedBytes(unhandledBytesMax);
     this.#traffic = traffic;
     this.#held = held;
     this.#wake = wake;

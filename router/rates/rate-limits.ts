@@ -41,9 +41,9 @@ export class RateLimits {
   }
 
   /** Null: unlimited. Admin credentials are not keys, so they have no limit. */
-  ofAsker(asker: {readonly key: {readonly rateLimit: RateLimit | null}} | null): Allowance | null {
-    const limit = asker === null ? null : (asker.key.rateLimit ?? this.#settings.key);
-    return limit === null ? null : this.#allowance('key', this.#ofKeys, asker!.key, limit);
+  ofPrincipal(principal: {readonly key: {readonly rateLimit: RateLimit | null}} | null): Allowance | null {
+    const limit = principal === null ? null : (principal.key.rateLimit ?? this.#settings.key);
+    return limit === null ? null : this.#allowance('key', this.#ofKeys, principal!.key, limit);
   }
 
   metrics(): MetricJson[] {

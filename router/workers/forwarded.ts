@@ -49,7 +49,7 @@ export interface Forwarded {
   /** The complete answer. `body` is only valid during the call unless it is large (see FrameReader). */
   answer(meta: ResponseMeta, body: Buffer): void;
   startStream(meta: ResponseMeta): void;
-  streamPiece(piece: Buffer): void;
+  streamChunk(chunk: Buffer): void;
   /**
    * @param failed the answer is incomplete, which must be visible to the client
    * @param why the reason, which a stream of events states; null: its worker has ended
@@ -74,7 +74,7 @@ export interface Holder {
 /** Receives the chunks of a request's body. */
 export interface UploadSink {
   /** Takes ownership of the chunk. */
-  piece(piece: Buffer): void;
+  chunk(chunk: Buffer): void;
   /** @param failed the rest will not arrive */
   end(failed: boolean): void;
 }

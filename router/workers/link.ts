@@ -81,7 +81,7 @@ export interface PipeReceiver {
 export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
 
 /** Bytes that a worker can send beyond its credit: its window, and the chunk that overdraws it. */
-const STREAM_OWED_BYTES_MAX = STREAM_WINDOW_BYTES + FRAME_CHUNK_BYTES;
+const STREAM_BUFFERED_BYTES_MAX = STREAM_WINDOW_BYTES + FRAME_CHUNK_BYTES;
 
 export type LinkEvents = {
   /** The worker violated the protocol. The link closes. */
@@ -211,12 +211,12 @@ export class WorkerLink implements Holder {
   }
 
   #attach(stream: number, upload: RequestUpload): void {
-    const send = (flags: number, piece: Buffer | string) => {
-      this.#writer.frame(FrameKind.chunk, stream, flags, '', piece, true);
+    const send = (flags: number, chunk: Buffer | string) => {
+      this.#writer.frame(FrameKind.chunk, stream, flags, '', chunk, true);
       this.#scheduleFlush();
     };
     upload.attach({
-      piece: piece => send(FrameFlag.none, piece),
+      chunk: chunk => send(FrameFlag.none, chunk),
       end: failed => send(failed ? FrameFlag.end | FrameFlag.failed : FrameFlag.end, ''),
     });
   }
@@ -415,13 +415,14 @@ export class WorkerLink implements Holder {
   }
 
   #chunk(stream: number, flags: number, meta: Buffer, body: Buffer): void {
-    const owedBytes = this.#streaming.get(stream);
-    if (owedBytes === undefined) return; // cancelled while it was under way
-    if (owedBytes + body.length > STREAM_OWED_BYTES_MAX) throw new MalformedFrame('more of a stream than was credited');
+    const bufferedBytes = this.#streaming.get(stream);
+    if (bufferedBytes === undefined) return; // cancelled while it was under way
+    if (bufferedBytes + body.length > STREAM_BUFFERED_BYTES_MAX)
+      throw new MalformedFrame('more of a stream than was credited');
     const request = this.#inFlight.get(stream)!;
     if (body.length > 0) {
-      this.#streaming.set(stream, owedBytes + body.length); // first, because its client may take it at once
-      request.streamPiece(body);
+      this.#streaming.set(stream, bufferedBytes + body.length); // first, because its client may take it at once
+      request.streamChunk(body);
     }
     if ((flags & FrameFlag.end) === 0 || request.aborted) return;
     const why = meta.length === 0 ? null : serviceErrorIn(meta);

@@ -16,16 +16,16 @@ import {randomUUID} from 'node:crypto';
 import {Compile} from 'typebox/compile';
 import {unreachable} from '../../shared/assert.ts';
 import {AwakeTimeout} from '../../shared/awake-timeout.ts';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {HELLO_TIMEOUT_MS} from '../../shared/limits.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {ClientMessage} from '../../shared/protocol/ws/client-message.ts';
 import type {ServerMessage} from '../../shared/protocol/ws/server-message.ts';
 import {FEATURES, PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {TokenBucket} from '../../shared/token-bucket.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
-import type {Asker} from '../auth/credentials.ts';
+import type {Principal} from '../auth/credentials.ts';
 import {judgeTable} from '../auth/rights.ts';
 import {SOCKET_FRAME_BYTES_MAX, SOCKET_FRAMES_AT_ONCE, SOCKET_FRAMES_PER_SECOND} from '../limits.ts';
 import {type Allowance, spendAll} from '../rates/rate-limits.ts';
@@ -38,11 +38,11 @@ const clientMessage = Compile(ClientMessage);
 const POLICY_VIOLATION = 1008;
 const FRAMES = {requests_per_second: SOCKET_FRAMES_PER_SECOND, burst: SOCKET_FRAMES_AT_ONCE};
 
-export type SocketData = {connection: Connection | null; tenant: PlacedTenant; asker: Asker};
+export type SocketData = {connection: Connection | null; tenant: PlacedTenant; principal: Principal};
 
 export class Connection {
   readonly tenant: PlacedTenant;
-  readonly asker: Asker;
+  readonly principal: Principal;
   readonly subscriptions: Subscriptions;
   readonly #ws: WebSocket<SocketData>;
   #state: 'awaiting_client_hello' | 'established' | 'closed' = 'awaiting_client_hello';
@@ -57,13 +57,13 @@ export class Connection {
   constructor(
     ws: WebSocket<SocketData>,
     tenant: PlacedTenant,
-    asker: Asker,
-    ofAll: OwedBytes,
+    principal: Principal,
+    ofAll: BufferedBytes,
     allowances: readonly (Allowance | null)[],
   ) {
     this.#ws = ws;
     this.tenant = tenant;
-    this.asker = asker;
+    this.principal = principal;
     this.#allowances = allowances;
     this.subscriptions = new Subscriptions(ws, this, ofAll);
     this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
@@ -193,7 +193,7 @@ export class Connection {
   #subscribe(requestId: string, query: unknown): void {
     try {
       spendAll(this.#allowances);
-      judgeTable(this.asker, (query as {table?: unknown} | null | undefined)?.table);
+      judgeTable(this.principal, (query as {table?: unknown} | null | undefined)?.table);
       this.subscriptions.add(requestId, query);
     } catch (caught) {
       this.requestFailed(requestId, asServiceError(caught));

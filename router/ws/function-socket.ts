@@ -7,10 +7,10 @@
 
 import type {WebSocket} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {FUNCTION_SOCKET_CREDIT_BYTES} from '../../shared/limits.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {
   FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
   FUNCTION_SOCKET_PING_MS,
@@ -35,9 +35,9 @@ export class FunctionSocket implements PipeEnd {
   readonly origin: string;
   readonly #ws: WebSocket<FunctionSocketData>;
   readonly #pipes: TenantPipes;
-  readonly #ofAll: OwedBytes;
+  readonly #ofAll: BufferedBytes;
   /** The bytes last reported to `#ofAll`. */
-  #owedBytes = 0;
+  #bufferedBytes = 0;
   #isClosed = false;
   /** Bytes of the client's messages that the worker has not handled. */
   #unhandledBytes = 0;
@@ -59,7 +59,7 @@ export class FunctionSocket implements PipeEnd {
     ws: WebSocket<FunctionSocketData>,
     stream: number,
     pipes: TenantPipes,
-    ofAll: OwedBytes,
+    ofAll: BufferedBytes,
     allowance: Allowance | null,
     onUsed: () => void,
   ) {
@@ -119,7 +119,7 @@ export class FunctionSocket implements PipeEnd {
     this.#ws.send(message as Uint8Array<ArrayBuffer>, false);
     this.credit();
     // The client reads nothing: a close frame would wait behind the rest.
-    if (!this.#isClosed && this.#ofAll.isTooMuch(this.#owedBytes)) this.#ws.close(); // calls `closed`
+    if (!this.#isClosed && this.#ofAll.isTooMuch(this.#bufferedBytes)) this.#ws.close(); // calls `closed`
   }
 
   /**
@@ -127,11 +127,11 @@ export class FunctionSocket implements PipeEnd {
    * updated, too.
    */
   credit(): void {
-    if (this.#isClosed || (this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES && this.#owedBytes === 0)) return;
-    const owedBytes = this.#ws.getBufferedAmount();
-    this.#ofAll.changed(owedBytes - this.#owedBytes);
-    this.#owedBytes = owedBytes;
-    const taken = this.#uncreditedBytes - owedBytes;
+    if (this.#isClosed || (this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES && this.#bufferedBytes === 0)) return;
+    const bufferedBytes = this.#ws.getBufferedAmount();
+    this.#ofAll.changed(bufferedBytes - this.#bufferedBytes);
+    this.#bufferedBytes = bufferedBytes;
+    const taken = this.#uncreditedBytes - bufferedBytes;
     if (taken < FUNCTION_SOCKET_CREDIT_BYTES) return;
     this.#uncreditedBytes -= taken;
     this.#pipes.credit(this, taken);
@@ -158,7 +158,7 @@ export class FunctionSocket implements PipeEnd {
   /** The client is gone; the socket must not be used any more. */
   closed(): void {
     this.#isClosed = true;
-    this.#ofAll.closed(this.#owedBytes);
+    this.#ofAll.closed(this.#bufferedBytes);
     this.#pipes.unhandled.closed(this.#sharedBytes);
     this.#pipes.closed(this);
   }

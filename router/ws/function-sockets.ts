@@ -6,9 +6,9 @@
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
@@ -16,8 +16,8 @@ import type {RequestIds} from '../http/request-id.ts';
 import {
   FUNCTION_SOCKET_LOOK_MS,
   FUNCTION_SOCKET_MESSAGE_BYTES_READ,
+  SOCKET_BUFFERED_BYTES_MAX,
   SOCKET_IDLE_SECONDS,
-  SOCKET_OWED_BYTES_MAX,
 } from '../limits.ts';
 import {CloseCode} from '../live/close-code.ts';
 import {PipeTraffic} from '../live/pipe-traffic.ts';
@@ -38,7 +38,7 @@ export type FunctionSocketParts = {
   /** Simultaneously open sockets, in this router. */
   socketsMax: number;
   /** Bytes buffered for all its sockets. */
-  owed: OwedBytes;
+  buffered: BufferedBytes;
 };
 
 export class FunctionSockets {
@@ -57,7 +57,7 @@ export class FunctionSockets {
   mount(app: TemplatedApp): void {
     app.ws<FunctionSocketData>('/svc/:tenant/ws', {
       maxPayloadLength: FUNCTION_SOCKET_MESSAGE_BYTES_READ,
-      maxBackpressure: SOCKET_OWED_BYTES_MAX,
+      maxBackpressure: SOCKET_BUFFERED_BYTES_MAX,
       closeOnBackpressureLimit: true,
       idleTimeout: SOCKET_IDLE_SECONDS,
       sendPingsAutomatically: true,
@@ -76,7 +76,7 @@ export class FunctionSockets {
   }
 
   metrics(): MetricJson[] {
-    return this.traffic.json(this.#open.size, this.#parts.owed.owed);
+    return this.traffic.json(this.#open.size, this.#parts.buffered.buffered);
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
@@ -119,7 +119,7 @@ export class FunctionSockets {
       ws,
       pipes.nextStream(),
       pipes,
-      this.#parts.owed,
+      this.#parts.buffered,
       allowance,
       onUsed,
     );

@@ -4,12 +4,12 @@
  * rate limits. After the upgrade the socket is a Connection.
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {MetricJson} from '../../shared/metric-json.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {RIGHTS} from '../../shared/rights.ts';
-import type {Asker, Credentials} from '../auth/credentials.ts';
+import type {Credentials, Principal} from '../auth/credentials.ts';
 import {
   type FailedCredentials,
   RATE_LIMIT_RETRY_S,
@@ -24,9 +24,9 @@ import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/request-id.ts';
 import {
   FUNCTION_SOCKET_LOOK_MS,
+  SOCKET_BUFFERED_BYTES_MAX,
   SOCKET_FRAME_BYTES_READ,
   SOCKET_IDLE_SECONDS,
-  SOCKET_OWED_BYTES_MAX,
 } from '../limits.ts';
 import {SocketTraffic} from '../live/socket-traffic.ts';
 import {type Allowance, type RateLimits, spendAll} from '../rates/rate-limits.ts';
@@ -51,7 +51,7 @@ export type SocketParts = {
   /** Simultaneously open sockets, in this router. */
   socketsMax: number;
   /** Bytes buffered for all its sockets. */
-  owed: OwedBytes;
+  buffered: BufferedBytes;
 };
 
 export class Sockets {
@@ -68,7 +68,7 @@ export class Sockets {
   mount(app: TemplatedApp): void {
     app.ws<SocketData>('/ws', {
       maxPayloadLength: SOCKET_FRAME_BYTES_READ,
-      maxBackpressure: SOCKET_OWED_BYTES_MAX,
+      maxBackpressure: SOCKET_BUFFERED_BYTES_MAX,
       closeOnBackpressureLimit: true,
       idleTimeout: SOCKET_IDLE_SECONDS,
       sendPingsAutomatically: true,
@@ -89,7 +89,7 @@ export class Sockets {
   /** Closes connections whose keys are no longer valid, with the reason. */
   endInvalid(nowMs: number): void {
     for (const connection of [...this.#open]) {
-      if (connection.asker?.isValid(nowMs) === false) connection.fatal(keyEnded());
+      if (connection.principal?.isValid(nowMs) === false) connection.fatal(keyEnded());
     }
   }
 
@@ -104,17 +104,17 @@ export class Sockets {
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    let asker: Asker = null;
+    let principal: Principal = null;
     try {
       const {originRule, credentials} = this.#parts;
       originRule.checkUpgrade(req);
       refuseKeyInUrl(req);
       const known = credentials.of(req);
       // Set before it is judged, because the record of a refusal names it.
-      asker = known === undefined ? this.#askerOfPage(req) : known;
-      if (known === undefined && asker !== null) judgePageKey(asker, Date.now());
-      const tenant = this.#check(req, asker);
-      const data: SocketData = {connection: null, tenant, asker};
+      principal = known === undefined ? this.#principalOfPage(req) : known;
+      if (known === undefined && principal !== null) judgePageKey(principal, Date.now());
+      const tenant = this.#check(req, principal);
+      const data: SocketData = {connection: null, tenant, principal};
       const key = req.getHeader('sec-websocket-key');
       res.upgrade(data, key, PROTOCOL, req.getHeader('sec-websocket-extensions'), context);
     } catch (caught) {
@@ -122,7 +122,7 @@ export class Sockets {
       const requestId = this.#parts.requestIds.next(req.getHeader('x-request-id'));
       const exchange = new Exchange(res, 'GET', requestId, this.#isDraining, this.#parts.observer);
       this.#parts.callers.note(exchange, req);
-      exchange.asker = asker;
+      exchange.principal = principal;
       this.#refuse(exchange, caught, req);
     }
   }
@@ -130,7 +130,7 @@ export class Sockets {
   #refuse(exchange: Exchange, error: ServiceError, req: HttpRequest): void {
     const {failedCredentials} = this.#parts;
     const offered = offeredKey(req);
-    const isJudged = exchange.asker !== null || error.code === 'auth.origin_forbidden';
+    const isJudged = exchange.principal !== null || error.code === 'auth.origin_forbidden';
     const told = () => toldOf(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'), offered);
     const refused = {operation: 'socket', tenant: tenantNamed(req) || null, shown: isJudged ? null : told()};
     noteRefusal(exchange, error.code, refused);
@@ -139,18 +139,18 @@ export class Sockets {
     else failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
   }
 
-  #check(req: HttpRequest, asker: Asker): PlacedTenant {
+  #check(req: HttpRequest, principal: Principal): PlacedTenant {
     const {directory} = this.#parts;
-    judgeOperation(asker, RIGHTS.socket);
+    judgeOperation(principal, RIGHTS.socket);
     checkOffered(req, PROTOCOL);
     const tenantId = tenantNamed(req);
     if (tenantId === '') {
       throw new ServiceError('op.invalid_input', 'name the tenant in X-Tenant-Id or in the query parameter tenant_id');
     }
-    judgeTenant(asker, tenantId);
+    judgeTenant(principal, tenantId);
     const tenant = directory.find(tenantId);
     if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
-    spendAll(this.#allowances(asker, tenant));
+    spendAll(this.#allowances(principal, tenant));
     if (this.#isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
     if (this.#open.size >= this.#parts.socketsMax)
       throw new ServiceError('session.overloaded', 'too many sockets are open');
@@ -161,7 +161,7 @@ export class Sockets {
    * The holder of a key that is offered as a subprotocol, the only way for a page in a browser to send one.
    * @throws auth.unauthorized 401
    */
-  #askerOfPage(req: HttpRequest): NonNullable<Asker> {
+  #principalOfPage(req: HttpRequest): NonNullable<Principal> {
     const {credentials} = this.#parts;
     const secret = offeredKey(req);
     if (secret === null) {
@@ -173,9 +173,9 @@ export class Sockets {
     return caller;
   }
 
-  #allowances(asker: Asker, tenant: PlacedTenant): (Allowance | null)[] {
+  #allowances(principal: Principal, tenant: PlacedTenant): (Allowance | null)[] {
     const {rateLimits} = this.#parts;
-    return [rateLimits.ofAsker(asker), rateLimits.ofTenant(tenant)];
+    return [rateLimits.ofPrincipal(principal), rateLimits.ofTenant(tenant)];
   }
 
   #opened(ws: WebSocket<SocketData>): void {
@@ -183,9 +183,9 @@ export class Sockets {
     const connection = new Connection(
       ws,
       data.tenant,
-      data.asker,
-      this.#parts.owed,
-      this.#allowances(data.asker, data.tenant),
+      data.principal,
+      this.#parts.buffered,
+      this.#allowances(data.principal, data.tenant),
     );
     data.connection = connection;
     this.#open.add(connection);

@@ -6,8 +6,8 @@
  * dropped.
  */
 import type {WebSocket} from 'uWebSockets.js';
+import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {OwedBytes} from '../../shared/owed-bytes.ts';
 import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../limits.ts';
 import type {LiveHolder, Slot} from '../live/live-topic.ts';
 
@@ -26,17 +26,17 @@ export class Subscriptions implements LiveHolder {
   /** Number of registrations without a result yet. */
   #waiting = 0;
   /** Slots whose newest result the reader has not been sent, with the request_id if it would be the first one. */
-  readonly #owed = new Map<Slot, string | null>();
+  readonly #unsent = new Map<Slot, string | null>();
   /** Bytes handed over in this turn, which uWebSockets.js does not count as buffered yet. */
   #turn = 0;
   #turnBytes = 0;
   #ended = false;
-  readonly #ofAll: OwedBytes;
+  readonly #ofAll: BufferedBytes;
   /** The bytes last reported to `#ofAll`. */
-  #owedBytes = 0;
+  #bufferedBytes = 0;
 
   /** @param ofAll bytes buffered for all sockets */
-  constructor(ws: WebSocket<unknown>, connection: Owner, ofAll: OwedBytes) {
+  constructor(ws: WebSocket<unknown>, connection: Owner, ofAll: BufferedBytes) {
     this.#ws = ws;
     this.#connection = connection;
     this.#ofAll = ofAll;
@@ -68,17 +68,17 @@ export class Subscriptions implements LiveHolder {
       );
     }
     this.#slots.delete(subscriptionId);
-    if (!this.#owed.delete(slot)) this.#ws.unsubscribe(slot.topic);
+    if (!this.#unsent.delete(slot)) this.#ws.unsubscribe(slot.topic);
     slot.live.leave(slot, this);
   }
 
   /** The connection is closed. */
   end(): void {
     this.#ended = true;
-    this.#ofAll.closed(this.#owedBytes);
+    this.#ofAll.closed(this.#bufferedBytes);
     for (const slot of this.#slots.values()) slot.live.leave(slot, this);
     this.#slots.clear();
-    this.#owed.clear();
+    this.#unsent.clear();
   }
 
   get hasEnded(): boolean {
@@ -93,7 +93,7 @@ export class Subscriptions implements LiveHolder {
   begin(slot: Slot, requestId: string): void {
     this.#waiting--;
     this.#slots.set(slot.subscriptionId, slot);
-    if (this.#isBehind(0)) this.#owed.set(slot, requestId);
+    if (this.#isBehind(0)) this.#unsent.set(slot, requestId);
     else this.#give(slot, requestId);
   }
 
@@ -105,8 +105,8 @@ export class Subscriptions implements LiveHolder {
 
   lose(slot: Slot, error: ServiceError): void {
     this.#slots.delete(slot.subscriptionId);
-    const unanswered = this.#owed.get(slot) ?? null;
-    if (!this.#owed.delete(slot)) this.#ws.unsubscribe(slot.topic);
+    const unanswered = this.#unsent.get(slot) ?? null;
+    if (!this.#unsent.delete(slot)) this.#ws.unsubscribe(slot.topic);
     if (unanswered !== null) {
       this.#connection.requestFailed(unanswered, error);
       return;
@@ -126,43 +126,43 @@ export class Subscriptions implements LiveHolder {
     }
     if (this.#isBehind(this.#turnBytes)) {
       this.#ws.unsubscribe(slot.topic);
-      this.#owed.set(slot, null);
+      this.#unsent.set(slot, null);
       return false;
     }
     this.#turnBytes += bytes;
     return true;
   }
 
-  owes(slot: Slot): boolean {
-    return this.#owed.has(slot);
+  isUnsent(slot: Slot): boolean {
+    return this.#unsent.has(slot);
   }
 
   /** Updates the number of buffered bytes. @returns it */
   look(): number {
     const bytes = this.#ws.getBufferedAmount();
-    this.#ofAll.changed(bytes - this.#owedBytes);
-    this.#owedBytes = bytes;
+    this.#ofAll.changed(bytes - this.#bufferedBytes);
+    this.#bufferedBytes = bytes;
     return bytes;
   }
 
   /** The reader may have taken bytes: sends it pending results, the oldest change first, until it is behind again. */
   drained(): void {
     if (this.#ended) return;
-    if (this.#ofAll.isTooMuch(this.look()) && this.#owed.size > 0) {
+    if (this.#ofAll.isTooMuch(this.look()) && this.#unsent.size > 0) {
       this.#connection.drop();
       return;
     }
-    const owed = [...this.#owed].sort(([a], [b]) => a.live.sequence - b.live.sequence);
-    for (const [slot, requestId] of owed) {
+    const unsent = [...this.#unsent].sort(([a], [b]) => a.live.sequence - b.live.sequence);
+    for (const [slot, requestId] of unsent) {
       if (this.#ws.getBufferedAmount() > SOCKET_SLOW_BYTES) return;
-      this.#owed.delete(slot);
+      this.#unsent.delete(slot);
       this.#give(slot, requestId);
     }
   }
 
   /** While results are pending, nothing else is sent before them, so the sequences of the frames never go back. */
   #isBehind(turnBytes: number): boolean {
-    if (this.#owed.size > 0) return true;
+    if (this.#unsent.size > 0) return true;
     const bytes = this.look();
     return bytes + turnBytes > SOCKET_SLOW_BYTES || this.#ofAll.isTooMuch(bytes);
   }

@@ -63,8 +63,8 @@ export type RouterSettings = {
   /** SHA-256 digests, in hex, of the two admin credentials. */
   accessTokenSha256: string;
   adminTokenSha256: string;
-  /** For vouchers (shared/egress/voucher.ts). */
-  voucherKey: string;
+  /** For vouchers (shared/egress/signed-grant.ts). */
+  grantKey: string;
   version: string;
   build: string;
 };
@@ -209,7 +209,7 @@ export type WorkerToSupervisor =
   /**
    * An operator changes the tenant's egress policy with this request body and this voucher. Answered by `egress_taken`.
    */
-  | {type: 'egress_put'; id: number; body: string; voucher: string}
+  | {type: 'egress_put'; id: number; body: string; signedGrant: string}
   /** Install this version of Node below the data directory. Answered by `node_settled`. */
   | {type: 'node_wanted'; id: number; version: NodeVersion}
   | {type: 'open_failed'; error: ErrorObject}

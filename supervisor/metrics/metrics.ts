@@ -8,7 +8,7 @@ import {BUILD, VERSION} from '../../shared/version.ts';
 import type {Wall} from '../confinement/layers.ts';
 import {KILL_REASONS, type KillReason} from '../processes/child.ts';
 import {PROCESS_KINDS, type ProcessKind, ProcessUse} from '../processes/process-use.ts';
-import type {Residence} from '../tenants/residence.ts';
+import type {Lifecycle} from '../tenants/lifecycle.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'moving', 'closing', 'resting', 'deleting'] as const;
 const PROCESSES = ['router', 'worker', 'egress'] as const;
@@ -21,7 +21,7 @@ export type Gauges = {
   spares: number;
   isUnwritable: boolean;
   /** States of tenants that are not asleep; the rest sleep. */
-  states: Iterable<Residence['state']>;
+  states: Iterable<Lifecycle['state']>;
   /** Children, by pid. */
   children: ReadonlyMap<number, ProcessKind>;
 };
@@ -31,7 +31,7 @@ export class SupervisorMetrics {
   readonly #gauges: () => Gauges;
   readonly #wakeSeconds: Histogram<'kind'>;
   readonly #wakeFailures: Counter;
-  readonly #deaths: Counter<'process'>;
+  readonly #crashes: Counter<'process'>;
   readonly #kills: Counter<'process' | 'reason'>;
   readonly #refusalsUnrecorded: Counter;
   readonly #tenants: Gauge;
@@ -70,7 +70,7 @@ export class SupervisorMetrics {
       help: 'Wakes of tenants that failed to bring up a worker',
       registers,
     });
-    this.#deaths = new Counter({
+    this.#crashes = new Counter({
       name: 'svc_process_deaths_total',
       help: 'Processes that ended without being told to, by kind',
       labelNames: ['process'],
@@ -114,7 +114,7 @@ export class SupervisorMetrics {
     });
     for (const kind of ['spare', 'cold']) this.#wakeSeconds.zero({kind});
     for (const process of PROCESSES) {
-      this.#deaths.inc({process}, 0);
+      this.#crashes.inc({process}, 0);
       for (const reason of KILL_REASONS) this.#kills.inc({process, reason}, 0);
     }
   }
@@ -128,7 +128,7 @@ export class SupervisorMetrics {
   }
 
   died(process: Child): void {
-    this.#deaths.inc({process});
+    this.#crashes.inc({process});
   }
 
   killed(process: Child, reason: KillReason): void {
@@ -155,6 +155,6 @@ export class SupervisorMetrics {
   }
 }
 
-function isShown(state: Residence['state']): state is ShownState {
+function isShown(state: Lifecycle['state']): state is ShownState {
   return (STATES as readonly string[]).includes(state);
 }

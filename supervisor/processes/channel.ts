@@ -14,7 +14,7 @@ export const CHANNEL_ENVIRONMENT = {NODE_CHANNEL_FD: String(CHANNEL_FD), NODE_CH
 export type ChannelEvents = {
   message(message: object): void;
   /** The child violates the protocol, or does not read the answers that it requests. Nothing more is read from it. */
-  nonsense(why: string): void;
+  protocolViolation(why: string): void;
   /** The channel was read to its end. Called once. */
   closed(): void;
 };
@@ -32,7 +32,7 @@ export class Channel {
   constructor(socket: Socket, events: ChannelEvents) {
     this.#socket = socket;
     this.#events = events;
-    socket.on('data', (piece: Buffer) => this.#received(piece));
+    socket.on('data', (chunk: Buffer) => this.#received(chunk));
     socket.on('error', () => undefined); // `close` follows
     socket.on('close', () => events.closed());
   }
@@ -50,21 +50,21 @@ export class Channel {
     if (this.#socket.writableLength > CONTROL_UNREAD_BYTES_MAX) this.#end('it does not read what it is told');
   }
 
-  #received(piece: Buffer): void {
+  #received(chunk: Buffer): void {
     let from = 0;
-    for (let at = piece.indexOf(NEW_LINE); at !== -1 && !this.#isOver; at = piece.indexOf(NEW_LINE, from)) {
-      this.#hold(piece.subarray(from, at));
+    for (let at = chunk.indexOf(NEW_LINE); at !== -1 && !this.#isOver; at = chunk.indexOf(NEW_LINE, from)) {
+      this.#hold(chunk.subarray(from, at));
       from = at + 1;
       const line = this.#held.toString('utf8', 0, this.#heldBytes);
       this.#heldBytes = 0;
       if (!this.#isOver) this.#take(line);
     }
-    this.#hold(piece.subarray(from));
+    this.#hold(chunk.subarray(from));
   }
 
-  #hold(piece: Buffer): void {
+  #hold(chunk: Buffer): void {
     if (this.#isOver) return;
-    const bytes = this.#heldBytes + piece.length;
+    const bytes = this.#heldBytes + chunk.length;
     if (bytes > CONTROL_LINE_BYTES_MAX) {
       this.#end('it says too much at once');
       return;
@@ -74,7 +74,7 @@ export class Channel {
       this.#held.copy(larger, 0, 0, this.#heldBytes);
       this.#held = larger;
     }
-    piece.copy(this.#held, this.#heldBytes);
+    chunk.copy(this.#held, this.#heldBytes);
     this.#heldBytes = bytes;
   }
 
@@ -89,7 +89,7 @@ export class Channel {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#held = Buffer.alloc(0);
-    this.#events.nonsense(why);
+    this.#events.protocolViolation(why);
   }
 }
 

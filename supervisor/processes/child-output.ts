@@ -74,7 +74,7 @@ export class ChildOutput {
 
   #read(stream: Readable): void {
     const lines = new Lines();
-    stream.on('data', (piece: Buffer) => this.#take(lines, piece));
+    stream.on('data', (chunk: Buffer) => this.#take(lines, chunk));
     stream.on('error', () => undefined); // `close` follows
     stream.on('close', () => {
       const last = lines.rest();
@@ -86,19 +86,19 @@ export class ChildOutput {
     });
   }
 
-  #take(lines: Lines, piece: Buffer): void {
+  #take(lines: Lines, chunk: Buffer): void {
     let from = 0;
-    while (from < piece.length) {
+    while (from < chunk.length) {
       if (performance.now() < this.#mutedUntilMs) {
-        this.#drop(lines.skip(piece, from));
+        this.#drop(lines.skip(chunk, from));
         return;
       }
-      const end = piece.indexOf(NEW_LINE, from);
+      const end = chunk.indexOf(NEW_LINE, from);
       if (end === -1) {
-        lines.hold(piece.subarray(from));
+        lines.hold(chunk.subarray(from));
         return;
       }
-      lines.hold(piece.subarray(from, end));
+      lines.hold(chunk.subarray(from, end));
       from = end + 1;
       const line = lines.rest();
       if (line !== null) this.#line(line);
@@ -149,9 +149,9 @@ class Lines {
   /** The rest of this line is dropped, together with its beginning. */
   #isSkipped = false;
 
-  hold(piece: Buffer): void {
+  hold(chunk: Buffer): void {
     if (this.#isSkipped) return;
-    const kept = piece.subarray(0, CHILD_LINE_BYTES_MAX - this.#bytes);
+    const kept = chunk.subarray(0, CHILD_LINE_BYTES_MAX - this.#bytes);
     if (kept.length === 0) return;
     // A copy, because a small chunk would keep the whole pool buffer that contains it alive.
     this.#held.push(Buffer.from(kept));
@@ -168,11 +168,11 @@ class Lines {
   }
 
   /** Drops the chunk. @returns the number of lines that end in it */
-  skip(piece: Buffer, from: number): number {
+  skip(chunk: Buffer, from: number): number {
     let ends = 0;
-    for (let at = from; at < piece.length; at++) if (piece[at] === NEW_LINE) ends++;
+    for (let at = from; at < chunk.length; at++) if (chunk[at] === NEW_LINE) ends++;
     this.rest();
-    this.#isSkipped = piece[piece.length - 1] !== NEW_LINE;
+    this.#isSkipped = chunk[chunk.length - 1] !== NEW_LINE;
     return ends;
   }
 }

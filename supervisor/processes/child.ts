@@ -55,7 +55,7 @@ export type ChildOptions<Received> = {
   look?: (pid: number) => ProcessLook | null;
 };
 
-/** `nonsense`: it violated the protocol. */
+/** `protocolViolation`: it violated the protocol. */
 export const KILL_REASONS = ['hung', 'memory', 'nonsense'] as const;
 export type KillReason = (typeof KILL_REASONS)[number];
 
@@ -112,7 +112,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
         ? null
         : new Channel(socket, {
             message: message => this.#received(message),
-            nonsense: why => this.disbelieve(why),
+            protocolViolation: why => this.disbelieve(why),
             closed: () => this.#disconnected(),
           });
     child.on('error', error => {

@@ -7,7 +7,7 @@ import {spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
-import {LAST_WORDS_CHARS} from '../../shared/limits.ts';
+import {STDERR_TAIL_CHARS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {nodeExecutable, nodeHome, nodePackage} from '../../shared/node-package.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
@@ -132,8 +132,8 @@ async function npm(args: readonly string[], cwd: string, own: string, env: NodeJ
     killSignal: 'SIGKILL',
   });
   let said = '';
-  child.stderr.on('data', (piece: Buffer) => {
-    said = (said + piece.toString()).slice(-LAST_WORDS_CHARS);
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-STDERR_TAIL_CHARS);
   });
   await new Promise<void>((resolve, reject) => {
     child.on('error', (error: NodeJS.ErrnoException) => {

@@ -6,7 +6,7 @@ const PAUSES_MS = [0, 100, 250, 500, 1_000, 2_500, 5_000];
 export class RestartPauses {
   #startedMs = 0;
   /** Consecutive crashes of processes that did not run for HEALTHY_MS. */
-  #deaths = 0;
+  #crashes = 0;
 
   started(): void {
     this.#startedMs = performance.now();
@@ -14,7 +14,7 @@ export class RestartPauses {
 
   /** The process crashed. @returns how long to wait before the next start, in ms */
   next(): number {
-    this.#deaths = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#deaths + 1;
-    return PAUSES_MS[Math.min(this.#deaths, PAUSES_MS.length - 1)]!;
+    this.#crashes = performance.now() - this.#startedMs >= HEALTHY_MS ? 0 : this.#crashes + 1;
+    return PAUSES_MS[Math.min(this.#crashes, PAUSES_MS.length - 1)]!;
   }
 }

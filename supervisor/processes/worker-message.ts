@@ -10,7 +10,7 @@ import {WORKER_REPORT_CHARS_MAX} from '../limits.ts';
 
 /** Null: a protocol violation. */
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {
-  const {type, id, body, voucher, version, error, untilMs, nextDueMs, hasCode, egress, report} = said as Record<
+  const {type, id, body, signedGrant, version, error, untilMs, nextDueMs, hasCode, egress, report} = said as Record<
     string,
     unknown
   >;
@@ -23,7 +23,9 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
     case 'opened':
       return {type, egress: egress as Extract<WorkerToSupervisor, {type: 'opened'}>['egress']};
     case 'egress_put':
-      return isId(id) && typeof body === 'string' && typeof voucher === 'string' ? {type, id, body, voucher} : null;
+      return isId(id) && typeof body === 'string' && typeof signedGrant === 'string'
+        ? {type, id, body, signedGrant}
+        : null;
     case 'node_wanted':
       return isId(id) && isVersion(version) ? {type, id, version} : null;
     case 'open_failed':

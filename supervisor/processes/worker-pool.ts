@@ -55,7 +55,7 @@ export type PoolSettings = {
    */
   sparesRunCode: () => boolean;
   /** Where spares practise opening a tenant (warm-up). */
-  rehearsalDirectory: () => string;
+  warmUpDirectory: () => string;
   pace: KillPace;
   onKill: (reason: KillReason) => void;
   /** Some processes of this user could not be ended. */
@@ -266,7 +266,7 @@ export class WorkerPool {
     };
     const worker: Worker = new Worker(this.#settings, this.#log, events, {
       runsCode,
-      args: [this.#settings.rehearsalDirectory()],
+      args: [this.#settings.warmUpDirectory()],
     });
     this.#starting = worker;
   }

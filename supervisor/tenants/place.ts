@@ -3,8 +3,8 @@ import type {ErrorObject} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import type {DoorKey} from '../../shared/ipc/egress.ts';
 import type {Worker} from '../processes/worker-pool.ts';
-import type {Deaths} from './deaths.ts';
-import type {Residence} from './residence.ts';
+import type {Crashes} from './crashes.ts';
+import type {Lifecycle} from './lifecycle.ts';
 import type {Reporter} from './worker-figures.ts';
 import {WorkerUsers} from './worker-users.ts';
 
@@ -15,7 +15,7 @@ export class Place {
   readonly id: string;
   readonly generation: number;
   readonly createdMs: number;
-  residence: Residence = {state: 'asleep', deaths: 0};
+  lifecycle: Lifecycle = {state: 'asleep', crashes: 0};
   worker: Worker | null = null;
   /** Where `worker` listens, from the moment it is requested to. */
   address: WorkerAddress | null = null;
@@ -26,9 +26,9 @@ export class Place {
   /** Routers that use `worker`, or wait for one. */
   readonly users = new WorkerUsers();
   /** Created after the first unexpected end of a worker. */
-  deaths: Deaths | null = null;
+  crashes: Crashes | null = null;
   /** The worker is up; `ready` is withheld until the last crash has been attributed. */
-  isReadyOwed = false;
+  isReadyPending = false;
   /** Why `worker` could not open the tenant, if it reported a reason. */
   openError: ErrorObject | null = null;
   /** It has a deployment, or may have one, so its worker must be able to run code. */

@@ -1,6 +1,6 @@
 /**
- * Decides when each tenant's worker starts and ends: carries out the effects of `residence.ts`, stops idle tenants and
- * wakes due ones. `postings.ts` runs the workers.
+ * Decides when each tenant's worker starts and ends: carries out the effects of `lifecycle.ts`, stops idle tenants and
+ * wakes due ones. `assignments.ts` runs the workers.
  *
  * Inputs are processed one after another: an input that arises while another is carried out waits for it, so a step
  * always sees the state that the previous one left.
@@ -12,21 +12,21 @@ import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '
 import type {Logger} from '../../shared/log.ts';
 import type {Registry} from '../files/registry.ts';
 import {DRAIN_MS} from '../limits.ts';
-import {Deaths, type Verdict} from './deaths.ts';
+import {type AssignmentEnd, type AssignmentParts, type AssignmentSettings, Assignments} from './assignments.ts';
+import {Crashes, type Verdict} from './crashes.ts';
 import {DueTimer} from './due-timer.ts';
+import {type Effect, type Input, type Lifecycle, step} from './lifecycle.ts';
 import {Place, type PlacedTenant, type PlaceMarks} from './place.ts';
-import {type PostingEnd, type PostingParts, type PostingSettings, Postings} from './postings.ts';
-import {type Effect, type Input, type Residence, step} from './residence.ts';
 import {Slots} from './slots.ts';
 import type {Reporter} from './worker-figures.ts';
 
-export type PlacementSettings = PostingSettings & {
+export type PlacementSettings = AssignmentSettings & {
   maxAwake: number;
   /** 0: idle tenants are never stopped. */
   idleStopMs: number;
 };
 
-export type PlacementParts = PostingParts & {
+export type PlacementParts = AssignmentParts & {
   settings: PlacementSettings;
   registry: Registry;
   /** @returns false when the router with this index is not running */
@@ -35,7 +35,7 @@ export type PlacementParts = PostingParts & {
   tenantDeleted: (tenant: string) => void;
 };
 
-const SERVING: ReadonlySet<Residence['state']> = new Set(['awake', 'releasing']);
+const SERVING: ReadonlySet<Lifecycle['state']> = new Set(['awake', 'releasing']);
 /** Maximum interval between checks for idle tenants; there are at least four within the idle time. */
 const SWEEP_MS_MAX = 1_000;
 const SWEEP_MS_MIN = 25;
@@ -47,7 +47,7 @@ export class Placement {
   readonly #log: Logger;
   readonly #places = new Map<string, Place>();
   readonly #slots: Slots;
-  readonly #postings: Postings;
+  readonly #assignments: Assignments;
   readonly #inputs: {place: Place; input: Input}[] = [];
   #isTaking = false;
   /** It was logged that the data directory is not writable. */
@@ -60,7 +60,7 @@ export class Placement {
     this.#parts = parts;
     this.#log = parts.log;
     this.#slots = new Slots(parts.settings.maxAwake);
-    this.#postings = new Postings(parts, {
+    this.#assignments = new Assignments(parts, {
       give: (place, input) => this.#give(place, input),
       ended: (place, end) => this.#workerEnded(place, end),
     });
@@ -86,7 +86,7 @@ export class Placement {
   /** Whether the tenant exists and is not being deleted. */
   isServed(id: string): boolean {
     const place = this.#places.get(id);
-    return place !== undefined && place.residence.state !== 'deleting';
+    return place !== undefined && place.lifecycle.state !== 'deleting';
   }
 
   get size(): number {
@@ -95,11 +95,11 @@ export class Placement {
 
   /** Tenants that are served, in no order. */
   ids(): string[] {
-    return [...this.#places.values()].filter(place => place.residence.state !== 'deleting').map(place => place.id);
+    return [...this.#places.values()].filter(place => place.lifecycle.state !== 'deleting').map(place => place.id);
   }
 
-  *states(): Iterable<Residence['state']> {
-    for (const place of this.#places.values()) yield place.residence.state;
+  *states(): Iterable<Lifecycle['state']> {
+    for (const place of this.#places.values()) yield place.lifecycle.state;
   }
 
   /** Pids of workers that have a tenant. */
@@ -109,7 +109,7 @@ export class Placement {
 
   /** Metrics of each worker that serves, as JSON; null: it does not answer in time. */
   reports(): {worker: Reporter; report: Promise<string | null>}[] {
-    const serving = [...this.#slots.occupied].filter(({residence: {state}}) => SERVING.has(state));
+    const serving = [...this.#slots.occupied].filter(({lifecycle: {state}}) => SERVING.has(state));
     return serving.flatMap(({worker, reporter}) =>
       worker === null || reporter === null ? [] : [{worker: reporter, report: worker.report()}],
     );
@@ -117,8 +117,8 @@ export class Placement {
 
   /** Suspected calls of all tenants that have any. */
   suspects(): TenantSuspects[] {
-    return [...this.#places.values()].flatMap(({id, deaths}) => {
-      const suspects = deaths?.suspects() ?? null;
+    return [...this.#places.values()].flatMap(({id, crashes}) => {
+      const suspects = crashes?.suspects() ?? null;
       return suspects === null ? [] : [{tenant: id, ...suspects}];
     });
   }
@@ -144,7 +144,7 @@ export class Placement {
   /** The deletion is complete, and the id is free. */
   forget(id: string): void {
     const place = this.#places.get(id);
-    assert(place?.residence.state === 'deleting', `tenant ${id} is being deleted`);
+    assert(place?.lifecycle.state === 'deleting', `tenant ${id} is being deleted`);
     this.#parts.users.forget(this.#parts.files.path(id, place.generation));
     this.#places.delete(id);
     this.#parts.tenantDeleted(id);
@@ -191,7 +191,7 @@ export class Placement {
     if (place.address?.socketPath === socketPath) {
       place.users.lost(router, calls);
       this.#moveOn(place);
-    } else place.deaths?.heard(router, socketPath, calls);
+    } else place.crashes?.heard(router, socketPath, calls);
   }
 
   /** This worker violated the protocol towards a router. */
@@ -202,7 +202,7 @@ export class Placement {
 
   /** A router received the answer to a suspected call. */
   callAnswered(id: string, key: string): void {
-    this.#places.get(id)?.deaths?.answered(key);
+    this.#places.get(id)?.crashes?.answered(key);
     this.#parts.sendToRouters({type: 'call_answered', tenant: id, key});
   }
 
@@ -218,10 +218,10 @@ export class Placement {
     for (const place of this.#places.values()) {
       place.users.routerEnded(router);
       this.#moveOn(place);
-      place.deaths?.routerEnded(router);
+      place.crashes?.routerEnded(router);
       // If the tenant is still idle, the release is requested again from the remaining routers.
-      const isWaitedFor = place.users.asking.size > 0 && place.residence.state !== 'releasing';
-      if (place.residence.state !== 'asleep' && !isWaitedFor) this.#give(place, {type: 'router_ended'});
+      const isWaitedFor = place.users.asking.size > 0 && place.lifecycle.state !== 'releasing';
+      if (place.lifecycle.state !== 'asleep' && !isWaitedFor) this.#give(place, {type: 'router_ended'});
     }
   }
 
@@ -258,9 +258,9 @@ export class Placement {
   }
 
   #take(place: Place, input: Input): void {
-    const before = place.residence;
+    const before = place.lifecycle;
     const {next, effects} = step(before, input, this.#parts.now());
-    place.residence = next;
+    place.lifecycle = next;
     if (next.state !== before.state)
       this.#log.debug('placement', {tenant: place.id, from: before.state, to: next.state});
     this.#slots.follow(place);
@@ -317,7 +317,7 @@ export class Placement {
         return;
       case 'remove':
         if (place.laterTimer !== null) clearTimeout(place.laterTimer);
-        place.deaths?.end();
+        place.crashes?.end();
         place.onRemovable?.();
         return;
       default:
@@ -327,8 +327,8 @@ export class Placement {
 
   /** Announces the worker to the waiting routers, once the last crash has been attributed. */
   #tellReady(place: Place): void {
-    place.isReadyOwed = place.deaths?.isOpen === true;
-    if (place.isReadyOwed) return;
+    place.isReadyPending = place.crashes?.isOpen === true;
+    if (place.isReadyPending) return;
     const address = addressOf(place);
     for (const router of place.users.tell()) this.#parts.sendToRouter(router, {type: 'worker_ready', address});
   }
@@ -361,7 +361,7 @@ export class Placement {
       // time.
       this.#notMarked('the disk is full: a tenant is woken without a mark', place, caught);
     }
-    this.#postings.start(place, fresh);
+    this.#assignments.start(place, fresh);
   }
 
   /** The registry could not store a mark. An unwritable disk is logged once, until it is writable again. */
@@ -374,36 +374,36 @@ export class Placement {
     this.#isUnwritable = this.#parts.registry.isUnwritable;
   }
 
-  #workerEnded(place: Place, {socketPath, ...end}: PostingEnd): void {
-    const {residence} = place;
-    const expected = residence.state === 'deleting' || (residence.state === 'closing' && residence.stored);
+  #workerEnded(place: Place, {socketPath, ...end}: AssignmentEnd): void {
+    const {lifecycle} = place;
+    const expected = lifecycle.state === 'deleting' || (lifecycle.state === 'closing' && lifecycle.stored);
     if (!expected && this.#onDrained === null) {
       this.#parts.metrics.died('worker');
       this.#log.warn('a worker ended unasked', {
         tenant: place.id,
-        state: residence.state,
+        state: lifecycle.state,
         ...end,
       });
     }
     const {calls, unheard} = place.users.ended();
     this.#give(place, {type: 'ended', error: place.openError});
     if (!expected && (calls.length > 0 || unheard.size > 0)) {
-      place.deaths ??= new Deaths(
+      place.crashes ??= new Crashes(
         () => performance.now(),
         verdict => this.#judged(place, verdict),
       );
-      place.deaths.died(socketPath, calls, unheard);
+      place.crashes.died(socketPath, calls, unheard);
     }
     this.#checkDrained();
   }
 
   /** The last crash has been attributed. */
-  #judged(place: Place, {isHeld, refused}: Verdict): void {
+  #judged(place: Place, {isAttributed, refused}: Verdict): void {
     for (const refusal of refused) this.#log.error('a call ended its worker too often', {tenant: place.id, ...refusal});
-    const suspects = place.deaths?.suspects() ?? null;
+    const suspects = place.crashes?.suspects() ?? null;
     if (suspects !== null) this.#parts.sendToRouters({type: 'suspects', tenant: place.id, ...suspects});
-    if (isHeld) this.#give(place, {type: 'held'});
-    if (place.isReadyOwed && SERVING.has(place.residence.state)) this.#tellReady(place);
+    if (isAttributed) this.#give(place, {type: 'held'});
+    if (place.isReadyPending && SERVING.has(place.lifecycle.state)) this.#tellReady(place);
   }
 
   #store(place: Place, nextDueMs: number | null): void {
@@ -432,7 +432,7 @@ export class Placement {
     if (settings.idleStopMs > 0) {
       const idleSinceMs = now() - settings.idleStopMs;
       for (const place of [...this.#slots.occupied]) {
-        if (place.residence.state !== 'awake' || place.lastActiveMs > idleSinceMs) continue;
+        if (place.lifecycle.state !== 'awake' || place.lastActiveMs > idleSinceMs) continue;
         if (place.inUseUntilMs <= now()) this.#give(place, {type: 'let_go'});
       }
     }

@@ -10,8 +10,8 @@
  */
 import type {ErrorObject} from '../../shared/errors.ts';
 import {IN_USE_TURN_MS, RECENT_TRAFFIC_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../limits.ts';
+import {hasWorker, type Input} from './lifecycle.ts';
 import type {Place} from './place.ts';
-import {hasWorker, type Input} from './residence.ts';
 
 type Decision = {place: Place; input: Input};
 
@@ -31,9 +31,9 @@ export class Slots {
 
   /** Must be called whenever the state of a tenant changed. */
   follow(place: Place): void {
-    if (hasWorker(place.residence)) this.#occupied.add(place);
+    if (hasWorker(place.lifecycle)) this.#occupied.add(place);
     else this.#occupied.delete(place);
-    if (place.residence.state === 'queued') this.#queue.add(place);
+    if (place.lifecycle.state === 'queued') this.#queue.add(place);
     else this.#queue.delete(place);
   }
 
@@ -45,8 +45,8 @@ export class Slots {
       return place === null ? null : {place, input: {type: 'admit'}};
     }
     let freeing = 0;
-    for (const {residence} of this.#occupied) {
-      if (residence.state === 'releasing' || residence.state === 'closing' || residence.state === 'deleting') freeing++;
+    for (const {lifecycle} of this.#occupied) {
+      if (lifecycle.state === 'releasing' || lifecycle.state === 'closing' || lifecycle.state === 'deleting') freeing++;
     }
     if (freeing >= this.#queue.size) return null;
     const leastUsed = this.#leastRecentlyUsed(nowMs);
@@ -59,7 +59,7 @@ export class Slots {
     let asked = 0;
     let silent = 0;
     for (const place of this.#occupied) {
-      if (place.residence.state !== 'waking') continue;
+      if (place.lifecycle.state !== 'waking') continue;
       if (!isAsked(place)) silent++;
       else if (nowMs - place.wakingSinceMs < WAKE_SLOW_MS) asked++;
     }
@@ -80,10 +80,10 @@ export class Slots {
     let least: Place | null = null;
     const isAskedFor = [...this.#queue].some(isAsked);
     for (const place of this.#occupied) {
-      const {residence} = place;
-      if (residence.state !== 'awake' || place.busyUntilMs > nowMs) continue;
+      const {lifecycle} = place;
+      if (lifecycle.state !== 'awake' || place.busyUntilMs > nowMs) continue;
       const isInUse = place.inUseUntilMs > nowMs || nowMs - place.lastActiveMs < RECENT_TRAFFIC_MS;
-      const isItsTurn = isInUse && nowMs - residence.sinceMs < IN_USE_TURN_MS;
+      const isItsTurn = isInUse && nowMs - lifecycle.sinceMs < IN_USE_TURN_MS;
       if (isItsTurn && !isAskedFor) continue;
       if (least === null || isUsedLess(place, least, nowMs)) least = place;
     }
@@ -109,8 +109,8 @@ function isUsedLess(place: Place, than: Place, nowMs: number): boolean {
   return place.lastActiveMs < than.lastActiveMs;
 }
 
-function isAsked({residence}: Place): boolean {
-  return (residence.state === 'queued' || residence.state === 'waking') && residence.asked;
+function isAsked({lifecycle}: Place): boolean {
+  return (lifecycle.state === 'queued' || lifecycle.state === 'waking') && lifecycle.asked;
 }
 
 function noSlotError(max: number): ErrorObject {

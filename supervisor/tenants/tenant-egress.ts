@@ -8,7 +8,7 @@
  */
 import {randomBytes} from 'node:crypto';
 import {egressSettingsIn} from '../../shared/egress/settings.ts';
-import {isVouchedFor} from '../../shared/egress/voucher.ts';
+import {isGranted} from '../../shared/egress/signed-grant.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {WorkerUser} from '../../shared/ipc/control.ts';
 import type {DoorKey, EgressSettings} from '../../shared/ipc/egress.ts';
@@ -23,7 +23,7 @@ export type TenantEgressParts = {
   process: Pick<EgressProcess, 'grant' | 'revoke' | 'want'>;
   /** A path that no worker of this server had before. */
   nextDoorPath: (user: WorkerUser | null) => string;
-  voucherKey: string;
+  grantKey: string;
   log: Logger;
 };
 
@@ -87,9 +87,9 @@ export class TenantEgress {
    * @param body of the request that changes it.
    * @throws auth.unauthorized 401: no operator signed it; session.storage_full 507
    */
-  async put(tenant: PlacedTenant, key: DoorKey, body: string, voucher: string): Promise<void> {
-    const {registry, voucherKey} = this.#parts;
-    const policy = isVouchedFor(voucherKey, tenant.id, body, voucher) ? policyIn(body) : null;
+  async put(tenant: PlacedTenant, key: DoorKey, body: string, signedGrant: string): Promise<void> {
+    const {registry, grantKey} = this.#parts;
+    const policy = isGranted(grantKey, tenant.id, body, signedGrant) ? policyIn(body) : null;
     if (policy === null) throw new ServiceError('auth.unauthorized', 'no operator has changed this egress policy');
     registry.setEgress(tenant.id, tenant.generation, policy);
     await this.#parts.process.grant({...key, tenant: tenant.id, policy});

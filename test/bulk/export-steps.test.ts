@@ -1,8 +1,8 @@
 /** What one step of an export reads and keeps: other requests of the tenant are served between two of them. */
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {insertEffect} from '../../engine/commit/mutation.ts';
-import {PIECE_CHARS} from '../../engine/journal/pieces.ts';
-import {exportPieces} from '../../worker/api/bulk/export/export.ts';
+import {CHUNK_CHARS} from '../../engine/journal/chunks.ts';
+import {exportChunks} from '../../worker/api/bulk/export/export.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 const LENGTH = 10_000;
@@ -18,15 +18,15 @@ const insertAll = (documents: object[]) =>
     for (const fields of documents) insertEffect('t', {...fields})(writer);
   });
 const csv = (columns: string[] | null) => [
-  ...exportPieces(parts.path, {format: 'csv', table: 't', columns}, () => undefined),
+  ...exportChunks(parts.path, {format: 'csv', table: 't', columns}, () => undefined),
 ];
 
 test('a step of CSV looks at a piece of text, however little of it is in its records', () => {
   const documents = Array.from({length: 200}, (_, n) => ({n, text: 'x'.repeat(LENGTH)}));
   insertAll(documents);
-  const pieces = csv(['n']);
-  expect(pieces.join('')).toBe(`n\r\n${documents.map(({n}) => `${n}\r\n`).join('')}`);
-  expect(pieces.length).toBeGreaterThan((documents.length * LENGTH) / (2 * PIECE_CHARS));
+  const chunks = csv(['n']);
+  expect(chunks.join('')).toBe(`n\r\n${documents.map(({n}) => `${n}\r\n`).join('')}`);
+  expect(chunks.length).toBeGreaterThan((documents.length * LENGTH) / (2 * CHUNK_CHARS));
 });
 
 test('names of fields that no header of an import may have end it, before they fill the memory', () => {

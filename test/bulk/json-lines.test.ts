@@ -38,7 +38,7 @@ function isObject(text: string): boolean {
   }
 }
 
-async function* piecesOf(bytes: Buffer, lengths: readonly number[]): AsyncGenerator<Buffer> {
+async function* chunksOf(bytes: Buffer, lengths: readonly number[]): AsyncGenerator<Buffer> {
   let at = 0;
   for (const length of lengths) {
     if (at < bytes.length) yield bytes.subarray(at, at + length);
@@ -47,9 +47,9 @@ async function* piecesOf(bytes: Buffer, lengths: readonly number[]): AsyncGenera
   if (at < bytes.length) yield bytes.subarray(at);
 }
 
-async function seen(pieces: AsyncIterable<Buffer>, from: number): Promise<Seen[]> {
+async function seen(chunks: AsyncIterable<Buffer>, from: number): Promise<Seen[]> {
   const all: Seen[] = [];
-  for await (const some of jsonLines(pieces, {table: 't', mode: 'insert'}, 1, from)) {
+  for await (const some of jsonLines(chunks, {table: 't', mode: 'insert'}, 1, from)) {
     for (const one of some) all.push([one.line, 'error' in one ? 'refused' : 'isEnd' in one ? 'end' : 'document']);
   }
   return all;
@@ -66,7 +66,7 @@ test('each line is what it is alone, in order, with its number; the last number 
         const bytes = Buffer.concat(
           lines.flatMap((one, i) => (i === 0 ? [one] : [LINE_FEED, one])).concat(isEnded ? [LINE_FEED] : []),
         );
-        expect(await seen(piecesOf(bytes, lengths), from)).toEqual(naive(lines, isEnded, from));
+        expect(await seen(chunksOf(bytes, lengths), from)).toEqual(naive(lines, isEnded, from));
       },
     ),
     {numRuns: 300},
@@ -75,7 +75,7 @@ test('each line is what it is alone, in order, with its number; the last number 
 
 test('a line that comes byte by byte is one line', async () => {
   const bytes = Buffer.from(`{"text":"${'ä'.repeat(50_000)}"}\n[]`);
-  expect(await seen(piecesOf(bytes, Array(bytes.length).fill(1)), 1)).toEqual([
+  expect(await seen(chunksOf(bytes, Array(bytes.length).fill(1)), 1)).toEqual([
     [1, 'document'],
     [2, 'refused'],
     [2, 'end'],

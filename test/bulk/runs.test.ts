@@ -55,7 +55,7 @@ test('an import that a line stops is answered when the lines before it are on di
   held = [];
   const ids = Array.from({length: 1_000}, (_, i) => `line-${i}`);
   ids[500] = 'line-0';
-  const pieces = async function* () {
+  const chunks = async function* () {
     yield linesOf(ids, 1);
     await until('the commit to wait for its disk', () => held!.length > 0);
     yield (function* () {
@@ -64,7 +64,7 @@ test('an import that a line stops is answered when the lines before it are on di
     })();
   };
   const run = new ImportRun(groups, {stopsAtErrors: true, store: () => undefined});
-  const error: unknown = await run.take(pieces()).catch((caught: unknown) => caught);
+  const error: unknown = await run.take(chunks()).catch((caught: unknown) => caught);
   expect(error).toBeInstanceOf(ServiceError);
   expect((error as ServiceError).detail).toMatchObject({line: 501, import: {lines: 500, inserted: 500}});
 });

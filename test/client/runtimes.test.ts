@@ -125,7 +125,7 @@ describe.each(RUNTIMES)('in $name', ({name, hasWebSocket, command}) => {
       const [file, ...args] = [...executable, path];
       const child = spawn(file, args, {cwd: project, stdio: ['ignore', 'pipe', 'inherit']});
       let said = '';
-      for await (const piece of child.stdout) said += piece;
+      for await (const chunk of child.stdout) said += chunk;
       expect(said).toContain(
         'There is no WebSocket here: pass one as webSocketConstructor (for Node 20, of the package ws)',
       );

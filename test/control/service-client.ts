@@ -6,15 +6,15 @@ import {isAlive, type Reply} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
 /** Whoever asks for routes of one tenant. */
-export type Asker = {request(method: string, path: string, body?: unknown): Promise<Reply>};
+export type Principal = {request(method: string, path: string, body?: unknown): Promise<Reply>};
 
 /** Of the Node that runs the tests, so that none is installed. */
 export const NODE_VERSION = process.versions.node.split('.')[0]!;
 
 export class ServiceClient {
-  readonly #tenant: Asker;
+  readonly #tenant: Principal;
 
-  constructor(tenant: Asker) {
+  constructor(tenant: Principal) {
     this.#tenant = tenant;
   }
 

@@ -3,7 +3,7 @@
  * acknowledged has happened exactly once, what was refused has not, and only what was left unanswered may be either.
  */
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {DEATHS_BEFORE_REST} from '../../supervisor/limits.ts';
+import {CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
@@ -196,7 +196,7 @@ describe('every acknowledged insert, patch and delete of 16 clients a tenant has
       load.start();
       sides.push({tenant, load});
     }
-    expect(WORKER_ROUNDS.length / sides.length).toBeLessThan(DEATHS_BEFORE_REST);
+    expect(WORKER_ROUNDS.length / sides.length).toBeLessThan(CRASHES_BEFORE_COOL_DOWN);
     for (const [round, writes] of WORKER_ROUNDS.entries()) {
       const {tenant, load} = sides[round % sides.length]!;
       const soFar = load.acknowledged;

@@ -39,8 +39,8 @@ function send(method: string, path: string): Promise<Seen> {
     sent.on('error', reject);
     sent.on('response', response => {
       let body = '';
-      response.setEncoding('utf8').on('data', piece => {
-        body += piece;
+      response.setEncoding('utf8').on('data', chunk => {
+        body += chunk;
       });
       response.on('error', reject);
       response.on('end', () => {

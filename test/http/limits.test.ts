@@ -50,8 +50,8 @@ describe('a request body has 8 MiB at most', () => {
     const text = body(bytes);
     const chunks: string[] = [];
     for (let at = 0; at < text.length; at += MIB) {
-      const piece = text.slice(at, at + MIB);
-      chunks.push(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+      const chunk = text.slice(at, at + MIB);
+      chunks.push(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
     }
     // The last byte beyond the limit is the last chunk: the answer comes when all is sent.
     const reply = await rawRequest(

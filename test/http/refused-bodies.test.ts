@@ -181,8 +181,8 @@ describe('a chunked body, whose length nobody announced,', () => {
   const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`;
 
   test('is 413 when it grows too long, and its sender may finish it', async () => {
-    const pieces = chunk(MIB).repeat(BODY_BYTES_MAX / MIB + 4);
-    const text = await service.raw(`${lines().join('\r\n')}\r\n\r\n${pieces}0\r\n\r\n`);
+    const chunks = chunk(MIB).repeat(BODY_BYTES_MAX / MIB + 4);
+    const text = await service.raw(`${lines().join('\r\n')}\r\n\r\n${chunks}0\r\n\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 413 /);
     expect(text).toMatch(/\r\nConnection: close\r\n/);
     expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n')))).toMatchObject({error: {code: 'op.too_large'}});

@@ -31,8 +31,8 @@ describe('DELETE /api/tenants/{tenant}, while its bootstrap is streamed to a rea
     const closed = new Promise(resolve => reader.once('close', resolve));
     let received = 0;
     let tail = '';
-    reader.on('data', piece => {
-      received += (piece as Buffer).length;
+    reader.on('data', chunk => {
+      received += (chunk as Buffer).length;
       reader.pause();
     });
     const authorization = `Authorization: Bearer ${service.accessToken}`;
@@ -43,9 +43,9 @@ describe('DELETE /api/tenants/{tenant}, while its bootstrap is streamed to a rea
     expect((await remove(tenant.id)).status).toBe(204);
     expect(isAlive(worker)).toBe(false);
     expect(service.log).not.toContain('did not end in time');
-    reader.removeAllListeners('data').on('data', piece => {
-      received += (piece as Buffer).length;
-      tail = (tail + String(piece)).slice(-10);
+    reader.removeAllListeners('data').on('data', chunk => {
+      received += (chunk as Buffer).length;
+      tail = (tail + String(chunk)).slice(-10);
     });
     reader.resume();
     await closed;

@@ -41,11 +41,11 @@ const frame = fc.record({
 
 /** What a socket would carry, in the pieces it was given. */
 function written(write: (writer: FrameWriter) => void): Buffer[] {
-  const pieces: Buffer[] = [];
-  const writer = new FrameWriter(bytes => pieces.push(bytes));
+  const chunks: Buffer[] = [];
+  const writer = new FrameWriter(bytes => chunks.push(bytes));
   write(writer);
   writer.flush();
-  return pieces;
+  return chunks;
 }
 
 function reader(): {frames: Frame[]; reader: FrameReader} {
@@ -67,29 +67,29 @@ function header(fields: {body?: number; kind?: number; flags?: number; meta?: nu
 
 describe('a writer that flushes by itself', () => {
   test('does it once for all frames until then, and again for those that follow', async () => {
-    const pieces: Buffer[] = [];
-    const writer = new FrameWriter(bytes => pieces.push(bytes), process.nextTick);
+    const chunks: Buffer[] = [];
+    const writer = new FrameWriter(bytes => chunks.push(bytes), process.nextTick);
     const frames = reader();
     for (let stream = 1; stream <= 3; stream++) writer.frame(FrameKind.response, stream, 0, '', `reply ${stream}`);
     await Promise.resolve(); // settled by a microtask of the same turn
     writer.frame(FrameKind.response, 4, 0, '', Buffer.from('reply 4'));
-    expect(pieces).toEqual([]);
+    expect(chunks).toEqual([]);
     await new Promise(resolve => setImmediate(resolve));
-    expect(pieces).toHaveLength(1);
+    expect(chunks).toHaveLength(1);
     writer.frame(FrameKind.response, 5, 0, '', 'reply 5');
     await new Promise(resolve => setImmediate(resolve));
-    expect(pieces).toHaveLength(2);
-    for (const piece of pieces) frames.reader.push(piece);
+    expect(chunks).toHaveLength(2);
+    for (const chunk of chunks) frames.reader.push(chunk);
     expect(frames.frames.map(({stream}) => stream)).toEqual([1, 2, 3, 4, 5]);
   });
 
   test('writes nothing twice when it is flushed before', async () => {
-    const pieces: Buffer[] = [];
-    const writer = new FrameWriter(bytes => pieces.push(bytes), process.nextTick);
+    const chunks: Buffer[] = [];
+    const writer = new FrameWriter(bytes => chunks.push(bytes), process.nextTick);
     writer.frame(FrameKind.response, 1, 0, '', 'reply');
     writer.flush();
     await new Promise(resolve => setImmediate(resolve));
-    expect(pieces).toHaveLength(1);
+    expect(chunks).toHaveLength(1);
   });
 });
 
@@ -127,12 +127,12 @@ describe('frames', () => {
   });
 
   test('survive bytes that come one at a time', () => {
-    const pieces = written(writer => {
+    const chunks = written(writer => {
       writer.frame(FrameKind.request, 1, 0, '{"op":"x"}', 'body');
       writer.frame(FrameKind.cancel, 0xffff_ffff, 7, '', '');
     });
     const received = reader();
-    for (const byte of Buffer.concat(pieces)) received.reader.push(Buffer.from([byte]));
+    for (const byte of Buffer.concat(chunks)) received.reader.push(Buffer.from([byte]));
     expect(received.frames.map(({stream, meta, body}) => [stream, meta, body.toString()])).toEqual([
       [1, '{"op":"x"}', 'body'],
       [0xffff_ffff, '', ''],
@@ -171,22 +171,22 @@ describe('frames', () => {
   });
 
   test('of one turn leave in one write while they fit one chunk', () => {
-    const pieces = written(writer => {
+    const chunks = written(writer => {
       for (let stream = 0; stream < 100; stream++) writer.frame(FrameKind.response, stream, 0, '', '{"ok":true}');
       expect(writer.pending).toBe(true);
     });
-    expect(pieces).toHaveLength(1);
+    expect(chunks).toHaveLength(1);
   });
 
   test('a body that is not given away may change once the frame is written', () => {
     for (const length of [10, 40_000, 100_000]) {
       const mine = Buffer.alloc(length, 'a');
-      const pieces = written(writer => {
+      const chunks = written(writer => {
         writer.frame(FrameKind.response, 1, 0, '', mine);
         mine.fill('b');
       });
       const received = reader();
-      received.reader.push(Buffer.concat(pieces));
+      received.reader.push(Buffer.concat(chunks));
       expect(received.frames[0]!.body.equals(Buffer.alloc(length, 'a'))).toBe(true);
     }
   });

@@ -52,18 +52,18 @@ afterAll(() => {
 });
 
 function bytesOf(write: (writer: FrameWriter) => void): Buffer {
-  const pieces: Buffer[] = [];
-  const writer = new FrameWriter(bytes => pieces.push(bytes));
+  const chunks: Buffer[] = [];
+  const writer = new FrameWriter(bytes => chunks.push(bytes));
   write(writer);
   writer.flush();
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }
 
 const hello = bytesOf(writer => writer.frame(FrameKind.hello, 0, 0, SECRET, String(IPC_VERSION)));
 const request = bytesOf(writer => writer.frame(FrameKind.request, 7, 0, '{"op":"schema.all"}', ''));
 
 const upload = bytesOf(writer => writer.frame(FrameKind.request, 9, FrameFlag.streams, '{"op":"functions.http"}', ''));
-const piece = bytesOf(writer => writer.frame(FrameKind.chunk, 9, 0, '', Buffer.alloc(STREAM_WINDOW_BYTES)));
+const chunk = bytesOf(writer => writer.frame(FrameKind.chunk, 9, 0, '', Buffer.alloc(STREAM_WINDOW_BYTES)));
 
 /** What comes back for these bytes. `end`: our end closes after them; else closing is the worker's decision. */
 function exchange(bytes: Buffer, end: boolean): Promise<number[]> {
@@ -91,7 +91,7 @@ describe('a greeted connection', () => {
 
   test('takes no notice of pieces of a body that nobody waits for', async () => {
     requests = [];
-    expect(await exchange(Buffer.concat([hello, piece, request]), true)).toEqual([FrameKind.response]);
+    expect(await exchange(Buffer.concat([hello, chunk, request]), true)).toEqual([FrameKind.response]);
   });
 
   test.each([
@@ -100,7 +100,7 @@ describe('a greeted connection', () => {
     ['what only workers send', bytesOf(writer => writer.frame(FrameKind.response, 1, 0, '', ''))],
     ['credit that is no number', bytesOf(writer => writer.frame(FrameKind.credit, 1, 0, 'much', ''))],
     ['two bodies of one stream', Buffer.concat([upload, upload])],
-    ['a body beyond the window', Buffer.concat([upload, ...Array(3).fill(piece)])],
+    ['a body beyond the window', Buffer.concat([upload, ...Array(3).fill(chunk)])],
     ['credit below zero', bytesOf(writer => writer.frame(FrameKind.credit, 1, 0, '-1', ''))],
   ])('is closed after %s; requests behind it are not taken', async (_, bytes) => {
     requests = [];

@@ -55,11 +55,11 @@ function answerTo(bytes: Buffer): Promise<Buffer> {
 }
 
 function frames(...given: [kind: FrameKind, meta: string, body?: string][]): Buffer {
-  const pieces: Buffer[] = [];
-  const writer = new FrameWriter(bytes => pieces.push(bytes));
+  const chunks: Buffer[] = [];
+  const writer = new FrameWriter(bytes => chunks.push(bytes));
   for (const [kind, meta, body = ''] of given) writer.frame(kind, 1, 0, meta, body);
   writer.flush();
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }
 
 const LIST = JSON.stringify({op: 'documents.list', p: ['t']});

@@ -10,14 +10,14 @@ import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {Followers} from '../../worker/api/follow/followers.ts';
 import {JournalFollowers} from '../../worker/api/follow/journal-followers.ts';
-import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../../worker/api/limits.ts';
+import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_BUFFERED_BYTES_MAX, FOLLOWERS_MAX} from '../../worker/api/limits.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
 
 /** A body, and how it ended: `whole`, or why it was cut; null while it is open. */
 function body(): {body: OutgoingBody; ended: () => string | null} {
   let ended: string | null = null;
   const made = new OutgoingBody({
-    piece: () => undefined,
+    chunk: () => undefined,
     end: reason => {
       ended = reason ?? 'whole';
     },
@@ -41,14 +41,14 @@ describe('readers of streams of events that do not read', () => {
       for (const {stream} of streams) {
         stream.write(MIB);
         if (stream.isOpen) written += MIB.length;
-        expect(followers.owedBytes).toBeLessThanOrEqual(FOLLOWERS_OWED_BYTES_MAX + MIB.length);
+        expect(followers.bufferedBytes).toBeLessThanOrEqual(FOLLOWERS_BUFFERED_BYTES_MAX + MIB.length);
       }
     }
-    expect(written).toBeGreaterThan(FOLLOWERS_OWED_BYTES_MAX / 2);
+    expect(written).toBeGreaterThan(FOLLOWERS_BUFFERED_BYTES_MAX / 2);
     expect(streams.some(({ended}) => ended() !== null)).toBe(true);
     expect([small.stream.isOpen, small.ended()]).toEqual([true, null]);
     for (const {body: made} of [...streams, small]) made.cancel();
-    expect([followers.owedBytes, followers.count('query')]).toEqual([0, 0]);
+    expect([followers.bufferedBytes, followers.count('query')]).toEqual([0, 0]);
   });
 
   test('are owed nothing any more once they have read', async () => {
@@ -56,10 +56,10 @@ describe('readers of streams of events that do not read', () => {
     const {body: made} = body();
     const stream = followers.begin('journal', made, null, () => undefined);
     for (let i = 0; i < 4; i++) stream.write(MIB);
-    expect([stream.isReady, followers.owedBytes > 2 * MIB.length]).toEqual([false, true]);
+    expect([stream.isReady, followers.bufferedBytes > 2 * MIB.length]).toEqual([false, true]);
     made.credit(8 * MIB.length);
     await stream.ready();
-    expect([stream.isReady, followers.owedBytes]).toEqual([true, 0]);
+    expect([stream.isReady, followers.bufferedBytes]).toEqual([true, 0]);
     stream.end(null);
   });
 
@@ -83,8 +83,8 @@ describe('a stream in which nothing happens', () => {
   function read() {
     let text = '';
     const made = new OutgoingBody({
-      piece: piece => {
-        text += piece.toString();
+      chunk: chunk => {
+        text += chunk.toString();
       },
       end: () => undefined,
     });

@@ -5,14 +5,14 @@ import {type Interval, IntervalIndex} from '../../engine/live/interval-index.ts'
 
 /** Few letters, so that bounds and places meet; what continues another is behind it, as with keys. */
 const place = fc.string({unit: fc.constantFrom('\0', 'a', 'b', '\xff'), maxLength: 4});
-const stretch = fc
+const range = fc
   .oneof(
     fc.tuple(place, place),
     place.map((lower): [string, string] => [lower, `${lower}\0`]),
   )
   .filter(([lower, upper]) => lower < upper);
 const step = fc.oneof(
-  {weight: 3, arbitrary: fc.record({do: fc.constant('add' as const), stretch})},
+  {weight: 3, arbitrary: fc.record({do: fc.constant('add' as const), range})},
   {weight: 1, arbitrary: fc.record({do: fc.constant('remove' as const), pick: fc.nat()})},
   {weight: 3, arbitrary: fc.record({do: fc.constant('ask' as const), place})},
 );
@@ -35,7 +35,7 @@ describe('an index of intervals', () => {
         const naive = new NaiveIndex();
         let holder = 0;
         for (const one of steps) {
-          if (one.do === 'add') naive.held.push(index.add(...one.stretch, holder++ % 7));
+          if (one.do === 'add') naive.held.push(index.add(...one.range, holder++ % 7));
           else if (one.do === 'remove') {
             const [gone] = naive.held.splice(one.pick % Math.max(1, naive.held.length), 1);
             if (gone !== undefined) index.remove(gone);

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import {type Change, Commit} from '../../engine/commit/commit.ts';
-import {LIVE_STRETCHES_MAX} from '../../engine/limits.ts';
+import {LIVE_RANGES_MAX} from '../../engine/limits.ts';
 import {LiveIndex, type Watch, type Watcher} from '../../engine/live/live-index.ts';
-import {stretchesOf} from '../../engine/live/query-stretch.ts';
+import {rangesOf} from '../../engine/live/query-ranges.ts';
 import {compileFilters, matches} from '../../engine/reads/filter.ts';
 import {find} from '../../engine/reads/find.ts';
 import {orderOf} from '../../engine/reads/order.ts';
@@ -47,7 +47,7 @@ async function changesOf(table: string, [kind, pick, values]: [string, number, R
 
 function whole(query: QueryObject) {
   const filters = compileFilters(query.filters);
-  return stretchesOf(query, filters, orderOf(query, filters)).flatMap(stretch => stretch.upTo(null) ?? []);
+  return rangesOf(query, filters, orderOf(query, filters)).flatMap(range => range.upTo(null) ?? []);
 }
 
 const commitOf = (changes: readonly Change[]) => new Commit(1, 0, changes, [], []);
@@ -172,8 +172,8 @@ describe('where a query object watches', () => {
   test('is LIVE_STRETCHES_MAX stretches at most, also of the field of the order', () => {
     const few = {field: 'a', op: 'in' as const, value: [1, 2, 3]};
     for (const filters of [[among('b')], [few, among('b')]]) {
-      const stretches = whole({table: 't', filters, order: {field: 'b', direction: 'asc'}, limit: 5});
-      expect(stretches.length).toBeLessThanOrEqual(LIVE_STRETCHES_MAX);
+      const ranges = whole({table: 't', filters, order: {field: 'b', direction: 'asc'}, limit: 5});
+      expect(ranges.length).toBeLessThanOrEqual(LIVE_RANGES_MAX);
     }
   });
   const gt = (field: string, value: Value) => ({field, op: 'gt' as const, value});

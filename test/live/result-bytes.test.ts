@@ -94,8 +94,8 @@ describe('a live query whose result grows beyond what all may take', () => {
     let ended: string | null | undefined;
     const start = () =>
       new OutgoingBody({
-        piece: piece => {
-          text += piece.toString();
+        chunk: chunk => {
+          text += chunk.toString();
         },
         end: reason => {
           ended = reason;

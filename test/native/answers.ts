@@ -19,12 +19,12 @@ export function answered(answers: (() => Response)[], options: Options = {}): {d
 }
 
 /** A stream that ends after these. */
-export function stream(pieces: readonly (string | Uint8Array)[]): () => Response {
+export function stream(chunks: readonly (string | Uint8Array)[]): () => Response {
   return () => {
     const body = new ReadableStream({
       start: controller => {
-        for (const piece of pieces) {
-          controller.enqueue(typeof piece === 'string' ? new TextEncoder().encode(piece) : piece);
+        for (const chunk of chunks) {
+          controller.enqueue(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk);
         }
         controller.close();
       },

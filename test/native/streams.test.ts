@@ -23,8 +23,8 @@ test('events are the same however the network cuts them up', async () => {
   await fc.assert(
     fc.asyncProperty(cuts, async places => {
       const at = [0, ...places.sort((a, b) => a - b), whole.length];
-      const pieces = at.slice(1).map((to, i) => whole.subarray(at[i], to));
-      const {db} = answered([stream(pieces)]);
+      const chunks = at.slice(1).map((to, i) => whole.subarray(at[i], to));
+      const {db} = answered([stream(chunks)]);
       expect(await read(db, texts.length)).toEqual(expected);
     }),
     {examples: [[everywhere]]},

@@ -192,10 +192,10 @@ async function answerOf(sent: ClientRequest, isCut: boolean): Promise<Answered> 
   });
   const answered = once(sent, 'response').then(async ([message]) => {
     const response = message as IncomingMessage;
-    const pieces: Buffer[] = [];
-    for await (const piece of response) pieces.push(piece as Buffer);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
     if (isCut) sent.destroy();
-    return {status: response.statusCode!, headers: response.headers, text: Buffer.concat(pieces).toString()};
+    return {status: response.statusCode!, headers: response.headers, text: Buffer.concat(chunks).toString()};
   });
   return await Promise.race([upgraded, answered]);
 }

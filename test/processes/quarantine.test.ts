@@ -1,7 +1,7 @@
 /** Calls that are under way when their worker ends, on a real service: whoever makes them, the tenant goes on. */
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {QUARANTINE_MS_MIN} from '../../shared/limits.ts';
-import {DEATHS_BEFORE_REST} from '../../supervisor/limits.ts';
+import {CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {App} from '../functions/app.ts';
 import {RoutedClient, routersOf} from '../harness/routed.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
@@ -77,7 +77,7 @@ describe('an action under way in two deaths of its worker', () => {
 describe('an anonymous caller with ever new arguments', () => {
   test('never switches the tenant off: these deaths do not rest it', {timeout: 180_000}, async () => {
     const app = await App.deploy(service, FILES);
-    for (let deaths = 0; deaths <= DEATHS_BEFORE_REST; deaths++) {
+    for (let crashes = 0; crashes <= CRASHES_BEFORE_COOL_DOWN; crashes++) {
       const args = {name: `call ${++calls}`, which: 'any'};
       expectError(await dieDuring(app, args), 503, 'session.outcome_unknown');
     }

@@ -1,6 +1,6 @@
 /** What a query may cost: how much it reads, holds and answers. The storage is an array that counts what is read of it. */
 import {describe, expect, test} from 'vitest';
-import {ORDER_KEYS_BYTES_MAX, QUERY_STRETCHES_MAX, SCAN_CHARS_MAX, SCAN_ROWS_CHARS} from '../../engine/limits.ts';
+import {ORDER_KEYS_BYTES_MAX, QUERY_RANGES_MAX, SCAN_CHARS_MAX, SCAN_ROWS_CHARS} from '../../engine/limits.ts';
 import {compileFilters} from '../../engine/reads/filter.ts';
 import {orderOf} from '../../engine/reads/order.ts';
 import {planQuery} from '../../engine/reads/plan.ts';
@@ -211,8 +211,8 @@ describe('a query is read from QUERY_STRETCHES_MAX stretches at most, all branch
     const filters = compileFilters(clauses);
     const order = orderOf({table: 't', filters: clauses}, filters);
     const {paths} = planQuery(new Indexed(['{}']), 't', filters, order);
-    const count = paths.reduce((sum, {path}) => sum + path.segments.length, 0);
+    const count = paths.reduce((sum, {path}) => sum + path.rangeScans.length, 0);
     expect(count).toBe(stretches);
-    expect(count).toBeLessThanOrEqual(QUERY_STRETCHES_MAX);
+    expect(count).toBeLessThanOrEqual(QUERY_RANGES_MAX);
   });
 });

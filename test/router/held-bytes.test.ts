@@ -5,8 +5,8 @@ import {limitsOfOne} from '../../router/router-limits.ts';
 import {HeldBytes, RouterBytes} from '../../router/workers/held-bytes.ts';
 
 /** Takes all it can get in pieces. */
-function takeAll(tenant: HeldBytes, piece = 64 * 1024): number {
-  while (tenant.hasRoom(piece)) tenant.take(piece);
+function takeAll(tenant: HeldBytes, chunk = 64 * 1024): number {
+  while (tenant.hasRoom(chunk)) tenant.take(chunk);
   return tenant.held;
 }
 

@@ -39,11 +39,11 @@ afterEach(() => void edge.malformed.splice(0));
 const {none, streams, failed, end} = FrameFlag;
 
 function frame(kind: number, stream: number, flags: number, meta: string, body: string | Buffer): Buffer {
-  const pieces: Buffer[] = [];
-  const writer = new FrameWriter(bytes => pieces.push(Buffer.from(bytes)));
+  const chunks: Buffer[] = [];
+  const writer = new FrameWriter(bytes => chunks.push(Buffer.from(bytes)));
   writer.frame(kind as FrameKind, stream, flags, meta, body);
   writer.flush();
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }
 
 const REQUESTS = {
@@ -114,8 +114,8 @@ describe('a frame that no worker sends closes its link, and the supervisor learn
 
 test('more of a stream than its reader takes is held for it up to the window', async () => {
   attack = (socket, stream) => {
-    const pieces = Array.from({length: 48}, () => frame(FrameKind.chunk, stream, none, '', large));
-    socket.write(Buffer.concat([frame(FrameKind.response, stream, streams, '', ''), ...pieces]));
+    const chunks = Array.from({length: 48}, () => frame(FrameKind.chunk, stream, none, '', large));
+    socket.write(Buffer.concat([frame(FrameKind.response, stream, streams, '', ''), ...chunks]));
   };
   const client = edge.connect(headOf(REQUESTS.stream));
   await until('the link to be closed', () => edge.malformed.length > 0);

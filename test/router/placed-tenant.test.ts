@@ -56,7 +56,7 @@ beforeEach(() => {
     },
     lost: (socketPath, calls) => {
       if (calls.length === 0) return;
-      if (quarantine.died(calls, performance.now()).isHeld) held.push(socketPath);
+      if (quarantine.died(calls, performance.now()).isAttributed) held.push(socketPath);
       tenant.suspect(quarantine.suspects(performance.now()));
     },
     malformed: (_, why) => void malformed.push(why),
@@ -235,7 +235,7 @@ describe('requests under way when the worker dies', () => {
     worker.send(FrameKind.chunk, stream, FrameFlag.none, '', 'piece');
     worker.sendGarbage();
     expect(await read.outcome).toBe('cut');
-    expect(read.pieces).toEqual(['200', 'piece']);
+    expect(read.chunks).toEqual(['200', 'piece']);
   });
 });
 
@@ -262,7 +262,7 @@ describe('calls of functions under way when the worker dies', () => {
   });
 
   test('one whose client has gone is held responsible all the same', async () => {
-    for (let deaths = 0; deaths < 2; deaths++) {
+    for (let crashes = 0; crashes < 2; crashes++) {
       const query = call();
       const worker = await underWay(query);
       query.abort();
@@ -279,7 +279,7 @@ describe('calls of functions under way when the worker dies', () => {
   });
 
   test('the second death refuses the same call; the function with other arguments, and all else, goes on', async () => {
-    for (let deaths = 0; deaths < 2; deaths++) {
+    for (let crashes = 0; crashes < 2; crashes++) {
       const query = call();
       (await underWay(query)).die();
       await query.outcome;
@@ -438,7 +438,7 @@ describe('a request that brings code, while the worker runs none,', () => {
     tenant.forward(follows);
     await old.received(3);
     old.send(FrameKind.response, 2, FrameFlag.streams, '', '');
-    await until('the stream to have begun', () => follows.pieces.length === 1);
+    await until('the stream to have begun', () => follows.chunks.length === 1);
 
     const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
     tenant.forward(deploy);

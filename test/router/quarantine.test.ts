@@ -5,8 +5,8 @@ import {Suspects} from '../../router/tenants/suspects.ts';
 import {functionCall, httpActionCall} from '../../router/workers/user-call.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import {
-  FUNCTION_DEATHS_MAX,
-  HELD_DEATHS_MAX,
+  ATTRIBUTED_CRASHES_MAX,
+  FUNCTION_CRASHES_MAX,
   QUARANTINE_MS_MAX,
   QUARANTINE_MS_MIN,
   SUSPECTS_MAX,
@@ -35,9 +35,9 @@ function isRefused(quarantine: Quarantine, call: UserCall, nowMs = 0): boolean {
   }
 }
 
-function deadly(deaths: number, underWay: (death: number) => UserCall[]): Quarantine {
+function deadly(crashes: number, underWay: (crash: number) => UserCall[]): Quarantine {
   const quarantine = new Quarantine();
-  for (let death = 0; death < deaths; death++) quarantine.died(underWay(death), 0);
+  for (let crash = 0; crash < crashes; crash++) quarantine.died(underWay(crash), 0);
   return quarantine;
 }
 
@@ -48,10 +48,10 @@ describe('a call is refused', () => {
     ['once, however often it was under way in a death', 1, [find('bomb'), find('bomb'), find('bomb')], false],
     ['not after two that it shared', 2, [find('bomb'), list('all')], false],
     ['after three that it shared', 3, [find('bomb'), list('all')], true],
-  ])('%s', (_, deaths, underWay, expected) => {
+  ])('%s', (_, crashes, underWay, expected) => {
     expect(
       isRefused(
-        deadly(deaths, () => underWay),
+        deadly(crashes, () => underWay),
         find('bomb'),
       ),
     ).toBe(expected);
@@ -59,7 +59,7 @@ describe('a call is refused', () => {
 
   test('not if it is answered between deaths that it shared: what ends a worker is never answered', () => {
     const quarantine = new Quarantine();
-    for (let death = 0; death < 3; death++) {
+    for (let crash = 0; crash < 3; crash++) {
       quarantine.died([find('bomb'), list('all')], 0);
       suspectsOf(quarantine, 0).answered(list('all'));
     }
@@ -86,38 +86,38 @@ describe('a call is refused', () => {
 });
 
 describe('a function is refused with any arguments', () => {
-  test(`after ${FUNCTION_DEATHS_MAX} deaths in which all calls under way were its own`, () => {
-    const varied = (death: number) => [find(`bomb ${death}`), find(`also ${death}`)];
-    expect(isRefused(deadly(FUNCTION_DEATHS_MAX - 1, varied), find('new'))).toBe(false);
-    const quarantine = deadly(FUNCTION_DEATHS_MAX, varied);
+  test(`after ${FUNCTION_CRASHES_MAX} deaths in which all calls under way were its own`, () => {
+    const varied = (crash: number) => [find(`bomb ${crash}`), find(`also ${crash}`)];
+    expect(isRefused(deadly(FUNCTION_CRASHES_MAX - 1, varied), find('new'))).toBe(false);
+    const quarantine = deadly(FUNCTION_CRASHES_MAX, varied);
     expect(isRefused(quarantine, find('new'))).toBe(true);
     expect(isRefused(quarantine, list('all'))).toBe(false);
   });
 
   test('not after any number of deaths that it shared', () => {
-    const quarantine = deadly(100, death => [find(`bomb ${death}`), list(`page ${death}`)]);
+    const quarantine = deadly(100, crash => [find(`bomb ${crash}`), list(`page ${crash}`)]);
     expect([isRefused(quarantine, find('new')), isRefused(quarantine, list('new'))]).toEqual([false, false]);
   });
 });
 
 describe('deaths', () => {
   test('without a call under way are the tenant’s', () => {
-    expect(new Quarantine().died([], 0)).toEqual({isHeld: false, refused: []});
+    expect(new Quarantine().died([], 0)).toEqual({isAttributed: false, refused: []});
   });
 
-  test(`are the tenant’s too beyond ${HELD_DEATHS_MAX} within the time that suspicion lasts`, () => {
+  test(`are the tenant’s too beyond ${ATTRIBUTED_CRASHES_MAX} within the time that suspicion lasts`, () => {
     const quarantine = new Quarantine();
-    for (let death = 0; death < HELD_DEATHS_MAX; death++) {
-      expect(quarantine.died([find(`${death}`)], death).isHeld).toBe(true);
+    for (let crash = 0; crash < ATTRIBUTED_CRASHES_MAX; crash++) {
+      expect(quarantine.died([find(`${crash}`)], crash).isAttributed).toBe(true);
     }
-    expect(quarantine.died([find('one more')], HELD_DEATHS_MAX).isHeld).toBe(false);
-    expect(quarantine.died([find('later')], SUSPICION_MS + 1).isHeld).toBe(true);
+    expect(quarantine.died([find('one more')], ATTRIBUTED_CRASHES_MAX).isAttributed).toBe(false);
+    expect(quarantine.died([find('later')], SUSPICION_MS + 1).isAttributed).toBe(true);
   });
 
   test('are forgotten, and what is remembered of them is bounded', () => {
     const quarantine = new Quarantine();
     const many = Array.from({length: SUSPECTS_MAX + 50}, (_, i) => find(`${i}`));
-    for (let death = 0; death < 3; death++) quarantine.died(many, 0);
+    for (let crash = 0; crash < 3; crash++) quarantine.died(many, 0);
     const refused = many.filter(call => isRefused(quarantine, call)).length;
     expect(refused).toBeLessThanOrEqual(SUSPECTS_MAX);
     for (const known of [quarantine, suspectsOf(quarantine, 0)]) {

@@ -96,7 +96,7 @@ export class RecordedRequest implements Forwarded {
   order = 0;
   lostWorker: string | null = null;
   waitingSinceMs = 0;
-  readonly pieces: string[] = [];
+  readonly chunks: string[] = [];
   readonly outcome: Promise<string>;
   #resolve: (outcome: string) => void = () => undefined;
 
@@ -122,7 +122,7 @@ export class RecordedRequest implements Forwarded {
 
   /** Its status, then its pieces. */
   get hasBegun(): boolean {
-    return this.pieces.length > 1;
+    return this.chunks.length > 1;
   }
 
   answer({s: status, ra: retryAfterS = 0}: ResponseMeta, body: Buffer): void {
@@ -130,15 +130,15 @@ export class RecordedRequest implements Forwarded {
   }
 
   startStream(meta: ResponseMeta): void {
-    this.pieces.push(String(meta.s));
+    this.chunks.push(String(meta.s));
   }
 
-  streamPiece(piece: Buffer): void {
-    this.pieces.push(piece.toString());
+  streamChunk(chunk: Buffer): void {
+    this.chunks.push(chunk.toString());
   }
 
   endStream(failed: boolean): void {
-    this.#resolve(failed ? 'cut' : `streamed ${this.pieces.join(',')}`);
+    this.#resolve(failed ? 'cut' : `streamed ${this.chunks.join(',')}`);
   }
 
   fail(error: ServiceError, retryAfterS?: number): void {

@@ -8,7 +8,7 @@ import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const sink = {piece: () => undefined, end: () => undefined};
+const sink = {chunk: () => undefined, end: () => undefined};
 
 /** An upload whose worker has been sent a window of it, and one byte more: its connection is paused. */
 function pausedUpload(): {upload: Upload; calls: string[]} {

@@ -86,7 +86,7 @@ describe('the process of sandboxes', () => {
   const log = createLogger({}, {write: () => undefined});
   const started = (main: string) =>
     new Promise<string>(resolve => {
-      new SandboxProcess({lifeline: {command: []}, log, broken: () => undefined, ended: resolve}, main);
+      new SandboxProcess({parentWatch: {command: []}, log, broken: () => undefined, ended: resolve}, main);
     });
 
   test('messages', () => {
@@ -174,7 +174,7 @@ describe('the process of isolates', () => {
   test('bytes', async () => {
     const started = (main: string) =>
       new Promise<string>(resolve => {
-        const options = {databasePath: '/', headSequence: () => 0, lifeline: [], main};
+        const options = {databasePath: '/', headSequence: () => 0, parentWatch: [], main};
         new IsolateProcess(options, ({cause}) => resolve(cause));
       });
     await endsOnlyItself(started, 'malformed');
@@ -198,7 +198,7 @@ describe('a Node process', () => {
         const code = {version, binary: process.execPath, root: `${realpathSync(directory)}/`};
         const events = {onReady: () => undefined, onAlive: () => undefined, onMessage: () => undefined};
         new NodeProcess(
-          {code, env: {}, egress: null, lifeline: {command: []}},
+          {code, env: {}, egress: null, parentWatch: {command: []}},
           {...events, onEnd: ({message}) => resolve(message)},
         );
       });

@@ -6,8 +6,8 @@ import {
   WAKE_SLOW_MS,
   WAKES_AT_ONCE_MAX,
 } from '../../supervisor/limits.ts';
+import type {Lifecycle} from '../../supervisor/tenants/lifecycle.ts';
 import {Place} from '../../supervisor/tenants/place.ts';
-import type {Residence} from '../../supervisor/tenants/residence.ts';
 import {Slots} from '../../supervisor/tenants/slots.ts';
 
 const NOW_MS = 10_000;
@@ -17,22 +17,22 @@ beforeEach(() => {
   slots = new Slots(2);
 });
 
-function place(id: string, residence: Residence, lastActiveMs = 0): Place {
+function place(id: string, lifecycle: Lifecycle, lastActiveMs = 0): Place {
   const made = new Place({id, generation: 1, createdMs: 0}, {isMarkedAwake: false, isToOpen: false});
   made.lastActiveMs = lastActiveMs;
-  return move(made, residence);
+  return move(made, lifecycle);
 }
 
-function move(at: Place, residence: Residence): Place {
-  at.residence = residence;
+function move(at: Place, lifecycle: Lifecycle): Place {
+  at.lifecycle = lifecycle;
   slots.follow(at);
   return at;
 }
 
-const awake: Residence = {state: 'awake', deaths: 0, sinceMs: 0};
-const closing: Residence = {state: 'closing', deaths: 0, wanted: false, asked: false, stored: false};
-const asked: Residence = {state: 'queued', deaths: 0, asked: true};
-const silent: Residence = {state: 'queued', deaths: 0, asked: false};
+const awake: Lifecycle = {state: 'awake', crashes: 0, sinceMs: 0};
+const closing: Lifecycle = {state: 'closing', crashes: 0, wanted: false, asked: false, stored: false};
+const asked: Lifecycle = {state: 'queued', crashes: 0, asked: true};
+const silent: Lifecycle = {state: 'queued', crashes: 0, asked: false};
 
 function decision(nowMs = NOW_MS): string {
   const next = slots.decide(nowMs);
@@ -54,7 +54,7 @@ describe('who gets a worker', () => {
   test(`tenants nobody asked for open ${SILENT_WAKES_MAX} at a time`, () => {
     slots = new Slots(10);
     for (let i = 0; i < SILENT_WAKES_MAX; i++) {
-      place(`opening ${i}`, {state: 'waking', deaths: 0, asked: false, retried: false});
+      place(`opening ${i}`, {state: 'waking', crashes: 0, asked: false, retried: false});
     }
     place('waits', silent);
     expect(decision()).toBe('nothing');
@@ -65,7 +65,7 @@ describe('who gets a worker', () => {
   test(`tenants that were asked for open ${WAKES_AT_ONCE_MAX} at a time; one that is slow to open holds up nobody`, () => {
     slots = new Slots(100);
     const opening = Array.from({length: WAKES_AT_ONCE_MAX}, (_, i) => {
-      const made = place(`opening ${i}`, {state: 'waking', deaths: 0, asked: true, retried: false});
+      const made = place(`opening ${i}`, {state: 'waking', crashes: 0, asked: true, retried: false});
       made.wakingSinceMs = NOW_MS;
       return made;
     });
@@ -154,7 +154,7 @@ describe('who gets a worker', () => {
     const a = place('a', awake);
     place('b', awake);
     place('waits', asked);
-    move(a, {state: 'asleep', deaths: 0});
+    move(a, {state: 'asleep', crashes: 0});
     expect(decision()).toBe('admit waits');
   });
 });

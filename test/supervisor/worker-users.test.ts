@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {Deaths, type Verdict} from '../../supervisor/tenants/deaths.ts';
+import {Crashes, type Verdict} from '../../supervisor/tenants/crashes.ts';
 import {WorkerUsers} from '../../supervisor/tenants/worker-users.ts';
 
 const call = (key: string) => ({name: 'a:b', key});
@@ -93,10 +93,10 @@ describe('a worker that its tenant moves from is given up', () => {
 
 describe('the death of a worker', () => {
   /** Deaths of a tenant, and what became of each. */
-  function judged(): {deaths: Deaths; verdicts: Verdict[]} {
+  function judged(): {crashes: Crashes; verdicts: Verdict[]} {
     const verdicts: Verdict[] = [];
     return {
-      deaths: new Deaths(
+      crashes: new Crashes(
         () => 0,
         verdict => verdicts.push(verdict),
       ),
@@ -109,37 +109,37 @@ describe('the death of a worker', () => {
     users.lost(1, [call('bomb')]);
     const {calls, unheard} = users.ended();
     expect({calls, unheard: [...unheard]}).toEqual({calls: [call('bomb')], unheard: [0, 2]});
-    const {deaths, verdicts} = judged();
-    deaths.died('w1', calls, unheard);
-    deaths.heard(2, 'w1', []);
-    expect([verdicts, deaths.isOpen]).toEqual([[], true]);
-    deaths.heard(0, 'w1', [call('other')]);
-    expect([verdicts, deaths.isOpen]).toEqual([[{isHeld: true, refused: []}], false]);
-    expect(deaths.suspects()!.calls.map(({key}) => key)).toEqual(['bomb', 'other']);
+    const {crashes, verdicts} = judged();
+    crashes.died('w1', calls, unheard);
+    crashes.heard(2, 'w1', []);
+    expect([verdicts, crashes.isOpen]).toEqual([[], true]);
+    crashes.heard(0, 'w1', [call('other')]);
+    expect([verdicts, crashes.isOpen]).toEqual([[{isAttributed: true, refused: []}], false]);
+    expect(crashes.suspects()!.calls.map(({key}) => key)).toEqual(['bomb', 'other']);
   });
 
   test('is shared by the calls of all routers: none of them was alone in it', () => {
     const alone = judged();
     const shared = judged();
-    for (let death = 0; death < 2; death++) {
-      alone.deaths.died('w', [call('bomb')], new Set());
-      shared.deaths.died('w', [call('bomb')], new Set([1]));
-      shared.deaths.heard(1, 'w', [call('innocent')]);
+    for (let crash = 0; crash < 2; crash++) {
+      alone.crashes.died('w', [call('bomb')], new Set());
+      shared.crashes.died('w', [call('bomb')], new Set([1]));
+      shared.crashes.heard(1, 'w', [call('innocent')]);
     }
-    const refused = ({deaths}: typeof alone) => deaths.suspects()!.calls.filter(({refusedMs}) => refusedMs > 0);
+    const refused = ({crashes}: typeof alone) => crashes.suspects()!.calls.filter(({refusedMs}) => refusedMs > 0);
     expect(refused(alone).map(({key}) => key)).toEqual(['bomb']);
     expect(refused(shared)).toEqual([]);
   });
 
   test('does not wait for a router that ended, nor past the next death', () => {
-    const {deaths, verdicts} = judged();
-    deaths.died('w1', [call('bomb')], new Set([0, 1]));
-    deaths.heard(0, 'w1', []);
-    deaths.routerEnded(1);
-    deaths.died('w2', [call('bomb')], new Set([0]));
-    deaths.died('w3', [], new Set([0]));
-    deaths.end();
-    expect(verdicts.map(({isHeld}) => isHeld)).toEqual([true, true]);
+    const {crashes, verdicts} = judged();
+    crashes.died('w1', [call('bomb')], new Set([0, 1]));
+    crashes.heard(0, 'w1', []);
+    crashes.routerEnded(1);
+    crashes.died('w2', [call('bomb')], new Set([0]));
+    crashes.died('w3', [], new Set([0]));
+    crashes.end();
+    expect(verdicts.map(({isAttributed}) => isAttributed)).toEqual([true, true]);
   });
 
   test('is told by a router that could not connect at first, and did then', () => {
@@ -156,12 +156,12 @@ describe('the death of a worker', () => {
     users.lost(0, [call('bomb')]);
     users.lost(0, [call('again')]);
     expect(users.ended().calls).toEqual([call('bomb')]);
-    const {deaths, verdicts} = judged();
-    deaths.died('w2', [], new Set([1]));
-    deaths.heard(0, 'w2', [call('bomb')]);
-    deaths.heard(1, 'w1', [call('bomb')]);
+    const {crashes, verdicts} = judged();
+    crashes.died('w2', [], new Set([1]));
+    crashes.heard(0, 'w2', [call('bomb')]);
+    crashes.heard(1, 'w1', [call('bomb')]);
     expect(verdicts).toEqual([]);
-    deaths.heard(1, 'w2', []);
-    expect(verdicts).toEqual([{isHeld: false, refused: []}]);
+    crashes.heard(1, 'w2', []);
+    expect(verdicts).toEqual([{isAttributed: false, refused: []}]);
   });
 });

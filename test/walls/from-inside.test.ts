@@ -127,8 +127,8 @@ async function attack(attempts: Record<string, Try>): Promise<{answers: Record<s
     env: {PATH: process.env.PATH},
   });
   let said = '';
-  child.stdout!.on('data', piece => {
-    said += String(piece);
+  child.stdout!.on('data', chunk => {
+    said += String(chunk);
   });
   await new Promise(resolve => child.once('close', resolve));
   return JSON.parse(said) as {answers: Record<string, string>; status: string};

@@ -9,7 +9,7 @@ import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutat
 import {LiveIndex} from '../../engine/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../engine/live/live-queries.ts';
 import {WorkerMetrics} from '../../engine/metrics.ts';
-import {type LiveRows, livePieces, liveRows} from '../../engine/reads/live-scan.ts';
+import {type LiveRows, liveBatches, liveRows} from '../../engine/reads/live-scan.ts';
 import {UNHURRIED} from '../../engine/reads/pace.ts';
 import {runQuery} from '../../engine/reads/run.ts';
 import type {LiveScan} from '../../engine/reads/scan-message.ts';
@@ -55,7 +55,7 @@ class HeldScans implements LiveScans {
     if (held === undefined) return;
     if (held.found === null) this.begin(n);
     this.#remove(held);
-    for (const piece of livePieces(held.found!)) held.taker.piece(piece);
+    for (const batch of liveBatches(held.found!)) held.taker.batch(batch);
     held.taker.end(held.found!.isComplete);
   }
 

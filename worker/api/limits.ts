@@ -28,7 +28,7 @@ export const FOLLOWER_READ_BYTES = 256 * KIB;
  * Bytes buffered in a worker for the readers of all its event streams. Beyond: a reader that is sent more and has more
  * than an equal share is cut off, and reconnects at its position. (ours)
  */
-export const FOLLOWERS_OWED_BYTES_MAX = 64 * MIB;
+export const FOLLOWERS_BUFFERED_BYTES_MAX = 64 * MIB;
 /** Tables that a journal stream can name. Beyond: 400 op.invalid_input. (ours) */
 export const FOLLOWED_TABLES_MAX = 64;
 /** Records whose tables a worker caches, for all streams that name some. Beyond: a record is parsed again. (ours) */

@@ -15,7 +15,7 @@ import {errorIn, type Framed, type FromNode} from '../runtime/node/node-message.
 import {type NodeCode, type NodeEnd, NodeProcess} from '../runtime/node/node-process.ts';
 import {Hearing} from '../runtime/process/hearing.ts';
 import {isJson} from '../runtime/process/is-json.ts';
-import type {Lifeline} from '../runtime/process/lifeline.ts';
+import type {ParentWatch} from '../runtime/process/parent-watch.ts';
 import {brokenBy, type Came, cutOff, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
 import {
   NODE_SANDBOX_ANSWER_MS_MAX,
@@ -28,7 +28,7 @@ import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
 
 export type NodeSandboxParts = {
   code: NodeCode;
-  lifeline: Lifeline;
+  parentWatch: ParentWatch;
   memoryMb: number;
   cpuMs: number;
   env: Readonly<Record<string, string>>;
@@ -74,14 +74,14 @@ export class NodeSandbox {
   constructor(parts: NodeSandboxParts, onEnd: (reason: string) => void) {
     this.#parts = parts;
     this.#onEnd = onEnd;
-    const {code, env, egress, lifeline, memoryMb} = parts;
+    const {code, env, egress, parentWatch, memoryMb} = parts;
     this.ready = this.#opening.promise;
     this.#process = new NodeProcess(
       {
         code,
         env,
         egress,
-        lifeline,
+        parentWatch,
         niceness: SANDBOX_PROCESS_NICENESS,
         heapMb: memoryMb,
         bytesMax: (memoryMb + NODE_SANDBOX_BESIDE_MB) * MIB,
@@ -143,12 +143,12 @@ export class NodeSandbox {
       return;
     }
     if (message.type !== 'executed') {
-      this.#process.saidNonsense();
+      this.#process.violatedProtocol();
       return;
     }
     if (execution?.action !== message.action) return; // That execution has already been given up.
     const came = this.#cameTo(message, execution);
-    if (came === null) this.#process.saidNonsense();
+    if (came === null) this.#process.violatedProtocol();
     else this.#settle(came, null);
   }
 

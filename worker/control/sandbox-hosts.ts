@@ -4,7 +4,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import {confiningLifeline, type Lifeline} from '../runtime/process/lifeline.ts';
+import {confiningParentWatch, type ParentWatch} from '../runtime/process/parent-watch.ts';
 import type {ControlParts} from './control-parts.ts';
 import {SANDBOX_PROCESS_IDLE_MS} from './limits.ts';
 import {NodeSandbox} from './node-sandbox.ts';
@@ -88,7 +88,7 @@ export class SandboxHosts {
   async #openIsolate({id, memory_mb}: Wanted): Promise<SandboxHost> {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
-    const life = await confiningLifeline();
+    const life = await confiningParentWatch();
     this.#requireOpen();
     this.#process ??= this.#newProcess(life);
     const process = this.#process;
@@ -98,11 +98,11 @@ export class SandboxHosts {
 
   async #openNode(wanted: Wanted, version: NonNullable<Wanted['node_version']>): Promise<SandboxHost> {
     const {services} = await this.#parts.functions();
-    const [code, life] = [await services.sandboxCode(version), await confiningLifeline()];
+    const [code, life] = [await services.sandboxCode(version), await confiningParentWatch()];
     this.#requireOpen();
     const {memory_mb: memoryMb, cpu_ms: cpuMs, env, network} = wanted;
     const egress = network ? this.#parts.egress() : null;
-    const node: NodeSandbox = new NodeSandbox({code, lifeline: life, memoryMb, cpuMs, env, egress}, reason => {
+    const node: NodeSandbox = new NodeSandbox({code, parentWatch: life, memoryMb, cpuMs, env, egress}, reason => {
       this.#nodes.delete(node);
       this.#events.ended(node, reason);
     });
@@ -113,10 +113,10 @@ export class SandboxHosts {
     return node;
   }
 
-  #newProcess(life: Lifeline): SandboxProcess {
+  #newProcess(life: ParentWatch): SandboxProcess {
     const {broken, ended} = this.#events;
     const process: SandboxProcess = new SandboxProcess({
-      lifeline: life,
+      parentWatch: life,
       log: this.#parts.log,
       broken,
       ended: reason => {

@@ -15,7 +15,7 @@ import type {Logger} from '../../shared/log.ts';
 import {ISOLATE_FLAGS} from '../../shared/node-flags.ts';
 import {ISOLATE_UNREAD_BYTES_MAX} from '../runtime/limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../runtime/process/confined-process.ts';
-import {confined, type Lifeline} from '../runtime/process/lifeline.ts';
+import {confined, type ParentWatch} from '../runtime/process/parent-watch.ts';
 import {noSandbox} from './execution-result.ts';
 import {
   SANDBOX_ANSWER_MS_MAX,
@@ -41,7 +41,7 @@ export type SandboxProcessEvents = {
   ended(reason: string): void;
 };
 
-export type SandboxProcessParts = SandboxProcessEvents & {lifeline: Lifeline; log: Logger};
+export type SandboxProcessParts = SandboxProcessEvents & {parentWatch: ParentWatch; log: Logger};
 
 const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'sandboxes.js');
 
@@ -59,7 +59,7 @@ export class SandboxProcess {
     this.#process = new ConfinedProcess(
       {
         command: [process.execPath, ...flags(readable), main],
-        lifeline: confined(parts.lifeline, process.execPath, readable),
+        parentWatch: confined(parts.parentWatch, process.execPath, readable),
         env: {TZ: 'UTC'},
         niceness: SANDBOX_PROCESS_NICENESS,
         bytesMax: SANDBOX_PROCESS_BYTES_MAX,
@@ -139,7 +139,7 @@ export class SandboxProcess {
     else this.#parts.broken(message.sandbox, message.reason);
   }
 
-  #ended({cause, how, isUnasked, lastWords}: ProcessEnd): void {
+  #ended({cause, how, isUnasked, stderrTail}: ProcessEnd): void {
     const {log, ended} = this.#parts;
     const reason =
       cause === 'memory'
@@ -148,7 +148,7 @@ export class SandboxProcess {
           ? `the process of the sandboxes ended (${how})`
           : how;
     this.#endedBecause = reason;
-    if (cause !== 'told') log.warn('the process of the sandboxes ended', {cause, how, lastWords});
+    if (cause !== 'told') log.warn('the process of the sandboxes ended', {cause, how, stderrTail});
     ended(reason);
     for (const opening of this.#opening.values()) opening.reject(noSandbox(reason));
     for (const executing of this.#executing.values()) executing.reject(noSandbox(reason));

@@ -40,9 +40,9 @@ export class ActionResponse {
   }
 
   /** Resolves when the client can take more. */
-  async write(piece: Uint8Array): Promise<void> {
+  async write(chunk: Uint8Array): Promise<void> {
     const body = this.#send()!;
-    body.write(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+    body.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
     await body.ready;
     if (!body.isOpen) throw new Error('the client has gone');
   }

@@ -29,12 +29,12 @@ const load: LoadPlatform = async parts => {
   const {path, writer, log, metrics} = parts;
   const [{FunctionIsolates}, life] = await Promise.all([
     import('../runtime/isolate-process/function-isolates.ts'),
-    import('../runtime/process/lifeline.ts').then(({lifeline}) => lifeline()),
+    import('../runtime/process/parent-watch.ts').then(({parentWatch}) => parentWatch()),
   ]);
   const isolates = new FunctionIsolates({
     databasePath: path,
     headSequence: () => writer.head.sequence,
-    lifeline: life.command,
+    parentWatch: life.command,
     log,
     onEnd: cause => metrics.isolatesEnded(cause),
   });

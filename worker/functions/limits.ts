@@ -20,7 +20,7 @@ export const FUNCTION_SOCKET_WINDOW_BYTES = 128 * KIB;
  * Characters. (ours)
  */
 export const TRANSITION_CHARS_MAX = 256 * KIB;
-export const TRANSITION_PIECE_CHARS = 64 * KIB;
+export const TRANSITION_CHUNK_CHARS = 64 * KIB;
 /**
  * Results between these lengths can be sent as a delta to the previous one: shorter ones gain nothing, longer ones take
  * too long. (ours)

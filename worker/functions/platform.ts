@@ -203,8 +203,8 @@ export class FunctionPlatform implements Stage {
   }
 
   /** Stores a package that modules for Node import. @throws as PackageStore.add does */
-  addPackage(sha512: string, pieces: AsyncIterable<Buffer>): Promise<void> {
-    return this.#nodes.packages.add(sha512, pieces, () => packagesOf(this.deployments.nodeParts()));
+  addPackage(sha512: string, chunks: AsyncIterable<Buffer>): Promise<void> {
+    return this.#nodes.packages.add(sha512, chunks, () => packagesOf(this.deployments.nodeParts()));
   }
 
   /** Those of these packages that still have to be sent. */

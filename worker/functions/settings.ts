@@ -8,7 +8,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {WorkerEgress} from '../runtime/egress/worker-egress.ts';
 
 /** The raw body of a request, and its signed grant. */
-export type OperatorsWord = {body: string; voucher: string};
+export type OperatorGrant = {body: string; signedGrant: string};
 
 export class Settings {
   readonly #groups: CommitGroups;
@@ -35,7 +35,7 @@ export class Settings {
    * enforces it.
    * @throws op.invalid_input 400, session.storage_full 507
    */
-  async put(change: Partial<TenantFunctionSettings>, {body, voucher}: OperatorsWord): Promise<void> {
+  async put(change: Partial<TenantFunctionSettings>, {body, signedGrant}: OperatorGrant): Promise<void> {
     const {egress, allowed_origins} = change;
     for (const pattern of [...(egress?.allow ?? []), ...(egress?.deny ?? [])]) {
       const fault = checkEgressPattern(pattern);
@@ -48,7 +48,7 @@ export class Settings {
         `${JSON.stringify(origin)} is not an origin, like https://app.example`,
       );
     }
-    if (egress !== undefined) await this.#egress.put(body, voucher);
+    if (egress !== undefined) await this.#egress.put(body, signedGrant);
     await this.#groups.perform(writer => {
       const settings = {...storedSettings(writer.db)};
       if (egress !== undefined) settings.egress = {allow: egress.allow, deny: egress.deny};

@@ -69,7 +69,7 @@ export class Asked {
    * Responds with a body that is generated while it is sent, JSON unless headers say otherwise.
    * @throws session.overloaded 503 when too many are under way
    */
-  pieces(make: () => Iterator<string, void, void>, headers: HeaderList = []): void {
+  chunks(make: () => Iterator<string, void, void>, headers: HeaderList = []): void {
     if (this.#link.streams >= BOOTSTRAPS_MAX) {
       throw new ServiceError(
         'session.overloaded',

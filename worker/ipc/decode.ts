@@ -33,7 +33,7 @@ export type Request<O extends Operation = Operation> = {
   readonly requestId: string;
   readonly caller: Credentials;
   /** An operator's signed grant for the body, which the supervisor can verify. Null: none. */
-  readonly voucher: string | null;
+  readonly signedGrant: string | null;
   /** The `Origin` of a page; null: none. */
   readonly origin: string | null;
   /** For HTTP actions: the request as it arrived. */
@@ -75,7 +75,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     contentType: ct,
     requestId: r,
     caller: a === null && w === undefined ? NOBODY : {authorization: a, isAdmin: w === 1},
-    voucher: v,
+    signedGrant: v,
     origin: o,
     http: m === undefined ? null : {method: m, url: u, headers: h},
     body,

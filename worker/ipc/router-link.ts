@@ -194,7 +194,7 @@ export class RouterLink implements LiveHolder, SocketLink {
   startStream(stream: number, status: number, headers: HeaderList): OutgoingBody {
     const meta = this.#head(stream, status, headers);
     if (meta !== null) return this.#bodies.open(stream, meta);
-    const closed = new OutgoingBody({piece: () => undefined, end: () => undefined});
+    const closed = new OutgoingBody({chunk: () => undefined, end: () => undefined});
     closed.cancel();
     return closed;
   }
@@ -245,10 +245,10 @@ export class RouterLink implements LiveHolder, SocketLink {
   /**
    * Responds 200 with a body that is generated while it is sent, JSON without headers. The iterator is always closed.
    */
-  stream(stream: number, pieces: Iterator<string, void, void>, headers: HeaderList): void {
+  stream(stream: number, chunks: Iterator<string, void, void>, headers: HeaderList): void {
     const meta = headers.length === 0 ? '' : this.#head(stream, 200, headers);
-    if (meta === null) pieces.return?.();
-    else this.#bodies.feed(stream, pieces, meta);
+    if (meta === null) chunks.return?.();
+    else this.#bodies.feed(stream, chunks, meta);
   }
 
   /** Number of replies that iterators feed, of all routers. */

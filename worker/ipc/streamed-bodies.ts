@@ -5,8 +5,8 @@ import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {errorEnvelope} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {Logger} from '../../shared/log.ts';
+import {feed} from './chunk-stream.ts';
 import type {LinkShare} from './link-share.ts';
-import {feed} from './piece-stream.ts';
 
 /** Queues a frame to be sent. Takes ownership of the body. */
 type Send = (kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer) => void;
@@ -43,10 +43,10 @@ export class StreamedBodies {
   }
 
   /** A chunk of a request's body has arrived. @throws MalformedFrame when it exceeds the window */
-  chunk(stream: number, flags: number, piece: Buffer): void {
+  chunk(stream: number, flags: number, chunk: Buffer): void {
     const incoming = this.#incoming.get(stream);
     if (incoming === undefined) return; // no longer wanted
-    incoming.push(piece);
+    incoming.push(chunk);
     if ((flags & FrameFlag.end) === 0) return;
     this.#incoming.delete(stream);
     incoming.finish((flags & FrameFlag.failed) !== 0);
@@ -64,7 +64,7 @@ export class StreamedBodies {
   open(stream: number, meta: string): OutgoingBody {
     this.#send(FrameKind.response, stream, FrameFlag.streams, meta, EMPTY);
     const body = new OutgoingBody({
-      piece: piece => this.#send(FrameKind.chunk, stream, FrameFlag.none, '', piece),
+      chunk: chunk => this.#send(FrameKind.chunk, stream, FrameFlag.none, '', chunk),
       end: (reason, error) => {
         if (reason !== null) this.#log.warn('ending a streamed reply', {reason});
         const flags = reason === null ? FrameFlag.end : FrameFlag.end | FrameFlag.failed;
@@ -78,10 +78,10 @@ export class StreamedBodies {
   }
 
   /** Starts a response whose body an iterator makes. @param meta ResponseMeta as JSON, empty: a plain one */
-  feed(stream: number, pieces: Iterator<string, void, void>, meta: string): void {
+  feed(stream: number, chunks: Iterator<string, void, void>, meta: string): void {
     this.#fed.add(stream);
     this.#share.fedStreams++;
-    feed(this.open(stream, meta), pieces);
+    feed(this.open(stream, meta), chunks);
   }
 
   /** The client took this many bytes of a response, which may have ended meanwhile. */

@@ -211,7 +211,7 @@ export const NODE_UNREAD_BYTES_MAX = 192 * MIB;
 /**
  * Chunks of up to 64 KiB of its standard error that are read in NODE_HEARING_MS; the others wait in the process. (ours)
  */
-export const NODE_STDERR_PIECES_MAX = 16;
+export const NODE_STDERR_CHUNKS_MAX = 16;
 /**
  * Unread data of a response of fetch, and unread messages of a socket. Beyond: the sender of the response waits; the
  * socket is closed. (ours)
@@ -297,7 +297,7 @@ export const FUNCTION_WRITTEN_BYTES_MAX = 16 * MIB;
 /** A warning is logged when a function has used this part of a limit. */
 export const FUNCTION_LIMIT_WARNING = 0.8;
 /** Text of documents sent to an isolate at once; at least one document is sent. (ours) */
-export const QUERY_PIECE_CHARS = 1 * MIB;
+export const QUERY_BATCH_CHARS = 1 * MIB;
 /** Operators, fields and values in the filters of one query. Beyond: the call fails. (ours) */
 export const FILTER_NODES_MAX = 2_000;
 /** Items of one page of a function's `paginate`. Beyond: the call fails. (reference 3.7) */

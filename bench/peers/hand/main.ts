@@ -53,8 +53,8 @@ function answer(res: Uws.HttpResponse, body: string, status = '200 OK'): void {
 function withBody(res: Uws.HttpResponse, take: (body: never) => void): void {
   let text = '';
   res.onAborted(() => {});
-  res.onData((piece, isLast) => {
-    text += Buffer.from(piece).toString();
+  res.onData((chunk, isLast) => {
+    text += Buffer.from(chunk).toString();
     if (isLast) take(JSON.parse(text) as never);
   });
 }

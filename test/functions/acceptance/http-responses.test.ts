@@ -118,8 +118,8 @@ test('an answer that does not wait for its upload arrives with Connection: close
     sent.on('error', reject);
     sent.on('response', response => {
       let text = '';
-      response.setEncoding('utf8').on('data', piece => {
-        text += piece;
+      response.setEncoding('utf8').on('data', chunk => {
+        text += chunk;
       });
       response.on('error', reject);
       response.on('end', () => resolve({status: response.statusCode!, text}));

@@ -21,7 +21,7 @@ import {TestEgress} from '../../harness/egress.ts';
 const THREAD = fileURLToPath(new URL('../../../dist/action.thread.js', import.meta.url));
 
 export type Called = {operation: MainOperation; parameters: string};
-export type HttpResult = {outcome: Outcome; status: number | null; headers: [string, string][]; pieces: string[]};
+export type HttpResult = {outcome: Outcome; status: number | null; headers: [string, string][]; chunks: string[]};
 
 export class ActionHost {
   readonly #directory = mkdtempSync(join(tmpdir(), 'svc-actions-'));
@@ -92,9 +92,9 @@ export class ActionHost {
     route: number,
     head: Partial<HttpRequestHead> = {},
     incoming: HttpIncoming | null = null,
-    onPiece: (piece: string) => Promise<void> | void = () => undefined,
+    onChunk: (chunk: string) => Promise<void> | void = () => undefined,
   ): Promise<HttpResult> {
-    const result: Omit<HttpResult, 'outcome'> = {status: null, headers: [], pieces: []};
+    const result: Omit<HttpResult, 'outcome'> = {status: null, headers: [], chunks: []};
     const whole: HttpRequestHead = {
       method: incoming === null ? 'GET' : 'POST',
       url: 'https://app.example/x?y=1',
@@ -105,9 +105,9 @@ export class ActionHost {
     const outgoing: HttpOutgoing = {
       start: (status, headers) => void Object.assign(result, {status, headers}),
       write: async bytes => {
-        const piece = new TextDecoder().decode(bytes);
-        result.pieces.push(piece);
-        await onPiece(piece);
+        const chunk = new TextDecoder().decode(bytes);
+        result.chunks.push(chunk);
+        await onChunk(chunk);
       },
     };
     const outcome = await this.pool.run(

@@ -55,7 +55,7 @@ afterAll(() => host.close());
 
 const at = (name: string) => ROUTES.indexOf(name);
 
-async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
+async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield new TextEncoder().encode(text);
 }
 
@@ -65,8 +65,8 @@ describe('an HTTP action', () => {
       outcome,
       status,
       headers,
-      pieces: got,
-    } = await host.http(at('echo'), {headers: [['x-sent', 'yes']]}, {chunks: () => pieces('one ', 'two ', 'three')});
+      chunks: got,
+    } = await host.http(at('echo'), {headers: [['x-sent', 'yes']]}, {chunks: () => chunks('one ', 'two ', 'three')});
     expect(outcome.ok).toBe(true);
     expect(status).toBe(201);
     expect(got.join('')).toBe('one two three');
@@ -95,9 +95,9 @@ describe('an HTTP action', () => {
       seen.push(`made ${++n}`);
       return `+${n}`;
     };
-    const {pieces: got} = await host.http(at('pulls'), {}, null, async piece => {
+    const {chunks: got} = await host.http(at('pulls'), {}, null, async chunk => {
       await new Promise(resolve => setImmediate(resolve));
-      seen.push(`took ${piece}`);
+      seen.push(`took ${chunk}`);
     });
     expect(got).toEqual(['piece 1', 'piece 2', 'piece 3']);
     expect(seen).toEqual(['made 1', 'took piece 1', 'made 2', 'took piece 2', 'made 3', 'took piece 3', 'made 4']);
@@ -114,7 +114,7 @@ describe('an HTTP action', () => {
   });
 
   test('[51] that throws within its body has sent the pieces before', async () => {
-    const {outcome, status, pieces: got} = await host.http(at('throwsWithin'));
+    const {outcome, status, chunks: got} = await host.http(at('throwsWithin'));
     expect(outcome).toMatchObject({ok: false, error: {message: 'within'}});
     expect(status).toBe(200);
     expect(got).toEqual(['piece 1', 'piece 2']);
@@ -122,7 +122,7 @@ describe('an HTTP action', () => {
 
   test('sends 20 MiB at most, and is warned before', async () => {
     host.lines = new ActionLines();
-    const {outcome, pieces: got} = await host.http(at('tooLarge'));
+    const {outcome, chunks: got} = await host.http(at('tooLarge'));
     expect(outcome).toMatchObject({ok: false, error: {name: 'HttpResponseTooLarge'}});
     expect(got).toHaveLength(20);
     expect(host.lines.all).toEqual([expect.stringMatching(/^\[WARN\] The response is large/)]);
@@ -143,7 +143,7 @@ describe('an HTTP action', () => {
   });
 
   test('need not read the body', async () => {
-    const {outcome, status} = await host.http(at('ignoresBody'), {}, {chunks: () => pieces('unread')});
+    const {outcome, status} = await host.http(at('ignoresBody'), {}, {chunks: () => chunks('unread')});
     expect([outcome.ok, status]).toEqual([true, 204]);
   });
 
@@ -151,7 +151,7 @@ describe('an HTTP action', () => {
     async function* large(): AsyncGenerator<Uint8Array> {
       for (let i = 0; i < 10; i++) yield new Uint8Array(1024 * 1024);
     }
-    const {pieces: got} = await host.http(at('counts'), {}, {chunks: large});
+    const {chunks: got} = await host.http(at('counts'), {}, {chunks: large});
     expect(got).toEqual([String(10 * 1024 * 1024)]);
   });
 });

@@ -161,7 +161,7 @@ const value = (name: string, args: object) => host.value(name, args, {egress: op
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = '';
-  for await (const piece of request.setEncoding('utf8')) text += piece;
+  for await (const chunk of request.setEncoding('utf8')) text += chunk;
   return text;
 }
 
@@ -237,12 +237,12 @@ describe('fetch', () => {
   test.each([0, 3, 9])('streams a body of %i MiB', async mebibytes => {
     routes['/up'] = (request, response) => {
       let bytes = 0;
-      request.on('data', (piece: Buffer) => {
-        bytes += piece.length;
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
       });
       request.on('end', () => response.end(String(bytes)));
     };
-    expect(await value('streamsUp', {url: `${origin}/up`, pieces: mebibytes})).toBe(String(mebibytes * 1024 * 1024));
+    expect(await value('streamsUp', {url: `${origin}/up`, chunks: mebibytes})).toBe(String(mebibytes * 1024 * 1024));
   });
 
   test('reads a body while it is sent', async () => {

@@ -90,7 +90,7 @@ describe('environment variables', () => {
 });
 
 describe('settings', () => {
-  const WORD = {body: '', voucher: ''};
+  const WORD = {body: '', signedGrant: ''};
   const DEFAULT = {egress: {allow: [], deny: []}, allowed_origins: null};
 
   test('allow nothing in particular until they are set, and change member by member', async () => {

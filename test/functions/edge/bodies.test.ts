@@ -3,12 +3,12 @@ import {Buffer} from 'node:buffer';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import {STREAM_PIECE_BYTES_MAX, STREAM_STALL_MS} from '../../../engine/limits.ts';
+import {STREAM_CHUNK_BYTES_MAX, STREAM_STALL_MS} from '../../../engine/limits.ts';
 import {parseResponseMeta} from '../../../router/workers/response-meta.ts';
 import {corsHeaders, preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {MalformedFrame} from '../../../shared/ipc/frame.ts';
 import {RESPONSE_HEADERS_MAX, STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
-import {feed} from '../../../worker/ipc/piece-stream.ts';
+import {feed} from '../../../worker/ipc/chunk-stream.ts';
 
 describe('an outgoing body', () => {
   let sent: number;
@@ -19,9 +19,9 @@ describe('an outgoing body', () => {
     sent = 0;
     ends = [];
     body = new OutgoingBody({
-      piece: piece => {
-        expect(piece.length).toBeLessThanOrEqual(STREAM_PIECE_BYTES_MAX);
-        sent += piece.length;
+      chunk: chunk => {
+        expect(chunk.length).toBeLessThanOrEqual(STREAM_CHUNK_BYTES_MAX);
+        sent += chunk.length;
       },
       end: reason => ends.push(reason),
     });
@@ -62,7 +62,7 @@ describe('an outgoing body', () => {
   });
 
   test('gives its reader time anew with each credit', () => {
-    body.write(Buffer.alloc(STREAM_WINDOW_BYTES + 3 * STREAM_PIECE_BYTES_MAX));
+    body.write(Buffer.alloc(STREAM_WINDOW_BYTES + 3 * STREAM_CHUNK_BYTES_MAX));
     for (let i = 0; i < 2; i++) {
       vi.advanceTimersByTime(STREAM_STALL_MS - 1);
       body.credit(1);
@@ -100,7 +100,7 @@ describe('an outgoing body', () => {
   test('that an iterator feeds makes no more than a piece beyond the window, and closes the iterator', async () => {
     let made = 0;
     let isClosed = false;
-    function* pieces(): Generator<string, void, void> {
+    function* chunks(): Generator<string, void, void> {
       try {
         while (true) {
           made++;
@@ -110,7 +110,7 @@ describe('an outgoing body', () => {
         isClosed = true;
       }
     }
-    feed(body, pieces());
+    feed(body, chunks());
     await vi.runAllTimersAsync(); // the stall timer is among them
     expect(made).toBe(Math.ceil((STREAM_WINDOW_BYTES + 1) / 1000) + (STREAM_WINDOW_BYTES % 1000 === 0 ? 0 : 1));
     expect([isClosed, ends]).toEqual([true, ['its reader stalled']]);
@@ -130,9 +130,9 @@ describe('an incoming body', () => {
 
   test('copies what arrives', async () => {
     const body = new IncomingBody({taken: () => undefined, cancelled: () => undefined});
-    const piece = Buffer.from('abc');
-    body.push(piece);
-    piece.fill(0);
+    const chunk = Buffer.from('abc');
+    body.push(chunk);
+    chunk.fill(0);
     body.finish(false);
     expect((await body.collect(3)).toString()).toBe('abc');
   });
@@ -141,8 +141,8 @@ describe('an incoming body', () => {
     let cancelled = 0;
     const body = new IncomingBody({taken: () => undefined, cancelled: () => cancelled++});
     body.push(Buffer.from('abc'));
-    for await (const piece of body.chunks()) {
-      expect(piece.toString()).toBe('abc');
+    for await (const chunk of body.chunks()) {
+      expect(chunk.toString()).toBe('abc');
       break;
     }
     expect([cancelled, await body.next()]).toEqual([1, null]);

@@ -23,9 +23,9 @@ import {RateLimits} from '../../../router/rates/rate-limits.ts';
 import {limitsOfOne} from '../../../router/router-limits.ts';
 import {Server} from '../../../router/server.ts';
 import {TenantDirectory} from '../../../router/tenants/directory.ts';
+import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
 import type {RequestMeta} from '../../../shared/ipc/operations.ts';
 import {createLogger} from '../../../shared/log.ts';
-import {OwedBytes} from '../../../shared/owed-bytes.ts';
 import {LinkShare} from '../../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../../worker/ipc/router-link.ts';
 import {NO_SOCKETS} from '../../ipc/no-sockets.ts';
@@ -134,11 +134,11 @@ export class Edge {
       throw error;
     };
     const failedCredentials = new FailedCredentials(() => performance.now(), limits);
-    const owed = new OwedBytes(limits.socketsOwedBytes);
+    const buffered = new BufferedBytes(limits.socketsBufferedBytes);
     const files = new ShippedFiles(new URL('file:///nowhere/'));
     const parts = {
-      owed,
-      voucherKey: 'key',
+      buffered,
+      grantKey: 'key',
       credentials,
       failedCredentials,
       directory,

@@ -76,13 +76,13 @@ describe('a streamed response', () => {
   test('of binary data, longer than all windows, arrives whole at a client that pauses', async () => {
     const sent = randomBytes(12 * STREAM_WINDOW_BYTES);
     const {socket, body} = await streamed();
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     const whole = new Promise<void>(resolve => {
-      socket.on('data', piece => {
-        pieces.push(piece as Buffer);
+      socket.on('data', chunk => {
+        chunks.push(chunk as Buffer);
         socket.pause();
         setImmediate(() => socket.resume());
-        if ((piece as Buffer).subarray(-5).toString() === '0\r\n\r\n') resolve();
+        if ((chunk as Buffer).subarray(-5).toString() === '0\r\n\r\n') resolve();
       });
     });
     for (let at = 0; at < sent.length; at += 100_000) {
@@ -92,7 +92,7 @@ describe('a streamed response', () => {
     body.end();
     await whole;
     socket.destroy();
-    expect(unchunked(Buffer.concat(pieces)).equals(sent)).toBe(true);
+    expect(unchunked(Buffer.concat(chunks)).equals(sent)).toBe(true);
   });
 
   test('waits for a client that does not read, and is whole when it does', async () => {
@@ -102,25 +102,25 @@ describe('a streamed response', () => {
     body.write(sent);
     expect(body.isReady).toBe(false);
     body.end();
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     const whole = new Promise<void>(resolve => {
-      socket.on('data', piece => {
-        pieces.push(piece as Buffer);
-        if ((piece as Buffer).subarray(-5).toString() === '0\r\n\r\n') resolve();
+      socket.on('data', chunk => {
+        chunks.push(chunk as Buffer);
+        if ((chunk as Buffer).subarray(-5).toString() === '0\r\n\r\n') resolve();
       });
     });
     socket.resume();
     await whole;
     socket.destroy();
-    expect(unchunked(Buffer.concat(pieces)).equals(sent)).toBe(true);
+    expect(unchunked(Buffer.concat(chunks)).equals(sent)).toBe(true);
   });
 
   test('goes on after its client caught up with all there was', async () => {
     const {socket, body} = await streamed();
     let bytes = 0;
     let wanted: {bytes: number; resolve: () => void} = {bytes: 0, resolve: () => undefined};
-    socket.on('data', piece => {
-      bytes += (piece as Buffer).length;
+    socket.on('data', chunk => {
+      bytes += (chunk as Buffer).length;
       if (bytes >= wanted.bytes) wanted.resolve();
     });
     for (let round = 1; round <= 5; round++) {
@@ -337,13 +337,13 @@ describe('the log of a tenant', () => {
 
 /** The body of a chunked response. */
 function unchunked(response: Buffer): Buffer {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let at = response.indexOf('\r\n\r\n') + 4;
   while (true) {
     const lineEnd = response.indexOf('\r\n', at);
     const length = Number.parseInt(response.subarray(at, lineEnd).toString(), 16);
-    if (length === 0) return Buffer.concat(pieces);
-    pieces.push(response.subarray(lineEnd + 2, lineEnd + 2 + length));
+    if (length === 0) return Buffer.concat(chunks);
+    chunks.push(response.subarray(lineEnd + 2, lineEnd + 2 + length));
     at = lineEnd + 2 + length + 2;
   }
 }

@@ -104,8 +104,8 @@ async function carried(way: WayOut): Promise<Socket> {
 
 async function textOf(socket: Socket): Promise<string> {
   let text = '';
-  socket.setEncoding('utf8').on('data', (piece: string) => {
-    text += piece;
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
   });
   await once(socket, 'end');
   return text;
@@ -325,9 +325,9 @@ describe('what a connection says', () => {
     const socket = await carried(wayOut(network.door(OPEN)));
     await until('it to arrive', () => arrived.length === 1);
     const far = arrived[0]!;
-    const piece = Buffer.alloc(64 * 1024);
+    const chunk = Buffer.alloc(64 * 1024);
     let written = 0;
-    while (far.write(piece)) written += piece.length;
+    while (far.write(chunk)) written += chunk.length;
     const sent = far.bytesWritten;
     expect(written).toBeLessThan(16 * 1024 * 1024);
     let received = 0;

@@ -1,6 +1,6 @@
 /** The process of a tenant's isolates ends, by what its code does or by somebody's hand: that costs calls, not the tenant. */
 import {afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
-import {lifeline} from '../../../worker/runtime/process/lifeline.ts';
+import {parentWatch} from '../../../worker/runtime/process/parent-watch.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {isAlive, type Reply, Service} from '../../harness/service.ts';
 import {expectError, Tenant} from '../../harness/tenant.ts';
@@ -181,7 +181,7 @@ test('a worker that is killed takes its processes along', async () => {
 });
 
 test('a worker that is killed takes a stopped process along', async ({skip}) => {
-  const {command} = await lifeline();
+  const {command} = await parentWatch();
   skip(command.length === 0, 'this machine has no setpriv');
   const app = await App.deploy(service, FILES);
   const process_ = await processOf(app);

@@ -40,7 +40,7 @@ function isolates({script, ...options}: Partial<IsolateProcessOptions> & {script
   const host = new FunctionIsolates({
     databasePath: join(directory, 'none.sqlite'),
     headSequence: () => 0,
-    lifeline: [],
+    parentWatch: [],
     log: createLogger({process: 'worker'}),
     onEnd: cause => ends.push(cause),
     main: script === undefined ? MAIN : file,
@@ -145,7 +145,7 @@ test('one that reads nothing of what it is told is ended when that is too much',
 test('it is started by what ends it with its worker', async () => {
   const said = join(directory, 'said');
   const {host} = isolates({
-    lifeline: ['env', 'SAID=before'],
+    parentWatch: ['env', 'SAID=before'],
     script: `import {writeFileSync} from 'node:fs'; writeFileSync(${JSON.stringify(said)}, process.env.SAID ?? '');
       ${stays}`,
   });

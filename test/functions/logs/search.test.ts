@@ -203,9 +203,9 @@ describe('the files of a log', () => {
 
   test('that a slow disk has not taken yet are bounded, whatever was handed to it already', async () => {
     const log = files();
-    const piece = LOG_UNWRITTEN_CHARS_MAX / 4;
+    const chunk = LOG_UNWRITTEN_CHARS_MAX / 4;
     for (let n = 1; n <= 8; n++) {
-      log.write(entry(n, piece - 200));
+      log.write(entry(n, chunk - 200));
       void log.flush();
     }
     await log.flush();

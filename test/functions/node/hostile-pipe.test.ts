@@ -36,7 +36,7 @@ function opened(code: string): {process: NodeProcess; ready: Promise<void>; ende
       code: {version, binary: process.execPath, root},
       env: {},
       egress: {socketPath: '/x', secret: '', policy: {allow: [], deny: []}},
-      lifeline: {command: []},
+      parentWatch: {command: []},
     },
     {onReady: ready.resolve, onAlive: () => undefined, onMessage: () => undefined, onEnd: ended.resolve},
   );

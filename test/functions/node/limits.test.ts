@@ -44,7 +44,7 @@ const LINK = {lines: {add: () => undefined}} as unknown as ActionLink;
 
 function started(events: Partial<NodeProcessEvents>): NodeProcess {
   const all = {onReady: vi.fn(), onAlive: vi.fn(), onMessage: vi.fn(), onEnd: vi.fn(), ...events};
-  const process = new NodeProcess({code: CODE, env: ENV, egress: null, lifeline: {command: []}}, all);
+  const process = new NodeProcess({code: CODE, env: ENV, egress: null, parentWatch: {command: []}}, all);
   played.channel.emit('data', frame({type: 'ready', text: ''}));
   return process;
 }

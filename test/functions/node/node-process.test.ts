@@ -20,7 +20,7 @@ test('without descriptors it has not started, and says so', async () => {
       code,
       env: {},
       egress: {socketPath: '/x', secret: '', policy: {allow: [], deny: []}},
-      lifeline: {command: []},
+      parentWatch: {command: []},
     };
     const events = {onReady: vi.fn(), onAlive: vi.fn(), onMessage: vi.fn(), onEnd: resolve};
     const started = new NodeProcess(settings, events);

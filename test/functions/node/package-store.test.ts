@@ -35,13 +35,13 @@ afterEach(() => rmSync(tenant, {recursive: true}));
 const NONE: () => ReadonlySet<string> = () => new Set();
 const shaOf = (bytes: Buffer) => createHash('sha512').update(bytes).digest('hex');
 
-async function* inPieces(bytes: Buffer): AsyncGenerator<Buffer> {
+async function* inChunks(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 100) yield bytes.subarray(at, at + 100);
 }
 
 async function added(bytes: Buffer): Promise<string> {
   const sha512 = shaOf(bytes);
-  await store.add(sha512, inPieces(bytes), NONE);
+  await store.add(sha512, inChunks(bytes), NONE);
   return sha512;
 }
 
@@ -152,8 +152,8 @@ describe('the store', () => {
   };
 
   test('takes nothing that is not what its name says, and leaves nothing of it', async () => {
-    await expect(store.add('0'.repeat(128), inPieces(SOUND), NONE)).rejects.toMatchObject({code: 'op.invalid_input'});
-    await expect(store.add('../../a', inPieces(SOUND), NONE)).rejects.toMatchObject({code: 'op.invalid_input'});
+    await expect(store.add('0'.repeat(128), inChunks(SOUND), NONE)).rejects.toMatchObject({code: 'op.invalid_input'});
+    await expect(store.add('../../a', inChunks(SOUND), NONE)).rejects.toMatchObject({code: 'op.invalid_input'});
     expect(names()).toEqual([]);
   });
 

@@ -2,7 +2,7 @@
 import {EventEmitter, once} from 'node:events';
 import {PassThrough} from 'node:stream';
 import {expect, test, vi} from 'vitest';
-import {NODE_HEARING_MS, NODE_STDERR_PIECES_MAX} from '../../../worker/runtime/limits.ts';
+import {NODE_HEARING_MS, NODE_STDERR_CHUNKS_MAX} from '../../../worker/runtime/limits.ts';
 import {type NodeEnd, NodeProcess} from '../../../worker/runtime/node/node-process.ts';
 
 const {child} = vi.hoisted(() => ({child: {current: null as unknown}}));
@@ -22,19 +22,19 @@ test('so much of it is read in a moment, and the end of it tells of the death', 
       code: {version: '22', binary: 'node', root: '/'},
       env: {},
       egress: null,
-      lifeline: {command: []},
+      parentWatch: {command: []},
     },
     {onReady: vi.fn(), onAlive: vi.fn(), onMessage: vi.fn(), onEnd: ended.resolve},
   );
   const turn = () => new Promise(resolve => setImmediate(resolve));
-  for (let n = 0; n < NODE_STDERR_PIECES_MAX; n++) {
+  for (let n = 0; n < NODE_STDERR_CHUNKS_MAX; n++) {
     stderr.write('x'.repeat(65_536));
     await turn();
   }
   expect(stderr.isPaused()).toBe(true);
   vi.advanceTimersByTime(NODE_HEARING_MS);
   expect(stderr.isPaused()).toBe(false);
-  for (let n = 0; n < NODE_STDERR_PIECES_MAX; n++) {
+  for (let n = 0; n < NODE_STDERR_CHUNKS_MAX; n++) {
     stderr.write('x'.repeat(65_536));
     await turn();
   }

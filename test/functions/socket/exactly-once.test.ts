@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {type CheckedColumns, rowChecksum} from '../../../engine/storage/row-checksum.ts';
 import {TENANT_FILE} from '../../../shared/tenant-directory.ts';
-import {DEATHS_BEFORE_REST} from '../../../supervisor/limits.ts';
+import {CRASHES_BEFORE_COOL_DOWN} from '../../../supervisor/limits.ts';
 import {CLIENT_MUTATIONS_SETTLED_AT_ONCE} from '../../../worker/functions/limits.ts';
 import {FunctionSocket, type MutationResult} from '../../harness/function-socket.ts';
 import {Service} from '../../harness/service.ts';
@@ -61,7 +61,7 @@ describe('[58] a mutation that comes again', () => {
     const app = await newApp();
     const client_id = FunctionSocket.newClient();
     // One more death and the tenant would rest.
-    const rounds = DEATHS_BEFORE_REST - 1;
+    const rounds = CRASHES_BEFORE_COOL_DOWN - 1;
     for (let round = 1; round <= rounds; round++) {
       const socket = await connect(app, {client_id});
       socket.sendMutation('counter:add', {by: 1}, round, round);

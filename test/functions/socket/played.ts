@@ -33,7 +33,7 @@ const GAUGES: Gauges = {
   liveQueries: 0,
   journalFollowers: 0,
   queryFollowers: 0,
-  followersOwedBytes: 0,
+  followersBufferedBytes: 0,
   sandboxes: 0,
   sandboxBytes: 0,
   sessions: 0,

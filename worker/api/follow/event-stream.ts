@@ -6,9 +6,9 @@
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
+import type {BufferedBytes} from '../../../shared/buffered-bytes.ts';
 import {errorEnvelope, type ServiceError} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
-import type {OwedBytes} from '../../../shared/owed-bytes.ts';
 
 /** Prevents proxies from buffering events: nginx checks the last of these headers, other proxies the content type. */
 export const EVENT_HEADERS: HeaderList = [
@@ -27,17 +27,17 @@ export function eventText(id: number | null, name: string | null, json: string):
 
 export class EventStream {
   readonly #body: OutgoingBody;
-  readonly #ofAll: OwedBytes;
+  readonly #ofAll: BufferedBytes;
   /** Events that can still be sent; null: no limit. */
   #left: number | null;
   /** This stream's part of `#ofAll`, as last measured. */
-  #owed = 0;
+  #buffered = 0;
   #isOver = false;
   #sent = 0;
   readonly #onOver: () => void;
 
   /** @param limit number of events after which it ends; null: none */
-  constructor(body: OutgoingBody, ofAll: OwedBytes, limit: number | null, onOver: () => void) {
+  constructor(body: OutgoingBody, ofAll: BufferedBytes, limit: number | null, onOver: () => void) {
     this.#body = body;
     this.#ofAll = ofAll;
     this.#left = limit;
@@ -90,7 +90,7 @@ export class EventStream {
   #put(bytes: Buffer): void {
     this.#body.write(bytes);
     this.#look();
-    if (!this.#isOver && this.#ofAll.isTooMuch(this.#owed)) this.#body.fail(); // calls #over
+    if (!this.#isOver && this.#ofAll.isTooMuch(this.#buffered)) this.#body.fail(); // calls #over
   }
 
   #count(events: number): void {
@@ -102,14 +102,14 @@ export class EventStream {
 
   #look(): void {
     if (this.#isOver) return;
-    this.#ofAll.changed(this.#body.heldBytes - this.#owed);
-    this.#owed = this.#body.heldBytes;
+    this.#ofAll.changed(this.#body.heldBytes - this.#buffered);
+    this.#buffered = this.#body.heldBytes;
   }
 
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#ofAll.closed(this.#owed);
+    this.#ofAll.closed(this.#buffered);
     this.#onOver();
   }
 }

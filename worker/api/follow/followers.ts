@@ -5,9 +5,9 @@
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import type {WorkerMetrics} from '../../../engine/metrics.ts';
+import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {OwedBytes} from '../../../shared/owed-bytes.ts';
-import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_MAX, FOLLOWERS_OWED_BYTES_MAX} from '../limits.ts';
+import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_BUFFERED_BYTES_MAX, FOLLOWERS_MAX} from '../limits.ts';
 import {EventStream} from './event-stream.ts';
 
 export type FollowedKind = 'journal' | 'query';
@@ -24,7 +24,7 @@ type Follower = {
 
 export class Followers {
   readonly #metrics: WorkerMetrics;
-  readonly #owed = new OwedBytes(FOLLOWERS_OWED_BYTES_MAX);
+  readonly #buffered = new BufferedBytes(FOLLOWERS_BUFFERED_BYTES_MAX);
   readonly #followers = new Set<Follower>();
   /** Null: there are no readers. */
   #timer: NodeJS.Timeout | null = null;
@@ -34,8 +34,8 @@ export class Followers {
   }
 
   /** Bytes buffered for them in this worker. */
-  get owedBytes(): number {
-    return this.#owed.owed;
+  get bufferedBytes(): number {
+    return this.#buffered.buffered;
   }
 
   count(kind: FollowedKind): number {
@@ -64,7 +64,7 @@ export class Followers {
     onOver: () => void,
     heartbeat: () => Buffer = () => ALIVE,
   ): EventStream {
-    const stream = new EventStream(body, this.#owed, limit, () => {
+    const stream = new EventStream(body, this.#buffered, limit, () => {
       this.#followers.delete(follower);
       this.#metrics.followed(kind, stream.sent);
       if (this.#followers.size === 0) this.#rest();

@@ -13,9 +13,9 @@ import {Buffer} from 'node:buffer';
 import {setImmediate as turn} from 'node:timers/promises';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import {cutUp} from '../../../engine/journal/pieces.ts';
+import {cutUp} from '../../../engine/journal/chunks.ts';
 import type {JournalReader} from '../../../engine/journal/read-page.ts';
-import {STREAM_PIECE_BYTES_MAX} from '../../../engine/limits.ts';
+import {STREAM_CHUNK_BYTES_MAX} from '../../../engine/limits.ts';
 import {refusalOf} from '../../../engine/storage/failure.ts';
 import type {Reader} from '../../../engine/storage/reader.ts';
 import {asServiceError} from '../../../shared/errors.ts';
@@ -142,15 +142,15 @@ export class JournalFollowers implements Stage {
 
 /** A slow reader is waited for after each chunk. */
 async function send(stream: EventStream, event: string): Promise<void> {
-  if (event.length <= STREAM_PIECE_BYTES_MAX) {
+  if (event.length <= STREAM_CHUNK_BYTES_MAX) {
     stream.write(Buffer.from(event), 1);
     if (!stream.isReady) await stream.ready();
     return;
   }
   let sent = 0;
-  for (const piece of cutUp(event)) {
-    sent += piece.length;
-    stream.write(Buffer.from(piece), sent === event.length ? 1 : 0);
+  for (const chunk of cutUp(event)) {
+    sent += chunk.length;
+    stream.write(Buffer.from(chunk), sent === event.length ? 1 : 0);
     if (!stream.isReady) await stream.ready();
     if (!stream.isOpen) return;
   }

@@ -4,7 +4,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type {Commit} from '../../../engine/commit/commit.ts';
-import {STREAM_PIECE_BYTES_MAX} from '../../../engine/limits.ts';
+import {STREAM_CHUNK_BYTES_MAX} from '../../../engine/limits.ts';
 import {FOLLOWED_RECORDS_KEPT} from '../limits.ts';
 import {eventText} from './event-stream.ts';
 
@@ -79,7 +79,7 @@ export class CommitEvents {
     this.#tables = tables;
     let chars = 0;
     for (const {length} of commit.records) chars += length;
-    this.isShort = chars <= STREAM_PIECE_BYTES_MAX;
+    this.isShort = chars <= STREAM_CHUNK_BYTES_MAX;
   }
 
   of(filter: RecordFilter): Events {

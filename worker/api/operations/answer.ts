@@ -72,6 +72,6 @@ export interface StreamTarget {
    * Responds with a body that is generated while it is sent, JSON unless headers say otherwise.
    * @throws session.overloaded 503 when too many are under way
    */
-  pieces(make: () => Iterator<string, void, void>, headers?: HeaderList): void;
+  chunks(make: () => Iterator<string, void, void>, headers?: HeaderList): void;
   fail(error: ServiceError): void;
 }

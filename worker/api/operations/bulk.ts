@@ -10,7 +10,7 @@ import {ImportQuery} from '../../../shared/protocol/imports.ts';
 import {TaskBody} from '../../../shared/protocol/tasks.ts';
 import type {Request} from '../../ipc/decode.ts';
 import {namedColumns} from '../bulk/export/csv-text.ts';
-import {type ExportAsked, exportPieces} from '../bulk/export/export.ts';
+import {type ExportAsked, exportChunks} from '../bulk/export/export.ts';
 import type {ImportBody} from '../bulk/import/imports.ts';
 import {type Handlers, json, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
@@ -37,7 +37,7 @@ export const bulk: Handlers<
     const asked = exportAsked(query);
     let cut = 0;
     const make = () =>
-      exportPieces(tenant.path, asked, sequence => {
+      exportChunks(tenant.path, asked, sequence => {
         cut = sequence;
       });
     return fromSnapshot(tenant, make, () => [
@@ -99,7 +99,7 @@ function bodyOf({contentType, incoming}: Pick<Request, 'contentType' | 'incoming
   const [type = ''] = contentType.split(';');
   return {
     type: type.trim().toLowerCase(),
-    pieces: incoming === null ? none() : incoming.chunks(),
+    chunks: incoming === null ? none() : incoming.chunks(),
     cancel: () => incoming?.cancel(),
   };
 }

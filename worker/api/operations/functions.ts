@@ -63,8 +63,8 @@ export const functions: Handlers<
   ),
   'env.delete': by(({environment}, {params}) => doneAfter(environment.delete(params.name))),
   'settings.get': by(({settings}) => json<'settings.get'>(settings.current)),
-  'settings.put': by(({settings}, {body, voucher}) =>
-    doneAfter(settings.put(decodeBody(settingsBody, body), {body: body.toString(), voucher: voucher ?? ''})),
+  'settings.put': by(({settings}, {body, signedGrant}) =>
+    doneAfter(settings.put(decodeBody(settingsBody, body), {body: body.toString(), signedGrant: signedGrant ?? ''})),
   ),
   'logs.read': streamedBy((platform, {query}, to) => platform.readLog(query, to)),
 };

@@ -1,7 +1,7 @@
 /** Handlers for the journal: its pages, and the starting point of a follower. */
 
-import {bootstrapPieces} from '../../../engine/journal/bootstrap.ts';
-import {cutUp} from '../../../engine/journal/pieces.ts';
+import {bootstrapChunks} from '../../../engine/journal/bootstrap.ts';
+import {cutUp} from '../../../engine/journal/chunks.ts';
 import {parseJournalParameters} from '../../../engine/journal/read-page.ts';
 import {RESULT_BYTES_MAX} from '../../../shared/limits.ts';
 import type {Operation} from '../../../shared/operations.ts';
@@ -16,7 +16,7 @@ export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
     reader.inSnapshot();
     const page = journal.page(request);
     // A page can be one record too long for a reply in one frame: a mutation's writes and the jobs that it scheduled.
-    return Buffer.byteLength(page) > RESULT_BYTES_MAX ? inPieces(() => cutUp(page)) : page;
+    return Buffer.byteLength(page) > RESULT_BYTES_MAX ? inChunks(() => cutUp(page)) : page;
   },
   'journal.stream': ({query, lastEventId}, {journalFollowers}) => {
     const request = journalStreamRequest(query, lastEventId);
@@ -25,12 +25,12 @@ export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
       return undefined;
     });
   },
-  'journal.bootstrap': (_, tenant) => fromSnapshot(tenant, () => bootstrapPieces(tenant.path)),
+  'journal.bootstrap': (_, tenant) => fromSnapshot(tenant, () => bootstrapChunks(tenant.path)),
 };
 
-function inPieces(make: () => Iterator<string, void, void>): Streamed {
+function inChunks(make: () => Iterator<string, void, void>): Streamed {
   return new Streamed(to => {
-    to.pieces(make);
+    to.chunks(make);
     return undefined;
   });
 }

@@ -13,13 +13,13 @@ export function fromSnapshot(
   headers: () => HeaderList = () => [],
 ): Streamed {
   return new Streamed(async to => {
-    const pieces = make();
-    const first = pieces.next();
+    const chunks = make();
+    const first = chunks.next();
     if (!groups.isDurable) await new Promise<void>(resolve => groups.whenDurable(resolve));
     try {
-      to.pieces(() => following(first, pieces), headers());
+      to.chunks(() => following(first, chunks), headers());
     } catch (caught) {
-      pieces.return();
+      chunks.return();
       throw caught;
     }
   });

@@ -28,7 +28,7 @@ export const transactions: Handlers<'transactions.run'> = {
             *slices(writer) {
               const first = once === null ? null : firstReply(writer, once);
               if (first !== null) return first.body;
-              const body = yield* isDryRun ? rehearsed(writer, steps) : madeInTurn(writer, steps);
+              const body = yield* isDryRun ? dryRunOf(writer, steps) : madeInTurn(writer, steps);
               if (once !== null) keepReply(writer, once, {status: 200, body});
               return body;
             },
@@ -52,8 +52,8 @@ async function stepsOf(operations: TransactionEnvelope['operations'], clock: () 
 }
 
 /** A dry run: runs the steps, rolls everything back, and answers with their results. */
-function* rehearsed(writer: Writer, steps: readonly Step[]): Generator<void, string, void> {
-  const takeBack = writer.rehearse();
+function* dryRunOf(writer: Writer, steps: readonly Step[]): Generator<void, string, void> {
+  const takeBack = writer.dryRun();
   const body = yield* madeInTurn(writer, steps);
   takeBack();
   return body;

@@ -17,7 +17,7 @@ import {LOG_LINE_CHARS_MAX} from '../../runtime/guest/limits.ts';
 import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../runtime/node/node-message.ts';
 import {type NodeEnd, NodeProcess} from '../../runtime/node/node-process.ts';
 import {Hearing} from '../../runtime/process/hearing.ts';
-import type {Lifeline} from '../../runtime/process/lifeline.ts';
+import type {ParentWatch} from '../../runtime/process/parent-watch.ts';
 import {
   SERVICE_FAILURES_LOGGED_MAX,
   SERVICE_LOAD_MS_MAX,
@@ -36,7 +36,7 @@ export type ServiceProcessParts = {
   memoryMb: number;
   env: Readonly<Record<string, string>>;
   egress: EgressDoor;
-  lifeline: Lifeline;
+  parentWatch: ParentWatch;
   host: ServiceHost;
 };
 
@@ -70,13 +70,13 @@ export class ServiceProcess {
   constructor(parts: ServiceProcessParts, events: ServiceProcessEvents) {
     this.#parts = parts;
     this.#events = events;
-    const {laidOut, memoryMb, env, egress, lifeline} = parts;
+    const {laidOut, memoryMb, env, egress, parentWatch} = parts;
     this.#process = new NodeProcess(
       {
         code: laidOut.code,
         env,
         egress,
-        lifeline,
+        parentWatch,
         niceness: SERVICE_NICENESS,
         heapMb: memoryMb,
         bytesMax: (memoryMb + SERVICE_MEMORY_BESIDE_MB) * MIB,

@@ -4,7 +4,7 @@ import {refusalOf} from '../../../engine/storage/failure.ts';
 import {assert, unreachable} from '../../../shared/assert.ts';
 import type {ServiceExit, ServiceRecord, ServiceState} from '../../../shared/protocol/services.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
-import {confiningLifeline} from '../../runtime/process/lifeline.ts';
+import {confiningParentWatch} from '../../runtime/process/parent-watch.ts';
 import {SERVICE_EXIT_CHARS_MAX, SERVICE_STOP_MS_MAX} from '../limits.ts';
 import type {ServiceLog} from './service-log.ts';
 import {type ServiceExitReport, ServiceProcess} from './service-process.ts';
@@ -116,7 +116,7 @@ export class ServiceRunner {
     const attempt: Attempt = {process: null, startedWith: null, isOver: false};
     this.#attempt = attempt;
     try {
-      const [host, life] = [await this.#parts.host(), await confiningLifeline()];
+      const [host, life] = [await this.#parts.host(), await confiningParentWatch()];
       if (attempt.isOver) return;
       const definition = this.#parts.definition();
       const startedWith = startingPoint(definition, host);
@@ -126,7 +126,7 @@ export class ServiceRunner {
       if (attempt.isOver) return;
       const {name, memory_mb: memoryMb} = definition;
       attempt.process = new ServiceProcess(
-        {name, laidOut, memoryMb, env, egress, lifeline: life, host},
+        {name, laidOut, memoryMb, env, egress, parentWatch: life, host},
         {
           began: () => this.#began(attempt),
           line: line => this.#parts.log.console(line),

@@ -288,9 +288,9 @@ export class Services {
       written?.(result);
       return result;
     } finally {
-      const isOwed = this.#asked.get(name) === true;
+      const isPending = this.#asked.get(name) === true;
       this.#asked.delete(name);
-      if (isOwed) this.#writeSoon(name);
+      if (isPending) this.#writeSoon(name);
     }
   }
 

@@ -7,8 +7,8 @@ import {Buffer} from 'node:buffer';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
 import {SLICE_MS} from '../../../engine/limits.ts';
 import type {SocketFailure, WorkerMetrics} from '../../../engine/metrics.ts';
+import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {OwedBytes} from '../../../shared/owed-bytes.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
 import {FUNCTION_SOCKETS_MAX, SOCKETS_WAITING_CHARS_MAX} from '../limits.ts';
 import {caughtError} from './queries/caught.ts';
@@ -40,7 +40,7 @@ export class Sync implements Stage, SocketEvents {
   /** Unused sessions, oldest first. */
   readonly #silent = new Set<Session>();
   /** Send buffers of slow sockets. Characters. */
-  readonly #waiting = new OwedBytes(SOCKETS_WAITING_CHARS_MAX);
+  readonly #waiting = new BufferedBytes(SOCKETS_WAITING_CHARS_MAX);
   readonly #byClient = new Map<string, Session>();
   /** Calls under way of clients whose socket is gone. */
   readonly #leaving = new Map<string, Promise<void>>();

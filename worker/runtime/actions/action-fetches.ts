@@ -58,9 +58,9 @@ export class ActionFetches {
   async read(id: number): Promise<Uint8Array | null> {
     const body = this.#fetches.get(id)?.body;
     if (body === undefined || body === null) throw new Error('this body was cancelled');
-    const piece = await body.next();
-    if (piece === null) this.#fetches.delete(id);
-    return piece;
+    const chunk = await body.next();
+    if (chunk === null) this.#fetches.delete(id);
+    return chunk;
   }
 
   /** Resolves when there is room for more. @param bytes null: the end of the body */

@@ -104,16 +104,16 @@ export class ActionOperations {
 
   async #answer(call: number, operation: string, parameters: string, bytes: Uint8Array | null): Promise<void> {
     let answer: string;
-    let piece: Uint8Array | null = null;
+    let chunk: Uint8Array | null = null;
     try {
       const done = await this.#do(operation, fieldsOf(parameters), bytes);
       answer = done.answer ?? `+${done.text ?? ''}`;
-      piece = done.bytes ?? null;
+      chunk = done.bytes ?? null;
     } catch (failure) {
       answer = refusalOf(failure);
     }
     if (UNHEARD.includes(operation)) this.settled(call);
-    else this.#parts.settle(call, answer, piece);
+    else this.#parts.settle(call, answer, chunk);
   }
 
   async #do(operation: string, parameters: Fields, bytes: Uint8Array | null): Promise<Answer> {

@@ -17,10 +17,10 @@ export class BodyPipe implements AsyncIterable<Uint8Array> {
   }
 
   /** Resolves when there is room for the next chunk. @param piece null: the end of the body */
-  async push(piece: Uint8Array | null): Promise<void> {
-    if (piece === null) return this.#writer.close();
+  async push(chunk: Uint8Array | null): Promise<void> {
+    if (chunk === null) return this.#writer.close();
     await this.#writer.ready;
-    await this.#writer.write(piece);
+    await this.#writer.write(chunk);
   }
 
   /** The request is over, and therefore its body. */

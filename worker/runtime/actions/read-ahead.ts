@@ -6,7 +6,7 @@ import {Buffer} from 'node:buffer';
 import {FETCH_READ_AHEAD_BYTES} from '../limits.ts';
 
 export class ReadAhead {
-  #pieces: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
   #bytes = 0;
   #state: 'reading' | 'ended' | 'failed' = 'reading';
   #failure: unknown = null;
@@ -29,18 +29,18 @@ export class ReadAhead {
       if (this.#state === 'ended') return null;
       await this.#changed.promise;
     }
-    const piece = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#bytes);
-    this.#pieces = [];
+    const chunk = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
+    this.#chunks = [];
     this.#bytes = 0;
     this.#change();
-    return piece;
+    return chunk;
   }
 
   async #read(source: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      for await (const piece of source) {
-        this.#pieces.push(piece);
-        this.#bytes += piece.byteLength;
+      for await (const chunk of source) {
+        this.#chunks.push(chunk);
+        this.#bytes += chunk.byteLength;
         this.#change();
         while (this.#bytes > FETCH_READ_AHEAD_BYTES) await this.#changed.promise;
       }

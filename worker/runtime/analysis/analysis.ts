@@ -21,7 +21,7 @@ import {
   ISOLATE_UNREAD_BYTES_MAX,
 } from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
-import {dataLimit, lifeline} from '../process/lifeline.ts';
+import {dataLimit, parentWatch} from '../process/parent-watch.ts';
 import {
   type AnalysisTask,
   checkedFromAnalysis,
@@ -49,7 +49,7 @@ export type AnalysisOptions = {main?: string; msMax?: number; processBytesMax?: 
 
 /** @param body the unmodified upload. @throws op.invalid_input 400 with every reason; session.overloaded 503 */
 export async function analyze(body: Buffer, task: AnalysisTask, options: AnalysisOptions = {}): Promise<Analysed> {
-  const {command} = await lifeline();
+  const {command} = await parentWatch();
   const limit = await dataLimit(options.dataBytesMax ?? ANALYSIS_DATA_BYTES_MAX);
   const process = new AnalysisProcess([...command, ...limit], options);
   try {
@@ -80,13 +80,13 @@ class AnalysisProcess {
   #failure: ServiceError | null = null;
 
   constructor(
-    lifelineCommand: readonly string[],
+    parentWatchCommand: readonly string[],
     {main = MAIN, msMax = ANALYSIS_MS_MAX, processBytesMax = ANALYSIS_PROCESS_BYTES_MAX}: AnalysisOptions,
   ) {
     this.#process = new ConfinedProcess(
       {
         command: [process.execPath, ...ISOLATE_FLAGS, main],
-        lifeline: lifelineCommand,
+        parentWatch: parentWatchCommand,
         env: {TZ: 'UTC'},
         bytesMax: processBytesMax,
         lookMs: ANALYSIS_LOOK_MS,
@@ -145,13 +145,13 @@ class AnalysisProcess {
 }
 
 /** @param isUnborn it could not be started */
-function failureOf({cause, how, isUnasked, lastWords}: ProcessEnd, isUnborn: boolean): ServiceError {
+function failureOf({cause, how, isUnasked, stderrTail}: ProcessEnd, isUnborn: boolean): ServiceError {
   const because = (message: string) => refusal([{message, file: null, line: null}]);
   if (cause === 'time') return because(how);
-  const isRefusedMemory = isUnasked && /out of memory|allocation failed|is_heap_oom = 1/i.test(lastWords);
+  const isRefusedMemory = isUnasked && /out of memory|allocation failed|is_heap_oom = 1/i.test(stderrTail);
   if (cause === 'memory' || isRefusedMemory)
     return because('JavaScript execution ran out of memory while the modules were loaded');
-  const options = {cause: new Error(`the analysis ended: ${how}: ${lastWords}`)};
+  const options = {cause: new Error(`the analysis ended: ${how}: ${stderrTail}`)};
   if (isUnborn || (isUnasked && how === 'SIGKILL')) {
     const message = 'the machine has no memory to look at the upload now; try again shortly';
     return new ServiceError('session.overloaded', message, undefined, options);

@@ -3,7 +3,7 @@
 import type {ReadSet} from '../../../engine/reads/read-set.ts';
 import type {Scan} from '../../../engine/reads/scan.ts';
 import {storedDocumentText} from '../../../engine/storage/document.ts';
-import {QUERY_PIECE_CHARS} from '../limits.ts';
+import {QUERY_BATCH_CHARS} from '../limits.ts';
 import type {Budget} from './budget.ts';
 import type {QueryPlan} from './query-plan.ts';
 
@@ -33,7 +33,7 @@ export class OpenQuery {
   read(wanted: number): {text: string; isDone: boolean} {
     const texts: string[] = [];
     let chars = 0;
-    while (texts.length < wanted && chars < QUERY_PIECE_CHARS) {
+    while (texts.length < wanted && chars < QUERY_BATCH_CHARS) {
       const row = this.#scan.next(wanted - texts.length);
       if (row === null) return {text: `[${texts.join(',')}]`, isDone: true};
       this.#budget.scanned(row.body);

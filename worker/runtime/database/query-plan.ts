@@ -4,9 +4,9 @@ import {bindingOf} from '../../../engine/reads/cursor.ts';
 import type {Predicate} from '../../../engine/reads/filter.ts';
 import type {Position} from '../../../engine/reads/position.ts';
 import {WHOLE} from '../../../engine/reads/range.ts';
+import {idScans, indexScans, type RangeScan, tableScans} from '../../../engine/reads/range-scans.ts';
 import type {ReadPath} from '../../../engine/reads/read-path.ts';
 import {Scan} from '../../../engine/reads/scan.ts';
-import {idSegments, indexSegments, type Segment, tableSegments} from '../../../engine/reads/segments.ts';
 import {isTableName, parseDocument} from '../../../engine/storage/document.ts';
 import type {FunctionReader} from '../../../engine/storage/function-reader.ts';
 import type {DocumentRow, TableInfo} from '../../../engine/storage/rows.ts';
@@ -32,9 +32,14 @@ export class QueryPlan {
     this.#reader = reader;
     this.#filters = compileExpressions(spec.filters);
     const table = reader.table(spec.table);
-    const segments = segmentsOf(reader, table, spec);
+    const rangeScans = rangeScansOf(reader, table, spec);
     const reverse = spec.order === 'desc';
-    this.path = {name: spec.table, table: table ?? null, segments: reverse ? segments.reverse() : segments, reverse};
+    this.path = {
+      name: spec.table,
+      table: table ?? null,
+      rangeScans: reverse ? rangeScans.reverse() : rangeScans,
+      reverse,
+    };
     this.#shape = `${text}\n${JSON.stringify(indexOf(table, spec)?.fields ?? null)}`;
   }
 
@@ -63,21 +68,21 @@ function checkReadable(table: string): void {
   throw new DatabaseFault(`Invalid table name ${shown}: a letter, then letters, digits and underscores, at most 64`);
 }
 
-function segmentsOf(reader: FunctionReader, table: TableInfo | undefined, spec: QuerySpec): Segment[] {
+function rangeScansOf(reader: FunctionReader, table: TableInfo | undefined, spec: QuerySpec): RangeScan[] {
   const {index} = spec;
-  if (index === null) return table === undefined ? [] : tableSegments(reader, table, WHOLE);
+  if (index === null) return table === undefined ? [] : tableScans(reader, table, WHOLE);
   const shown = `${spec.table}.${index.name}`;
   if (index.name === 'by_creation_time') {
     const range = indexRange(shown, ['_creationTime'], ['_id'], index.range);
-    return table === undefined ? [] : tableSegments(reader, table, range);
+    return table === undefined ? [] : tableScans(reader, table, range);
   }
   if (index.name === 'by_id') {
     const range = indexRange(shown, ['_id'], [], index.range);
-    return table === undefined ? [] : idSegments(table, range);
+    return table === undefined ? [] : idScans(table, range);
   }
   const info = indexOf(table, spec);
   if (table !== undefined && info !== undefined) {
-    return indexSegments(reader, table, info, indexRange(shown, info.fields, ['_creationTime', '_id'], index.range));
+    return indexScans(reader, table, info, indexRange(shown, info.fields, ['_creationTime', '_id'], index.range));
   }
   if (reader.isBuilding(spec.table, index.name)) {
     throw new DatabaseFault(`Index ${shown} is currently backfilling and not available to query yet.`);

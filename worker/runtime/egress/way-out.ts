@@ -160,8 +160,8 @@ export class WayOut {
     link.write(`${JSON.stringify({secret: this.#door.secret} satisfies EgressHello)}\n`);
     let text = '';
     link.setEncoding('utf8');
-    link.on('data', (piece: string) => {
-      const lines = (text + piece).split('\n');
+    link.on('data', (chunk: string) => {
+      const lines = (text + chunk).split('\n');
       text = lines.pop()!;
       for (const line of lines) this.#answered(JSON.parse(line) as EgressAnswer);
     });

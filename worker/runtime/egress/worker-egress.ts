@@ -36,8 +36,8 @@ export class WorkerEgress {
   }
 
   /** Resolves when the policy in this body is in force. @throws auth.unauthorized 401, session.storage_full 507 */
-  async put(body: string, voucher: string): Promise<void> {
-    const taken = await this.#answers.ask(null, id => this.#send({type: 'egress_put', id, body, voucher}));
+  async put(body: string, signedGrant: string): Promise<void> {
+    const taken = await this.#answers.ask(null, id => this.#send({type: 'egress_put', id, body, signedGrant}));
     const error = taken?.error ?? null;
     if (error !== null) throw new ServiceError(error.code, error.message, error.detail);
   }

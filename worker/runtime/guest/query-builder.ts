@@ -15,11 +15,11 @@ import {hostText} from './state.ts';
 const QUERY = Symbol.for('svc.query');
 const OPERATORS_MAX = 256;
 /** Documents per batch when all are wanted. */
-const PIECE_DOCUMENTS = 512;
+const BATCH_DOCUMENTS = 512;
 const ITERATION_DOCUMENTS = 16;
 
 type Document = Record<string, unknown>;
-type Piece = {handle: number; isDone: boolean; documents: Document[]};
+type Batch = {handle: number; isDone: boolean; documents: Document[]};
 
 export class QueryInitializer implements AsyncIterable<Document> {
   readonly [QUERY] = true;
@@ -110,11 +110,11 @@ class Query implements AsyncIterable<Document> {
   async collect(): Promise<Document[]> {
     const spec = this.#consumed();
     const all: Document[] = [];
-    let piece = open(spec, PIECE_DOCUMENTS);
+    let batch = open(spec, BATCH_DOCUMENTS);
     for (;;) {
-      for (const document of piece.documents) all.push(document);
-      if (piece.isDone) return all;
-      piece = next(piece.handle, PIECE_DOCUMENTS);
+      for (const document of batch.documents) all.push(document);
+      if (batch.isDone) return all;
+      batch = next(batch.handle, BATCH_DOCUMENTS);
     }
   }
 
@@ -164,13 +164,13 @@ class Query implements AsyncIterable<Document> {
   #taken(count: number): Document[] {
     const spec = this.#consumed();
     if (count === 0) return [];
-    let piece = open(spec, count);
-    const taken = piece.documents;
-    while (!piece.isDone && taken.length < count) {
-      piece = next(piece.handle, count - taken.length);
-      for (const document of piece.documents) taken.push(document);
+    let batch = open(spec, count);
+    const taken = batch.documents;
+    while (!batch.isDone && taken.length < count) {
+      batch = next(batch.handle, count - taken.length);
+      for (const document of batch.documents) taken.push(document);
     }
-    if (!piece.isDone) hostText(HostOp.queryClose, piece.handle);
+    if (!batch.isDone) hostText(HostOp.queryClose, batch.handle);
     return taken;
   }
 
@@ -197,36 +197,36 @@ class Query implements AsyncIterable<Document> {
 
 /** Reads only as far as the loop runs. */
 function iterate(spec: QuerySpec): AsyncIterator<Document> {
-  let piece: Piece | null = null;
+  let batch: Batch | null = null;
   let at = 0;
   return {
     async next() {
       for (;;) {
-        if (piece !== null && at < piece.documents.length) return {done: false, value: piece.documents[at++]!};
-        if (piece?.isDone === true) return {done: true, value: undefined};
-        piece = piece === null ? open(spec, ITERATION_DOCUMENTS) : next(piece.handle, PIECE_DOCUMENTS);
+        if (batch !== null && at < batch.documents.length) return {done: false, value: batch.documents[at++]!};
+        if (batch?.isDone === true) return {done: true, value: undefined};
+        batch = batch === null ? open(spec, ITERATION_DOCUMENTS) : next(batch.handle, BATCH_DOCUMENTS);
         at = 0;
       }
     },
     async return() {
-      if (piece !== null && !piece.isDone) hostText(HostOp.queryClose, piece.handle);
-      piece = {handle: 0, isDone: true, documents: []};
+      if (batch !== null && !batch.isDone) hostText(HostOp.queryClose, batch.handle);
+      batch = {handle: 0, isDone: true, documents: []};
       at = 0;
       return {done: true, value: undefined};
     },
   };
 }
 
-function open(spec: QuerySpec, wanted: number): Piece {
-  return pieceOf(hostText(HostOp.queryOpen, JSON.stringify(spec), wanted));
+function open(spec: QuerySpec, wanted: number): Batch {
+  return batchOf(hostText(HostOp.queryOpen, JSON.stringify(spec), wanted));
 }
 
-function next(handle: number, wanted: number): Piece {
-  return pieceOf(hostText(HostOp.queryNext, handle, wanted));
+function next(handle: number, wanted: number): Batch {
+  return batchOf(hostText(HostOp.queryNext, handle, wanted));
 }
 
 /** Parses `handle,isDone` + newline + JSON array. */
-function pieceOf(text: string): Piece {
+function batchOf(text: string): Batch {
   const line = text.indexOf('\n');
   const comma = text.indexOf(',');
   const documents = decodeValue(text.slice(line + 1)) as unknown as Document[];

@@ -137,7 +137,7 @@ export class FunctionIsolates {
     if (!this.#hasSuspects) return answer;
     for (const {name, key} of call.names) {
       this.#quarantine.answered(key);
-      const isTried = this.#trials.some(waiting => waiting.deaths > 0 && isOf(waiting, name));
+      const isTried = this.#trials.some(waiting => waiting.crashes > 0 && isOf(waiting, name));
       if (this.#apart.get(name)?.isGuilty === false && !isTried) this.#apart.delete(name);
     }
     return answer;
@@ -199,7 +199,7 @@ export class FunctionIsolates {
   }
 
   #ended(place: Place, end: ProcessEnd, calls: readonly IsolateCall[]): void {
-    const {cause, how, lastWords} = end;
+    const {cause, how, stderrTail} = end;
     this.#parts.onEnd(cause);
     if (cause === 'start') {
       this.#notStarted(place, end, calls);
@@ -211,16 +211,16 @@ export class FunctionIsolates {
         0,
         20,
       );
-      this.#parts.log.warn('a process of isolates ended', {cause, how, place, functions, lastWords});
+      this.#parts.log.warn('a process of isolates ended', {cause, how, place, functions, stderrTail});
     }
-    for (const call of calls) call.deaths++;
+    for (const call of calls) call.crashes++;
     // No other call can have ended it.
     const wasAlone = place === 'apart' && calls.length === 1;
     const again: QueryCall[] = [];
     const actions: ActionCall[] = [];
     for (const call of calls) {
       if (call instanceof ActionCall) actions.push(call);
-      else if (call instanceof QueryCall && call.deaths === 1 && !wasAlone && !this.#isClosed) again.push(call);
+      else if (call instanceof QueryCall && call.crashes === 1 && !wasAlone && !this.#isClosed) again.push(call);
       else call.fail(unavailable('the process of the query ended when it was run; nothing was done'));
     }
     if (cause !== 'told' && place === 'apart') {
@@ -240,7 +240,7 @@ export class FunctionIsolates {
     this.#trials.unshift(...again);
     // If none of the queries explains the end, an action does.
     void Promise.allSettled(again.map(({done}) => done)).then(() => {
-      if (place === 'together' && again.every(({deaths}) => deaths === 1)) this.#blame(actions, false);
+      if (place === 'together' && again.every(({crashes}) => crashes === 1)) this.#blame(actions, false);
     });
     this.#tryNext();
   }
@@ -260,7 +260,7 @@ export class FunctionIsolates {
       false,
     );
     // They are known to be dangerous, so none is run twice.
-    for (const one of each) one.deaths = 1;
+    for (const one of each) one.crashes = 1;
     this.#trials.push(...each);
     void Promise.allSettled(each.map(async one => this.#told(one, await one.done))).then(ends => {
       if (ends.every(({status}) => status === 'fulfilled')) this.#blame([call], true);
@@ -279,8 +279,8 @@ export class FunctionIsolates {
   }
 
   /** The process began no call. */
-  #notStarted(place: Place, {how, lastWords}: ProcessEnd, calls: readonly IsolateCall[]): void {
-    this.#parts.log.error('the process of the isolates could not be started', {how, lastWords});
+  #notStarted(place: Place, {how, stderrTail}: ProcessEnd, calls: readonly IsolateCall[]): void {
+    this.#parts.log.error('the process of the isolates could not be started', {how, stderrTail});
     const mayTry = ++this.#failedStarts[place] < ISOLATE_PROCESS_STARTS_MAX && !this.#isClosed;
     if (!mayTry) this.#failedStarts[place] = 0;
     for (const call of calls) {

@@ -21,7 +21,7 @@ export type IsolateCall = {
   /** The calls and functions to which a crash is attributed. */
   readonly names: readonly UserCall[];
   /** Processes that crashed while they ran it. */
-  deaths: number;
+  crashes: number;
   send(id: number, send: Send): void;
   /** @returns false: not an answer to this call */
   received(message: Answer, tail: Buffer, send: Send): boolean;
@@ -34,7 +34,7 @@ export type IsolateCall = {
 export class QueryCall implements IsolateCall {
   readonly kind = 'queries';
   readonly executions: readonly Execution[];
-  deaths = 0;
+  crashes = 0;
   isOver = false;
   readonly #done = Promise.withResolvers<QueryRun[]>();
   #runs: QueryRun[] = [];
@@ -86,7 +86,7 @@ export class ActionCall implements IsolateCall {
   readonly kind = 'action';
   readonly env: Execution['env'];
   readonly names: readonly UserCall[];
-  deaths = 0;
+  crashes = 0;
   isOver = false;
   readonly #request: ActionRequest;
   readonly #answers: ActionAnswers;

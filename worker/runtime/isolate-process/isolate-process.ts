@@ -30,7 +30,7 @@ export type IsolateProcessOptions = {
   /** Sequence of the newest record that queries can have read. */
   headSequence: () => number;
   /** Command prefix that makes the process end with this one (runtime/process/lifeline.ts). */
-  lifeline: readonly string[];
+  parentWatch: readonly string[];
   main?: string;
   idleMs?: number;
   unreadBytesMax?: number;
@@ -55,7 +55,7 @@ export class IsolateProcess {
     this.#process = new ConfinedProcess(
       {
         command: [process.execPath, ...ISOLATE_FLAGS, options.main ?? MAIN],
-        lifeline: options.lifeline,
+        parentWatch: options.parentWatch,
         env: environment(),
         bytesMax: PROCESS_BYTES_MAX,
         lookMs: ISOLATE_PROCESS_LOOK_MS,

@@ -111,14 +111,14 @@ export class LogFiles<Entry> {
       if (this.#current === null || this.#current.bytes >= fileBytes) await this.#next();
       const current = this.#current!;
       // As many lines as the file has room for, but at least one.
-      const pieces: Buffer[] = [];
+      const chunks: Buffer[] = [];
       let {bytes} = current;
       while (at < lines.length && bytes < fileBytes) {
-        const piece = Buffer.from(lines[at++]!);
-        pieces.push(piece);
-        bytes += piece.length;
+        const chunk = Buffer.from(lines[at++]!);
+        chunks.push(chunk);
+        bytes += chunk.length;
       }
-      await current.handle.appendFile(Buffer.concat(pieces));
+      await current.handle.appendFile(Buffer.concat(chunks));
       current.bytes = bytes;
     }
   }

@@ -48,7 +48,7 @@ const frames = new FrameReceiver(
   (head, tail) => received({...head, text: tail.toString()} as Framed<ToNode>),
   NODE_FRAME_BYTES_MAX,
 );
-channel.on('data', (piece: Buffer) => frames.push(piece));
+channel.on('data', (chunk: Buffer) => frames.push(chunk));
 // The worker is gone, for whatever reason.
 channel.on('close', () => exit(0));
 channel.on('error', () => exit(0));

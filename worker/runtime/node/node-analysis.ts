@@ -11,7 +11,7 @@ import {functionEntries, ManifestFault} from '../analysis/manifest.ts';
 import type {NodeUpload} from '../analysis/node-modules.ts';
 import {KIND_NAMES} from '../call.ts';
 import {ANALYSIS_MS_MAX, DEPLOYMENT_ERROR_CHARS_MAX, DEPLOYMENT_ERRORS_SHOWN} from '../limits.ts';
-import {confiningLifeline} from '../process/lifeline.ts';
+import {confiningParentWatch} from '../process/parent-watch.ts';
 import {SourcePositions} from '../source-positions.ts';
 import {errorIn, type Framed, type FromNode} from './node-message.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';
@@ -78,11 +78,11 @@ async function loaded(
   modules: string[],
   started: {env: Readonly<Record<string, string>>; egress: EgressDoor},
 ): Promise<ReadonlyMap<string, Analysed>> {
-  const life = await confiningLifeline();
+  const life = await confiningParentWatch();
   const answers = new Map<string, Analysed>();
   const {promise, resolve, reject} = Promise.withResolvers<void>();
   const process: NodeProcess = new NodeProcess(
-    {code, ...started, lifeline: life},
+    {code, ...started, parentWatch: life},
     {
       onReady: () => {
         process.watch(true);

@@ -122,7 +122,7 @@ export class NodeMember {
         return;
       case 'outcome':
         if (message.ok && !isJson(message.text)) {
-          this.process.saidNonsense();
+          this.process.violatedProtocol();
           return;
         }
         if (this.#unbegun === run) this.#unbegun = null;

@@ -20,7 +20,7 @@ import {
   NODE_IDLE_MS,
   NODE_PROCESSES_MAX,
 } from '../limits.ts';
-import {confiningLifeline} from '../process/lifeline.ts';
+import {confiningParentWatch} from '../process/parent-watch.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {NodeMember} from './node-member.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';
@@ -162,13 +162,13 @@ export class NodePool {
     const {env, egress} = run.request;
     this.#starting++;
     try {
-      const life = await confiningLifeline();
+      const life = await confiningParentWatch();
       if (this.#closed !== null) return;
       this.#retireOthers(code, run.request);
       const {bytesMax, cpuMsMax} = this.#options;
       const limits = {...(bytesMax === undefined ? {} : {bytesMax}), ...(cpuMsMax === undefined ? {} : {cpuMsMax})};
       const member: NodeMember = new NodeMember(code, {env, egress}, this.#options.idleMs ?? NODE_IDLE_MS, {
-        open: events => new NodeProcess({code, env, egress, lifeline: life, ...limits}, events),
+        open: events => new NodeProcess({code, env, egress, parentWatch: life, ...limits}, events),
         onFree: () => this.#place(),
         onEnd: (end, unbegun) => this.#ended(member, end, unbegun),
       });

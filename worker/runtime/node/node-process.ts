@@ -23,7 +23,7 @@ import {
   NODE_UNREAD_BYTES_MAX,
 } from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
-import {confined, type Lifeline} from '../process/lifeline.ts';
+import {confined, type ParentWatch} from '../process/parent-watch.ts';
 import {NODE_MAIN} from './code-directory.ts';
 import {checkedFromNode, type Framed, type FromNode, type ToNode} from './node-message.ts';
 
@@ -40,7 +40,7 @@ export type NodeProcessOptions = {
   env: Readonly<Record<string, string>>;
   /** Null: no network. */
   egress: EgressDoor | null;
-  lifeline: Lifeline;
+  parentWatch: ParentWatch;
   /** `nice` value relative to its worker. */
   niceness?: number;
   heapMb?: number;
@@ -83,11 +83,11 @@ export class NodeProcess {
     this.#options = options;
     this.#events = events;
     this.#lookMs = options.lookMs ?? NODE_LOOK_MS;
-    const {code, lifeline, env, egress, niceness} = options;
+    const {code, parentWatch, env, egress, niceness} = options;
     this.#process = new ConfinedProcess(
       {
         command: [code.binary, ...nodeArguments(code, options.heapMb)],
-        lifeline: confined(lifeline, code.binary, [code.root]),
+        parentWatch: confined(parentWatch, code.binary, [code.root]),
         env: {TZ: 'UTC'},
         cwd: code.root,
         startMsMax: NODE_START_MS_MAX,
@@ -139,7 +139,7 @@ export class NodeProcess {
    * ties to its worker would never end
    */
   rest(isResting: boolean): boolean {
-    return this.#options.lifeline.command.length > 0 && this.#process.stop(isResting);
+    return this.#options.parentWatch.command.length > 0 && this.#process.stop(isResting);
   }
 
   send(message: ToNode, text = ''): void {
@@ -167,7 +167,7 @@ export class NodeProcess {
   }
 
   /** Called on a protocol violation: its code has written to the pipe itself. */
-  saidNonsense(): void {
+  violatedProtocol(): void {
     this.#process.kill('malformed', '');
   }
 
@@ -191,7 +191,7 @@ export class NodeProcess {
   #alive(): void {
     // An unrequested `alive` is a protocol violation: each one costs a read of the process's CPU time.
     if (this.#asked === 0) {
-      this.saidNonsense();
+      this.violatedProtocol();
       return;
     }
     this.#asked--;
@@ -205,7 +205,7 @@ export class NodeProcess {
 }
 
 /** @param isUnborn it could not be started */
-function endOf({cause, how, isUnasked, lastWords}: ProcessEnd, isUnborn: boolean): NodeEnd {
+function endOf({cause, how, isUnasked, stderrTail}: ProcessEnd, isUnborn: boolean): NodeEnd {
   switch (cause) {
     case 'told':
     case 'time':
@@ -219,11 +219,11 @@ function endOf({cause, how, isUnasked, lastWords}: ProcessEnd, isUnborn: boolean
     case 'start':
       return {
         cause,
-        message: (isUnasked && lastWords.trim()) || (isUnasked && !isUnborn ? `it ended with ${how}` : how),
+        message: (isUnasked && stderrTail.trim()) || (isUnasked && !isUnborn ? `it ended with ${how}` : how),
       };
     case 'crash':
     case 'silent':
-      if (isUnasked && lastWords.includes('heap out of memory')) return {cause: 'memory', message: OUT_OF_MEMORY};
+      if (isUnasked && stderrTail.includes('heap out of memory')) return {cause: 'memory', message: OUT_OF_MEMORY};
       return {cause: 'crash', message: isUnasked ? `The Node process ended (${how})` : how};
   }
 }

@@ -68,7 +68,7 @@ export class PackageStore {
    * @param used SHA-512 of the packages of all deployments
    * @throws op.invalid_input 400, op.too_large 413, op.rate_limited 429, session.storage_full 507
    */
-  async add(sha512: string, pieces: AsyncIterable<Buffer>, used: () => ReadonlySet<string>): Promise<void> {
+  async add(sha512: string, chunks: AsyncIterable<Buffer>, used: () => ReadonlySet<string>): Promise<void> {
     if (!SHA512.test(sha512)) {
       throw new ServiceError('op.invalid_input', 'a package is named by the SHA-512 of its tarball, 128 hex digits');
     }
@@ -76,7 +76,7 @@ export class PackageStore {
     const temporary = join(this.#root, `${sha512}.${randomBytes(6).toString('hex')}.tmp`);
     try {
       await onDisk(async () => {
-        const bytes = await this.#received(temporary, sha512, pieces);
+        const bytes = await this.#received(temporary, sha512, chunks);
         await this.#makeRoom(sha512, bytes, used);
         await rename(temporary, this.#tarball(sha512));
         await syncDirectory(this.#root);
@@ -156,18 +156,18 @@ export class PackageStore {
   }
 
   /** @returns its length */
-  async #received(path: string, sha512: string, pieces: AsyncIterable<Buffer>): Promise<number> {
+  async #received(path: string, sha512: string, chunks: AsyncIterable<Buffer>): Promise<number> {
     const file = await open(path, 'wx', 0o600);
     try {
       const hash = createHash('sha512');
       let bytes = 0;
-      for await (const piece of pieces) {
-        bytes += piece.length;
+      for await (const chunk of chunks) {
+        bytes += chunk.length;
         if (bytes > PACKAGE_BYTES_MAX) {
           throw new ServiceError('op.too_large', `a package has at most ${PACKAGE_BYTES_MAX / MIB} MiB`);
         }
-        hash.update(piece);
-        await file.writeFile(piece);
+        hash.update(chunk);
+        await file.writeFile(chunk);
       }
       const found = hash.digest('hex');
       if (found !== sha512) {
@@ -276,7 +276,7 @@ async function placeLink(from: string, to: string): Promise<void> {
 async function hashOf(path: string): Promise<string | null> {
   const hash = createHash('sha512');
   try {
-    for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   } catch (caught) {
     if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw caught;

@@ -96,27 +96,27 @@ function unzipped(path: string): AsyncIterable<Buffer> & {destroy(): void} {
 /** Reads chunks of a stream in requested lengths. */
 class Bytes {
   readonly #source: {destroy(): void};
-  readonly #pieces: AsyncIterator<Buffer>;
+  readonly #chunks: AsyncIterator<Buffer>;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #readBytes = 0;
 
   constructor(source: AsyncIterable<Buffer> & {destroy(): void}) {
     this.#source = source;
-    this.#pieces = source[Symbol.asyncIterator]();
+    this.#chunks = source[Symbol.asyncIterator]();
   }
 
   /** Null: the end. @throws TarballFault if fewer bytes are left */
   async take(bytes: number): Promise<Buffer | null> {
     if (bytes === 0) return Buffer.alloc(0);
     while (this.#heldBytes < bytes) {
-      const piece = await this.#next();
-      if (piece === null) {
+      const chunk = await this.#next();
+      if (chunk === null) {
         if (this.#heldBytes === 0) return null;
         throw new TarballFault('ends in the middle of a file');
       }
-      this.#held.push(piece);
-      this.#heldBytes += piece.length;
+      this.#held.push(chunk);
+      this.#heldBytes += chunk.length;
     }
     const all = this.#held.length === 1 ? this.#held[0]! : Buffer.concat(this.#held, this.#heldBytes);
     this.#held = all.length === bytes ? [] : [all.subarray(bytes)];
@@ -134,13 +134,13 @@ class Bytes {
   }
 
   async close(): Promise<void> {
-    await this.#pieces.return?.();
+    await this.#chunks.return?.();
     this.#source.destroy();
   }
 
   async #next(): Promise<Buffer | null> {
     try {
-      const {value, done} = await this.#pieces.next();
+      const {value, done} = await this.#chunks.next();
       if (done === true) return null;
       this.#readBytes += value.length;
       if (this.#readBytes > TAR_BYTES_MAX) throw new TarballFault(`unpacks to more than ${TAR_BYTES_MAX} bytes`);

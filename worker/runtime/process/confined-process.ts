@@ -5,15 +5,15 @@
  *       └──late | ended by itself | kill()──▶ ended   (from both)
  *
  * It has its own session, none of our environment, and only two descriptors: standard error and the pipe, which is
- * descriptor 3. It ends with its worker: the kernel kills it if `setpriv` can request that (lifeline.ts), and it exits
+ * descriptor 3. It ends with its worker: the kernel kills it if `setpriv` can request that (parent-watch.ts), and it exits
  * when the pipe closes. When the machine runs out of memory, it is killed before its worker.
  */
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
 import type {Socket} from 'node:net';
-import {LAST_WORDS_CHARS} from '../../../shared/limits.ts';
+import {STDERR_TAIL_CHARS} from '../../../shared/limits.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
-import {CHILD_PIPES_MS_MAX, NODE_STDERR_PIECES_MAX} from '../limits.ts';
+import {CHILD_PIPES_MS_MAX, NODE_STDERR_CHUNKS_MAX} from '../limits.ts';
 import {behindOthers} from './behind-others.ts';
 import {Hearing} from './hearing.ts';
 import {Pipe, type PipeFault, type PipeRules} from './pipe.ts';
@@ -27,14 +27,14 @@ export type ProcessEnd = {
   /** Whether it ended by itself. */
   isUnasked: boolean;
   /** The tail of its standard error, where V8 writes why it aborts. */
-  lastWords: string;
+  stderrTail: string;
 };
 
 export type ConfinedOptions<Received> = {
   /** Executable, flags, script. */
   command: readonly string[];
-  /** Command prefix that makes it end with this process (lifeline.ts). */
-  lifeline: readonly string[];
+  /** Command prefix that makes it end with this process (parent-watch.ts). */
+  parentWatch: readonly string[];
   env: NodeJS.ProcessEnv;
   cwd?: string;
   /** `nice` value relative to its worker. */
@@ -73,13 +73,13 @@ export class ConfinedProcess<Sent extends object, Received> {
   #isStarted = false;
   #isOver = false;
   #killed: Pick<ProcessEnd, 'cause' | 'how'> | null = null;
-  #lastWords = '';
+  #stderrTail = '';
 
   constructor(options: ConfinedOptions<Received>, events: ConfinedEvents<Received>) {
     this.#options = options;
     this.#events = events;
-    const {lifeline, startMsMax, niceness = 0} = options;
-    const [command, ...args] = [...lifeline, ...options.command];
+    const {parentWatch, startMsMax, niceness = 0} = options;
+    const [command, ...args] = [...parentWatch, ...options.command];
     this.#child = spawn(command!, args, {
       // Not in the server's process group: Ctrl-C must reach the supervisor only.
       detached: true,
@@ -98,7 +98,7 @@ export class ConfinedProcess<Sent extends object, Received> {
       },
       onFault: fault => this.kill(fault, FAULTS[fault]),
     });
-    this.#keepLastWords(streams.stderr ?? null);
+    this.#keepStderrTail(streams.stderr ?? null);
     this.#late =
       startMsMax === undefined ? null : setTimeout(() => this.kill('start', 'it was not ready in time'), startMsMax);
     living.add(this.#child);
@@ -166,11 +166,11 @@ export class ConfinedProcess<Sent extends object, Received> {
   /**
    * Keeps the tail of its standard error only. Reading is rate-limited, so that the worker can continue its own work.
    */
-  #keepLastWords(stderr: ChildProcess['stderr']): void {
-    const said = new Hearing(isHeard => void (isHeard ? stderr?.resume() : stderr?.pause()), NODE_STDERR_PIECES_MAX);
-    stderr?.on('data', (piece: Buffer) => {
-      const end = piece.toString('utf8', Math.max(0, piece.length - 4 * LAST_WORDS_CHARS));
-      this.#lastWords = (this.#lastWords + end).slice(-LAST_WORDS_CHARS);
+  #keepStderrTail(stderr: ChildProcess['stderr']): void {
+    const said = new Hearing(isHeard => void (isHeard ? stderr?.resume() : stderr?.pause()), NODE_STDERR_CHUNKS_MAX);
+    stderr?.on('data', (chunk: Buffer) => {
+      const end = chunk.toString('utf8', Math.max(0, chunk.length - 4 * STDERR_TAIL_CHARS));
+      this.#stderrTail = (this.#stderrTail + end).slice(-STDERR_TAIL_CHARS);
       said.count();
     });
     stderr?.on('close', () => said.end());
@@ -190,7 +190,7 @@ export class ConfinedProcess<Sent extends object, Received> {
     living.delete(this.#child);
     this.#pipe.close();
     const end = this.#killed ?? {cause: this.#isStarted ? ('crash' as const) : ('start' as const), how};
-    this.#events.onEnd({...end, isUnasked: this.#killed === null, lastWords: this.#lastWords});
+    this.#events.onEnd({...end, isUnasked: this.#killed === null, stderrTail: this.#stderrTail});
   }
 }
 

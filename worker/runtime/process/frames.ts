@@ -84,7 +84,7 @@ export class FrameReceiver {
   readonly #handler: FrameHandler;
   readonly #bytesMax: number;
   /** Chunks of a frame that has not arrived completely; joined when all are there. */
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #have = 0;
   #need = PREFIX_BYTES;
 
@@ -94,18 +94,18 @@ export class FrameReceiver {
   }
 
   /** @returns false: not a valid frame, or too long. The receiver cannot be used afterwards. */
-  push(piece: Buffer): boolean {
-    let rest = piece;
+  push(chunk: Buffer): boolean {
+    let rest = chunk;
     if (this.#have > 0) {
-      this.#pieces.push(piece);
-      this.#have += piece.length;
+      this.#chunks.push(chunk);
+      this.#have += chunk.length;
       if (this.#have < this.#need) return true;
-      rest = Buffer.concat(this.#pieces, this.#have);
+      rest = Buffer.concat(this.#chunks, this.#have);
     }
     const used = this.#take(rest);
     if (used === null) return false;
     this.#have = rest.length - used;
-    this.#pieces = this.#have === 0 ? [] : [rest.subarray(used)];
+    this.#chunks = this.#have === 0 ? [] : [rest.subarray(used)];
     return true;
   }
 

@@ -53,8 +53,8 @@ export class Pipe<Sent extends object, Received> {
       if (message === null) this.#fault('malformed');
       else events.onMessage(message, tail);
     }, frameBytesMax);
-    socket?.on('data', piece => {
-      if (!this.#isClosed && !receiver.push(piece as Buffer)) this.#fault('malformed');
+    socket?.on('data', chunk => {
+      if (!this.#isClosed && !receiver.push(chunk as Buffer)) this.#fault('malformed');
     });
     // The end of the process is reported instead.
     socket?.on('error', () => undefined);

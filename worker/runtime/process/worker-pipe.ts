@@ -20,8 +20,8 @@ export class WorkerPipe<Sent extends object, Received> {
     const end = () => process.kill(process.pid, 'SIGKILL');
     this.#socket.on('close', end);
     this.#socket.on('error', end);
-    this.#socket.on('data', piece => {
-      assert(receiver.push(piece as Buffer), 'the worker says what this process understands');
+    this.#socket.on('data', chunk => {
+      assert(receiver.push(chunk as Buffer), 'the worker says what this process understands');
     });
     process.on('SIGINT', () => undefined);
     process.on('SIGTERM', () => undefined);

@@ -4,7 +4,7 @@
  * back the same values, and a spreadsheet shows text and numbers normally.
  */
 
-import {PIECE_CHARS} from '../../../../engine/journal/pieces.ts';
+import {CHUNK_CHARS} from '../../../../engine/journal/chunks.ts';
 import {type ParsedDocument, parseDocument, parseFields} from '../../../../engine/storage/document.ts';
 import type {DocumentRow} from '../../../../engine/storage/rows.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
@@ -58,7 +58,7 @@ export function* columnsOf(rows: Iterable<DocumentRow>): Generator<'', string[],
     if (chars > IMPORT_LINE_BYTES_MAX) {
       throw invalid(`the names of all fields are longer than ${IMPORT_LINE_BYTES_MAX} bytes: name the columns`);
     }
-    if (looked.isPiece(row)) yield '';
+    if (looked.isChunk(row)) yield '';
   }
   return [...SYSTEM_FIELDS, ...[...names].sort()];
 }
@@ -74,7 +74,7 @@ export function* csvTexts(rows: Iterable<DocumentRow>, columns: readonly string[
   for (const row of rows) {
     const document: ParsedDocument = parseDocument(row);
     yield recordText(columns.map(name => (Object.hasOwn(document, name) ? cellText(document[name]!) : '')));
-    if (looked.isPiece(row)) yield '';
+    if (looked.isChunk(row)) yield '';
   }
 }
 
@@ -83,9 +83,9 @@ class Looked {
   #chars = 0;
 
   /** Whether a batch has been read since the last one. */
-  isPiece({id, body}: DocumentRow): boolean {
+  isChunk({id, body}: DocumentRow): boolean {
     this.#chars += id.length + body.length;
-    if (this.#chars < PIECE_CHARS) return false;
+    if (this.#chars < CHUNK_CHARS) return false;
     this.#chars = 0;
     return true;
   }

@@ -5,7 +5,7 @@
  * long.
  */
 import {statSync} from 'node:fs';
-import {PIECE_CHARS} from '../../../../engine/journal/pieces.ts';
+import {CHUNK_CHARS} from '../../../../engine/journal/chunks.ts';
 import {JournalReader} from '../../../../engine/journal/read-page.ts';
 import {tableRows} from '../../../../engine/journal/table-rows.ts';
 import {storedSchema} from '../../../../engine/schema/read.ts';
@@ -27,7 +27,7 @@ export type ExportAsked =
  * when to take the next one.
  * @param onCut receives the sequence, before the first chunk
  */
-export function* exportPieces(
+export function* exportChunks(
   path: string,
   asked: ExportAsked,
   onCut: (sequence: number) => void,
@@ -44,15 +44,15 @@ export function* exportPieces(
         : asked.isForRestore
           ? restorableLines(db, catalog, asked.table)
           : linesOf(db, catalog, asked.table);
-    let piece = '';
+    let chunk = '';
     for (const text of texts) {
-      piece += text;
-      if (text !== '' && piece.length < PIECE_CHARS) continue;
-      yield piece;
-      piece = '';
+      chunk += text;
+      if (text !== '' && chunk.length < CHUNK_CHARS) continue;
+      yield chunk;
+      chunk = '';
       checkLog(path);
     }
-    yield piece;
+    yield chunk;
   } finally {
     db.close();
   }

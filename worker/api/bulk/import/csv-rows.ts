@@ -28,7 +28,7 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
  * @throws op.invalid_input 400: the rest of the body cannot be parsed
  */
 export async function* csvRows(
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
   target: LineTarget,
   schema: Schema | 'json' | null,
   from: number,
@@ -42,7 +42,7 @@ export async function* csvRows(
     max_record_size: IMPORT_LINE_BYTES_MAX,
     bom: true,
   });
-  const source = Readable.from(checkedText(pieces));
+  const source = Readable.from(checkedText(chunks));
   source.on('error', error => parser.destroy(error));
   source.pipe(parser);
   let columns: string[] | null = null;
@@ -150,16 +150,16 @@ function checkedHeader(names: string[]): string[] {
   return names;
 }
 
-async function* checkedText(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void, void> {
+async function* checkedText(chunks: AsyncIterable<Buffer>): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder('utf-8', {fatal: true});
-  const decoded = (piece?: Buffer) => {
+  const decoded = (chunk?: Buffer) => {
     try {
-      return piece === undefined ? decoder.decode() : decoder.decode(piece, {stream: true});
+      return chunk === undefined ? decoder.decode() : decoder.decode(chunk, {stream: true});
     } catch {
       throw invalid('the body is not valid UTF-8');
     }
   };
-  for await (const piece of pieces) yield decoded(piece);
+  for await (const chunk of chunks) yield decoded(chunk);
   yield decoded();
 }
 

@@ -65,7 +65,7 @@ export class ImportRun {
 
   async #take(lines: AsyncIterable<Iterable<ImportLine>>): Promise<void> {
     let before: Promise<void> = Promise.resolve();
-    let piece: ImportLine[] = [];
+    let chunk: ImportLine[] = [];
     let chars = 0;
     let ends = performance.now() + GROUP_WORK_MS_MAX;
     try {
@@ -75,11 +75,11 @@ export class ImportRun {
             await before; // reported when the lines before it are on disk
             return;
           }
-          piece.push(line);
+          chunk.push(line);
           chars += line.chars;
-          if (piece.length === IMPORT_COMMIT_LINES || chars >= IMPORT_COMMIT_BYTES) {
-            const written = this.#write(piece, false);
-            piece = [];
+          if (chunk.length === IMPORT_COMMIT_LINES || chars >= IMPORT_COMMIT_BYTES) {
+            const written = this.#write(chunk, false);
+            chunk = [];
             chars = 0;
             await before;
             before = written; // while the next one is read
@@ -91,25 +91,25 @@ export class ImportRun {
           await nextTurn();
           ends = performance.now() + GROUP_WORK_MS_MAX;
         }
-        const last = piece.at(-1);
+        const last = chunk.at(-1);
         if (last !== undefined && 'error' in last && this.#settings.stopsAtErrors) break;
       }
     } catch (caught) {
       // The lines before the fault are complete.
-      if (caught instanceof ServiceError && piece.length > 0) await this.#write(piece, false).catch(() => undefined);
+      if (caught instanceof ServiceError && chunk.length > 0) await this.#write(chunk, false).catch(() => undefined);
       await before;
       throw caught;
     }
     await before;
-    await this.#write(piece, true);
+    await this.#write(chunk, true);
   }
 
   /** @param isLast nothing follows. Rejects if the commit fails. */
-  #write(piece: readonly ImportLine[], isLast: boolean): Promise<void> {
+  #write(chunk: readonly ImportLine[], isLast: boolean): Promise<void> {
     const place = this.#asked++;
     const written = new Promise<void>((resolve, reject) => {
       this.#groups.submit<ImportResult>({
-        slices: writer => this.#make(writer, place, piece, isLast),
+        slices: writer => this.#make(writer, place, chunk, isLast),
         settle: outcome => {
           if (outcome instanceof ServiceError) reject(outcome);
           else {
@@ -126,7 +126,7 @@ export class ImportRun {
   *#make(
     writer: Writer,
     place: number,
-    piece: readonly ImportLine[],
+    chunk: readonly ImportLine[],
     isLast: boolean,
   ): Generator<void, ImportResult, void> {
     if (this.#stop !== null) return this.#made;
@@ -141,7 +141,7 @@ export class ImportRun {
     this.#ran = place + 1;
     const documents = new NewDocuments(writer);
     let {lines, inserted, updated, failed, errors} = before;
-    for (const [i, line] of piece.entries()) {
+    for (const [i, line] of chunk.entries()) {
       if (i % BULK_DOCUMENTS_A_STEP === BULK_DOCUMENTS_A_STEP - 1) yield;
       const outcome = madeOf(writer, documents, line);
       if (outcome === 'inserted') inserted++;

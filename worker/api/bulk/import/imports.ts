@@ -30,7 +30,7 @@ export type ImportBody = {
   /** Media type in lower case, without parameters. */
   readonly type: string;
   /** Ends when its reader stops. */
-  readonly pieces: AsyncGenerator<Buffer, void, void>;
+  readonly chunks: AsyncGenerator<Buffer, void, void>;
   /** No more input is wanted. */
   cancel(): void;
 };
@@ -181,22 +181,22 @@ export class Imports {
     throw new ServiceError('op.rate_limited', message);
   }
 
-  #lines(query: ImportQuery, {type, pieces}: ImportBody, from: number): AsyncIterable<Iterable<ImportLine>> {
+  #lines(query: ImportQuery, {type, chunks}: ImportBody, from: number): AsyncIterable<Iterable<ImportLine>> {
     const {table, mode = 'insert', cells = 'schema', first_line: first = 1} = query;
     const target = {table: table ?? null, mode, schemaSet: this.#schemas.set};
-    if (type !== 'text/csv') return jsonLines(pieces, target, first, from);
-    return this.#csvRows(pieces, target, cells, from);
+    if (type !== 'text/csv') return jsonLines(chunks, target, first, from);
+    return this.#csvRows(chunks, target, cells, from);
   }
 
   /** The CSV parser is loaded on first use. */
   async *#csvRows(
-    pieces: AsyncIterable<Buffer>,
+    chunks: AsyncIterable<Buffer>,
     target: LineTarget,
     cells: CellRule,
     from: number,
   ): AsyncGenerator<Iterable<ImportLine>, void, void> {
     const {csvRows} = await import('./csv-rows.ts');
-    yield* csvRows(pieces, target, cells === 'json' ? 'json' : (this.#catalog.table(target.table!) ?? null), from);
+    yield* csvRows(chunks, target, cells === 'json' ? 'json' : (this.#catalog.table(target.table!) ?? null), from);
   }
 }
 

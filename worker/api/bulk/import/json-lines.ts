@@ -20,7 +20,7 @@ const LINE_END = Buffer.from('\n');
  *   end.
  */
 export async function* jsonLines(
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
   target: LineTarget,
   first: number,
   from: number,
@@ -29,13 +29,13 @@ export async function* jsonLines(
   let held: Buffer[] = [];
   let heldBytes = 0;
   let isTooLong = false;
-  for await (const piece of pieces) {
-    const end = piece.lastIndexOf(LINE_FEED) + 1;
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
     if (end > 0) {
       let start = 0;
       if (isTooLong || heldBytes > 0) {
-        start = piece.indexOf(LINE_FEED) + 1;
-        held.push(piece.subarray(0, start));
+        start = chunk.indexOf(LINE_FEED) + 1;
+        held.push(chunk.subarray(0, start));
         isTooLong ||= heldBytes + start > IMPORT_LINE_BYTES_MAX;
         yield isTooLong ? tooLong(line, from) : linesOf(Buffer.concat(held), target, line, from);
         line++;
@@ -43,18 +43,18 @@ export async function* jsonLines(
         heldBytes = 0;
         isTooLong = false;
       }
-      const whole = piece.subarray(start, end);
+      const whole = chunk.subarray(start, end);
       if (whole.length > 0) {
         yield linesOf(whole, target, line, from);
         line += count(whole);
       }
     }
-    if (end === piece.length) continue;
-    heldBytes += piece.length - end;
+    if (end === chunk.length) continue;
+    heldBytes += chunk.length - end;
     isTooLong ||= heldBytes > IMPORT_LINE_BYTES_MAX;
     // Nothing of an overlong line is buffered.
     if (isTooLong) held = [];
-    else hold(held, piece.subarray(end));
+    else hold(held, chunk.subarray(end));
   }
   if (isTooLong) yield tooLong(line, from);
   else if (heldBytes > 0) yield linesOf(Buffer.concat([...held, LINE_END]), target, line, from);
@@ -67,8 +67,8 @@ export async function* jsonLines(
  * Merges neighbours of similar length: a line that arrives byte by byte is held as few chunks, and each byte is copied
  * only a few times.
  */
-function hold(held: Buffer[], piece: Buffer): void {
-  let last = piece;
+function hold(held: Buffer[], chunk: Buffer): void {
+  let last = chunk;
   while (held.length > 0 && held.at(-1)!.length <= last.length) last = Buffer.concat([held.pop()!, last]);
   held.push(last);
 }

@@ -8,8 +8,8 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../../../shared/assert.ts';
+import type {BufferedBytes} from '../../../../shared/buffered-bytes.ts';
 import {FUNCTION_SOCKET_CREDIT_BYTES} from '../../../../shared/limits.ts';
-import type {OwedBytes} from '../../../../shared/owed-bytes.ts';
 import type {SocketLink} from '../../../ipc/router-link.ts';
 import {FUNCTION_SOCKET_WINDOW_BYTES} from '../../limits.ts';
 
@@ -28,10 +28,10 @@ export class ClientSocket {
   /** Messages that wait for the network, in order. */
   #waiting: Waiting[] = [];
   #waitingChars = 0;
-  readonly #ofAll: OwedBytes;
+  readonly #ofAll: BufferedBytes;
 
   /** @param ofAll the send buffers of all sockets of this worker */
-  constructor(link: SocketLink, stream: number, ofAll: OwedBytes) {
+  constructor(link: SocketLink, stream: number, ofAll: BufferedBytes) {
     this.link = link;
     this.stream = stream;
     this.#ofAll = ofAll;

@@ -52,7 +52,7 @@ export interface Callers {
   /** The identity that a call of this caller runs as now. */
   runsAs(caller: Caller): RunsAs;
   /** Promises the client a transition to at least this version. */
-  owes(ts: number): void;
+  mustReach(ts: number): void;
   /** Its socket was closed. */
   end(): void;
 }
@@ -167,7 +167,7 @@ export class SessionCalls {
     try {
       const {result, ts} = await this.#parts.mutate(this.#session.clientId(), message, identity, requestId);
       this.#answer(message, result, requestId, ts);
-      if (result.ok) this.#session.owes(ts);
+      if (result.ok) this.#session.mustReach(ts);
     } catch (caught) {
       this.#failed(message, caughtError(this.#parts, 'call', caught, {path: message.path, request: requestId}));
     }

@@ -92,7 +92,7 @@ export class Session {
   /** Older versions are not sent: the client has shown newer data, from another socket or a server-rendered page. */
   #notBefore = 0;
   /** The version that a transition was promised for. */
-  #owed = 0;
+  #dueTs = 0;
   #missed = 0;
   /** Number of the newest answer at the last miss. */
   #missedWith = 0;
@@ -279,7 +279,7 @@ export class Session {
     if (this.#calls !== null) return this.#calls;
     this.#calls = new SessionCalls(this.socket, this.#parts, {
       clientId: () => this.clientId,
-      owes: ts => this.#owes(ts),
+      mustReach: ts => this.#mustReach(ts),
       end: () => this.end(),
       caller: () => this.#caller,
       runsAs: caller => this.#runsAs(caller),
@@ -401,8 +401,8 @@ export class Session {
 
   /* ── what it is shown ── */
 
-  #owes(ts: number): void {
-    this.#owed = Math.max(this.#owed, ts);
+  #mustReach(ts: number): void {
+    this.#dueTs = Math.max(this.#dueTs, ts);
     this.concern();
   }
 
@@ -457,7 +457,7 @@ export class Session {
       updates.push({queryId, answer, before: shown, isKnown, because, hasLines: this.#parts.isOpen});
     }
     const isNewVersion = isIdentityNew || this.#querySet !== this.#shown.query_set;
-    const isDue = this.#owed > this.#shown.ts && ts >= this.#owed;
+    const isDue = this.#dueTs > this.#shown.ts && ts >= this.#dueTs;
     if (updates.length === 0 && !isNewVersion && !isDue) return null;
     for (const {queryId, answer} of updates) {
       const subscription = this.#queries.get(queryId)!;

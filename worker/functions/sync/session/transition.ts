@@ -4,7 +4,7 @@
  */
 
 import type {Because, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
-import {DELTA_CHARS_MAX, DELTA_CHARS_MIN, TRANSITION_CHARS_MAX, TRANSITION_PIECE_CHARS} from '../../limits.ts';
+import {DELTA_CHARS_MAX, DELTA_CHARS_MIN, TRANSITION_CHARS_MAX, TRANSITION_CHUNK_CHARS} from '../../limits.ts';
 import {type Answer, isStable, type Result} from '../queries/answer.ts';
 import {textDelta} from './text-delta.ts';
 
@@ -79,10 +79,10 @@ function updateText({queryId, answer, before, isKnown, because, hasLines}: Updat
 /** The messages that carry it: the transition itself, or its chunks in order. */
 export function messagesOf(transition: string): string[] {
   if (transition.length <= TRANSITION_CHARS_MAX) return [transition];
-  const count = Math.ceil(transition.length / TRANSITION_PIECE_CHARS);
+  const count = Math.ceil(transition.length / TRANSITION_CHUNK_CHARS);
   const messages: string[] = [];
   for (let index = 0; index < count; index++) {
-    const text = transition.slice(index * TRANSITION_PIECE_CHARS, (index + 1) * TRANSITION_PIECE_CHARS);
+    const text = transition.slice(index * TRANSITION_CHUNK_CHARS, (index + 1) * TRANSITION_CHUNK_CHARS);
     messages.push(`{"type":"transition_part","index":${index},"count":${count},"text":${JSON.stringify(text)}}`);
   }
   return messages;

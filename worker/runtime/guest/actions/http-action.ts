@@ -43,13 +43,13 @@ function requestOf({method, url, headers, hasBody}: HttpRequestHead): Request {
 }
 
 /** Bytes are copied to the host, so a long chunk crosses in parts. */
-async function sendPiece(piece: Uint8Array): Promise<void> {
+async function sendChunk(chunk: Uint8Array): Promise<void> {
   let at = 0;
   do {
-    const part = piece.subarray(at, at + HTTP_ACTION_PART_BYTES);
+    const part = chunk.subarray(at, at + HTTP_ACTION_PART_BYTES);
     at += part.length;
-    await asyncCall('httpWrite', {following: piece.length - at}, part);
-  } while (at < piece.length);
+    await asyncCall('httpWrite', {following: chunk.length - at}, part);
+  } while (at < chunk.length);
 }
 
 async function sendBody(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
@@ -57,7 +57,7 @@ async function sendBody(reader: ReadableStreamDefaultReader<Uint8Array>): Promis
     const {done, value} = await reader.read();
     if (done) return;
     try {
-      await sendPiece(bytesOf(value));
+      await sendChunk(bytesOf(value));
     } catch (failure) {
       await reader.cancel(failure).catch(() => {});
       throw failure;

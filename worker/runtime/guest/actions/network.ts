@@ -72,15 +72,15 @@ type RequestBody = {
 async function requestBody({body}: Request): Promise<RequestBody> {
   if (body === null || body === undefined) return {first: null, rest: null};
   const reader = (body as ReadableStream<Uint8Array>).getReader();
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   let length = 0;
   while (length <= FETCH_BODY_BUFFERED_BYTES) {
     const {done, value} = await reader.read();
-    if (done) return {first: joined(pieces, length), rest: null};
-    pieces.push(bytesOf(value));
+    if (done) return {first: joined(chunks, length), rest: null};
+    chunks.push(bytesOf(value));
     length += value.byteLength;
   }
-  return {first: joined(pieces, length), rest: reader};
+  return {first: joined(chunks, length), rest: reader};
 }
 
 /** If this fails, the host's `fetch` fails. */
@@ -114,18 +114,18 @@ function responseOf(id: number, answer: FetchAnswer, method: string, signal: Abo
   return response;
 }
 
-export function bytesOf(piece: unknown): Uint8Array {
-  if (piece instanceof Uint8Array) return piece;
+export function bytesOf(chunk: unknown): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk;
   throw new TypeError('a piece of a body must be a Uint8Array');
 }
 
-function joined(pieces: Uint8Array[], length: number): Uint8Array {
-  if (pieces.length === 1) return pieces[0]!;
+function joined(chunks: Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1) return chunks[0]!;
   const bytes = new Uint8Array(length);
   let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
   }
   return bytes;
 }

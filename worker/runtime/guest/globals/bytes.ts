@@ -31,14 +31,14 @@ export function toOneByteString(bytes: Uint8Array): string {
   return text;
 }
 
-export function concatenated(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function concatenated(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let length = 0;
-  for (const piece of pieces) length += piece.byteLength;
+  for (const chunk of chunks) length += chunk.byteLength;
   const bytes = new Uint8Array(length);
   let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.byteLength;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
   }
   return bytes;
 }

@@ -129,12 +129,12 @@ export abstract class Body {
     content.isUsed = true;
     if (content.stream === null) return content.bytes!;
     const reader = content.stream.getReader();
-    const pieces: Uint8Array[] = [];
+    const chunks: Uint8Array[] = [];
     for (;;) {
       const {done, value} = await reader.read();
-      if (done) return concatenated(pieces);
+      if (done) return concatenated(chunks);
       if (!(value instanceof Uint8Array)) throw new TypeError('Body: a piece of the stream is not a Uint8Array');
-      pieces.push(value);
+      chunks.push(value);
     }
   }
 }

@@ -6,17 +6,17 @@ import {TextDecoder} from './text-encoding.ts';
 import {encodeUtf8} from './utf8.ts';
 
 export function encodeMultipart(form: FormData, boundary: string): Uint8Array<ArrayBuffer> {
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   for (const [name, value] of form) {
     const isFile = value instanceof File;
     let head = `--${boundary}\r\nContent-Disposition: form-data; name="${escaped(lineBreaks(name))}"`;
     if (isFile)
       head += `; filename="${escaped(value.name)}"\r\nContent-Type: ${value.type || 'application/octet-stream'}`;
-    pieces.push(encodeUtf8(`${head}\r\n\r\n`));
-    pieces.push(isFile ? blobBytes(value) : encodeUtf8(lineBreaks(value)), encodeUtf8('\r\n'));
+    chunks.push(encodeUtf8(`${head}\r\n\r\n`));
+    chunks.push(isFile ? blobBytes(value) : encodeUtf8(lineBreaks(value)), encodeUtf8('\r\n'));
   }
-  pieces.push(encodeUtf8(`--${boundary}--\r\n`));
-  return concatenated(pieces);
+  chunks.push(encodeUtf8(`--${boundary}--\r\n`));
+  return concatenated(chunks);
 }
 
 function lineBreaks(text: string): string {

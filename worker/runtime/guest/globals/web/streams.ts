@@ -58,8 +58,8 @@ function textEncoderStream(): unknown {
       const encoder = new TextEncoder() as unknown as Encoder;
       let high = '';
       const {readable, writable} = new TransformStream<unknown, Uint8Array>({
-        transform(piece, controller) {
-          const text = high + String(piece);
+        transform(chunk, controller) {
+          const text = high + String(chunk);
           // A high surrogate waits for its low surrogate.
           high = /[\ud800-\udbff]$/.test(text) ? text.slice(-1) : '';
           const bytes = encoder.encode(high === '' ? text : text.slice(0, -1));
@@ -89,8 +89,8 @@ function textDecoderStream(): unknown {
     constructor(label?: string, options?: {fatal?: boolean; ignoreBOM?: boolean}) {
       const decoder = new TextDecoder(label, options) as unknown as Decoder;
       const {readable, writable} = new TransformStream<unknown, string>({
-        transform(piece, controller) {
-          const text = decoder.decode(piece, {stream: true});
+        transform(chunk, controller) {
+          const text = decoder.decode(chunk, {stream: true});
           if (text !== '') controller.enqueue(text);
         },
         flush(controller) {

@@ -5,18 +5,18 @@ import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {describe, expect, onTestFinished, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
-import {rehearse} from '../../worker/rehearsal.ts';
+import {warmUp} from '../../worker/warm-up.ts';
 
-function newDirectory(): {directory: string; rehearseIn: () => Promise<string[]>} {
+function newDirectory(): {directory: string; warmUpIn: () => Promise<string[]>} {
   const parent = mkdtempSync(join(tmpdir(), 'svc-rehearsal-'));
   onTestFinished(() => rmSync(parent, {recursive: true}));
   const directory = join(parent, 'rehearsal');
-  const rehearseIn = async () => {
+  const warmUpIn = async () => {
     const said: string[] = [];
-    await rehearse(directory, createLogger({}, {level: 'debug', write: line => said.push(line)}));
+    await warmUp(directory, createLogger({}, {level: 'debug', write: line => said.push(line)}));
     return said;
   };
-  return {directory, rehearseIn};
+  return {directory, warmUpIn};
 }
 
 function countOf(directory: string, table: string): unknown {
@@ -28,9 +28,9 @@ function countOf(directory: string, table: string): unknown {
 
 describe('a rehearsal', () => {
   test('leaves a closed tenant for the next one, which does not grow', async () => {
-    const {directory, rehearseIn} = newDirectory();
+    const {directory, warmUpIn} = newDirectory();
     for (let i = 0; i < 3; i++) {
-      expect(await rehearseIn()).toEqual([]);
+      expect(await warmUpIn()).toEqual([]);
       const log = ['tenant.sqlite-shm', 'tenant.sqlite-wal'];
       expect(readdirSync(directory).sort()).toEqual(['owner.lock', 'tenant.sqlite', ...log]);
       expect(countOf(directory, 'documents')).toBe(0);
@@ -39,17 +39,17 @@ describe('a rehearsal', () => {
   });
 
   test('that meets a damaged file says so in the log, removes it and is over', async () => {
-    const {directory, rehearseIn} = newDirectory();
-    await rehearseIn();
+    const {directory, warmUpIn} = newDirectory();
+    await warmUpIn();
     writeFileSync(join(directory, 'tenant.sqlite'), 'x'.repeat(100_000));
-    expect((await rehearseIn()).join()).toContain('a rehearsal failed');
+    expect((await warmUpIn()).join()).toContain('a rehearsal failed');
     expect(existsSync(directory)).toBe(false);
-    expect(await rehearseIn()).toEqual([]);
+    expect(await warmUpIn()).toEqual([]);
   });
 
   test('that can write nowhere is over', async () => {
-    const {directory, rehearseIn} = newDirectory();
+    const {directory, warmUpIn} = newDirectory();
     writeFileSync(directory, 'a file');
-    expect((await rehearseIn()).join()).toContain('a rehearsal failed');
+    expect((await warmUpIn()).join()).toContain('a rehearsal failed');
   });
 });

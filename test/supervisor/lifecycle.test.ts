@@ -1,28 +1,28 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, REST_MS} from '../../supervisor/limits.ts';
-import {hasWorker, type Input, type Residence, step} from '../../supervisor/tenants/residence.ts';
+import {CRASHES_BEFORE_COOL_DOWN, DAMAGED_REST_MS_MAX, HEALTHY_MS, REST_MS} from '../../supervisor/limits.ts';
+import {hasWorker, type Input, type Lifecycle, step} from '../../supervisor/tenants/lifecycle.ts';
 
 const NOW_MS = 1_000_000;
 const ERROR = {code: 'op.storage_damaged', message: 'damaged'} as const;
 const FULL = {code: 'session.storage_full', message: 'full'} as const;
 
-const asleep: Residence = {state: 'asleep', deaths: 0};
-const queued: Residence = {state: 'queued', deaths: 0, asked: true};
-const waking: Residence = {state: 'waking', deaths: 0, asked: true, retried: false};
-const awake: Residence = {state: 'awake', deaths: 0, sinceMs: NOW_MS};
-const releasing: Residence = {state: 'releasing', deaths: 0, sinceMs: NOW_MS};
-const moving: Residence = {state: 'moving', deaths: 0, asked: true};
-const closing: Residence = {state: 'closing', deaths: 0, wanted: false, asked: false, stored: false};
-const resting: Residence = {state: 'resting', deaths: DEATHS_BEFORE_REST, untilMs: NOW_MS + 12_345, error: null};
-const deleting: Residence = {state: 'deleting', hasWorker: true};
+const asleep: Lifecycle = {state: 'asleep', crashes: 0};
+const queued: Lifecycle = {state: 'queued', crashes: 0, asked: true};
+const waking: Lifecycle = {state: 'waking', crashes: 0, asked: true, retried: false};
+const awake: Lifecycle = {state: 'awake', crashes: 0, sinceMs: NOW_MS};
+const releasing: Lifecycle = {state: 'releasing', crashes: 0, sinceMs: NOW_MS};
+const moving: Lifecycle = {state: 'moving', crashes: 0, asked: true};
+const closing: Lifecycle = {state: 'closing', crashes: 0, wanted: false, asked: false, stored: false};
+const resting: Lifecycle = {state: 'resting', crashes: CRASHES_BEFORE_COOL_DOWN, untilMs: NOW_MS + 12_345, error: null};
+const deleting: Lifecycle = {state: 'deleting', hasWorker: true};
 
 const asked: Input = {type: 'want', asked: true};
 const due: Input = {type: 'want', asked: false};
 const ended: Input = {type: 'ended', error: null};
 
 describe('a tenant moves between disk and a worker', () => {
-  test.each<[string, Residence, Input, Residence['state'], string]>([
+  test.each<[string, Lifecycle, Input, Lifecycle['state'], string]>([
     ['asleep, a request comes', asleep, asked, 'queued', 'enqueue'],
     ['asleep, it is due', asleep, due, 'queued', 'enqueue'],
     ['queued, a slot is free', queued, {type: 'admit'}, 'waking', 'start'],
@@ -71,8 +71,8 @@ describe('a tenant moves between disk and a worker', () => {
     ['being deleted, a request comes', deleting, asked, 'deleting', ''],
     ['awake, the server stops', awake, {type: 'shut_down'}, 'closing', 'close'],
     ['waking, the server stops', waking, {type: 'shut_down'}, 'waking', 'kill'],
-  ])('%s', (_, residence, input, state, effects) => {
-    const {next, effects: got} = step(residence, input, NOW_MS);
+  ])('%s', (_, lifecycle, input, state, effects) => {
+    const {next, effects: got} = step(lifecycle, input, NOW_MS);
     expect(next.state).toBe(state);
     expect(got.map(effect => effect.type).join(' ')).toBe(effects);
   });
@@ -83,24 +83,24 @@ describe('deaths', () => {
     expect(step(waking, ended, NOW_MS).effects).toEqual([{type: 'start', fresh: true}]);
   });
 
-  test(`${DEATHS_BEFORE_REST} without ${HEALTHY_MS} ms of service between them rest the tenant for ${REST_MS} ms`, () => {
-    let residence: Residence = awake;
-    for (let deaths = 1; deaths < DEATHS_BEFORE_REST; deaths++) {
-      residence = step(residence, ended, NOW_MS).next;
-      expect(residence).toEqual({state: 'asleep', deaths});
-      residence = wake(residence);
+  test(`${CRASHES_BEFORE_COOL_DOWN} without ${HEALTHY_MS} ms of service between them rest the tenant for ${REST_MS} ms`, () => {
+    let lifecycle: Lifecycle = awake;
+    for (let crashes = 1; crashes < CRASHES_BEFORE_COOL_DOWN; crashes++) {
+      lifecycle = step(lifecycle, ended, NOW_MS).next;
+      expect(lifecycle).toEqual({state: 'asleep', crashes});
+      lifecycle = wake(lifecycle);
     }
-    expect(step(residence, ended, NOW_MS).next).toEqual({
+    expect(step(lifecycle, ended, NOW_MS).next).toEqual({
       state: 'resting',
-      deaths: DEATHS_BEFORE_REST,
+      crashes: CRASHES_BEFORE_COOL_DOWN,
       untilMs: NOW_MS + REST_MS,
       error: null,
     });
   });
 
   test('one after healthy service is the first', () => {
-    const residence: Residence = {state: 'awake', deaths: DEATHS_BEFORE_REST - 1, sinceMs: NOW_MS - HEALTHY_MS};
-    expect(step(residence, ended, NOW_MS).next).toEqual({state: 'asleep', deaths: 1});
+    const lifecycle: Lifecycle = {state: 'awake', crashes: CRASHES_BEFORE_COOL_DOWN - 1, sinceMs: NOW_MS - HEALTHY_MS};
+    expect(step(lifecycle, ended, NOW_MS).next).toEqual({state: 'asleep', crashes: 1});
   });
 
   test('a request to a resting tenant learns how long the rest still is', () => {
@@ -108,27 +108,27 @@ describe('deaths', () => {
   });
 
   test('a full disk is none, however often: space, and the next request is served', () => {
-    let residence: Residence = waking;
-    for (let n = 0; n <= DEATHS_BEFORE_REST; n++) {
-      const {next, effects} = step(residence, {type: 'ended', error: FULL}, NOW_MS);
-      expect(next).toEqual({state: 'asleep', deaths: 0});
+    let lifecycle: Lifecycle = waking;
+    for (let n = 0; n <= CRASHES_BEFORE_COOL_DOWN; n++) {
+      const {next, effects} = step(lifecycle, {type: 'ended', error: FULL}, NOW_MS);
+      expect(next).toEqual({state: 'asleep', crashes: 0});
       expect(effects[0]).toMatchObject({type: 'fail', error: FULL});
-      residence = [asked, {type: 'admit'} as const].reduce((at, input) => step(at, input, NOW_MS).next, next);
+      lifecycle = [asked, {type: 'admit'} as const].reduce((at, input) => step(at, input, NOW_MS).next, next);
     }
   });
 
   test('of a file that cannot be opened: the rest has its reason', () => {
-    const last: Residence = {...waking, deaths: DEATHS_BEFORE_REST - 1, retried: true};
+    const last: Lifecycle = {...waking, crashes: CRASHES_BEFORE_COOL_DOWN - 1, retried: true};
     const {next} = step(last, {type: 'ended', error: ERROR}, NOW_MS);
     expect(next.state).toBe('resting');
     expect(step(next, asked, NOW_MS).effects).toMatchObject([{type: 'fail', error: ERROR}]);
   });
 
   test('of a damaged file: without requests it is opened ever more rarely, and a request opens it after REST_MS', () => {
-    let residence: Residence = {...waking, deaths: DEATHS_BEFORE_REST - 1, asked: false, retried: true};
+    let lifecycle: Lifecycle = {...waking, crashes: CRASHES_BEFORE_COOL_DOWN - 1, asked: false, retried: true};
     const pausesMs: number[] = [];
     for (let rests = 0; rests < 9; rests++) {
-      const {next, effects} = step(residence, {type: 'ended', error: ERROR}, NOW_MS);
+      const {next, effects} = step(lifecycle, {type: 'ended', error: ERROR}, NOW_MS);
       for (const effect of effects) if (effect.type === 'later') pausesMs.push(effect.afterMs);
       const answer = step(next, asked, NOW_MS).effects;
       expect(answer).toEqual([{type: 'fail', error: ERROR, retryAfterMs: REST_MS}]);
@@ -136,7 +136,7 @@ describe('deaths', () => {
       expect(tried).toMatchObject({next: {state: 'queued', asked: true}, effects: [{type: 'enqueue'}]});
       // Its own timer comes too late for the one that a request has woken.
       expect(step(tried.next, {type: 'rested'}, NOW_MS)).toEqual({next: tried.next, effects: []});
-      residence = [{type: 'rested'} as const, {type: 'admit'} as const].reduce(
+      lifecycle = [{type: 'rested'} as const, {type: 'admit'} as const].reduce(
         (at, input) => step(at, input, NOW_MS).next,
         next,
       );
@@ -146,22 +146,22 @@ describe('deaths', () => {
   });
 
   test('that are held against calls never rest the tenant', () => {
-    let residence: Residence = awake;
-    for (let deaths = 0; deaths < 3 * DEATHS_BEFORE_REST; deaths++) {
-      residence = step(step(residence, ended, NOW_MS).next, {type: 'held'}, NOW_MS).next;
-      expect(residence).toEqual({state: 'asleep', deaths: 0});
-      residence = wake(residence);
+    let lifecycle: Lifecycle = awake;
+    for (let crashes = 0; crashes < 3 * CRASHES_BEFORE_COOL_DOWN; crashes++) {
+      lifecycle = step(step(lifecycle, ended, NOW_MS).next, {type: 'held'}, NOW_MS).next;
+      expect(lifecycle).toEqual({state: 'asleep', crashes: 0});
+      lifecycle = wake(lifecycle);
     }
-    const tired: Residence = {state: 'awake', deaths: DEATHS_BEFORE_REST - 1, sinceMs: NOW_MS};
+    const tired: Lifecycle = {state: 'awake', crashes: CRASHES_BEFORE_COOL_DOWN - 1, sinceMs: NOW_MS};
     expect(step(step(tired, ended, NOW_MS).next, {type: 'held'}, NOW_MS).next).toEqual({
       state: 'asleep',
-      deaths: DEATHS_BEFORE_REST - 1,
+      crashes: CRASHES_BEFORE_COOL_DOWN - 1,
     });
   });
 
   test('the first death after a rest is followed by the next rest', () => {
-    const residence = wake(step(resting, {type: 'rested'}, NOW_MS).next);
-    expect(step(residence, ended, NOW_MS).next.state).toBe('resting');
+    const lifecycle = wake(step(resting, {type: 'rested'}, NOW_MS).next);
+    expect(step(lifecycle, ended, NOW_MS).next.state).toBe('resting');
   });
 });
 
@@ -188,14 +188,14 @@ test('whatever happens: workers are started only without one, and only who asked
   );
   fc.assert(
     fc.property(fc.array(input, {maxLength: 60}), inputs => {
-      let residence: Residence = asleep;
+      let lifecycle: Lifecycle = asleep;
       let isAsked = false;
       for (const next of inputs) {
-        if (next.type === 'ended' && !hasWorker(residence)) continue; // nothing there to end
+        if (next.type === 'ended' && !hasWorker(lifecycle)) continue; // nothing there to end
         if ((next.type === 'want' && next.asked) || next.type === 'confirm' || next.type === 'move') isAsked = true;
         if (next.type === 'router_ended') isAsked = false;
-        const before = residence;
-        const {next: after, effects} = step(residence, next, NOW_MS);
+        const before = lifecycle;
+        const {next: after, effects} = step(lifecycle, next, NOW_MS);
         for (const effect of effects) {
           if (effect.type === 'start') expect(!hasWorker(before) || next.type === 'ended').toBe(true);
           if (effect.type === 'fail') expect(isAsked).toBe(true);
@@ -204,13 +204,13 @@ test('whatever happens: workers are started only without one, and only who asked
           if (effect.type === 'fail' || effect.type === 'ready') isAsked = false;
         }
         if (before.state === 'deleting') expect(after.state).toBe('deleting');
-        residence = after;
+        lifecycle = after;
       }
     }),
   );
 });
 
-function wake(residence: Residence): Residence {
+function wake(lifecycle: Lifecycle): Lifecycle {
   const inputs: Input[] = [due, {type: 'admit'}, {type: 'opened'}];
-  return inputs.reduce((at, input) => step(at, input, NOW_MS).next, residence);
+  return inputs.reduce((at, input) => step(at, input, NOW_MS).next, lifecycle);
 }

@@ -8,30 +8,30 @@ import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {ServiceError} from '../../shared/errors.ts';
 
-export function feed(body: OutgoingBody, pieces: Iterator<string, void, void>): void {
-  body.onCancel = () => void pieces.return?.();
+export function feed(body: OutgoingBody, chunks: Iterator<string, void, void>): void {
+  body.onCancel = () => void chunks.return?.();
   setImmediate(next);
 
   function next(): void {
     if (!body.isOpen) return;
-    const piece = nextOf(pieces);
-    if (piece instanceof ServiceError) {
-      body.fail(piece);
+    const chunk = nextOf(chunks);
+    if (chunk instanceof ServiceError) {
+      body.fail(chunk);
       return;
     }
-    if (piece.done === true) {
+    if (chunk.done === true) {
       body.end();
       return;
     }
-    if (piece.value !== '') body.write(Buffer.from(piece.value)); // empty: no output yet
+    if (chunk.value !== '') body.write(Buffer.from(chunk.value)); // empty: no output yet
     if (body.isReady) setImmediate(next);
     else body.ready.then(() => setImmediate(next));
   }
 }
 
-function nextOf(pieces: Iterator<string, void, void>): IteratorResult<string, void> | ServiceError {
+function nextOf(chunks: Iterator<string, void, void>): IteratorResult<string, void> | ServiceError {
   try {
-    return pieces.next();
+    return chunks.next();
   } catch (caught) {
     if (caught instanceof ServiceError) return caught;
     throw caught;

@@ -7,17 +7,17 @@
  */
 import {assert} from './assert.ts';
 
-export class OwedBytes {
+export class BufferedBytes {
   readonly #max: number;
-  #owed = 0;
+  #buffered = 0;
   #sockets = 0;
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  get owed(): number {
-    return this.#owed;
+  get buffered(): number {
+    return this.#buffered;
   }
 
   opened(): void {
@@ -32,12 +32,12 @@ export class OwedBytes {
 
   /** A socket's backlog grew by this much; negative: it shrank. */
   changed(bytes: number): void {
-    this.#owed += bytes;
-    assert(this.#owed >= 0 && this.#sockets >= 0, 'what sockets owe is counted once');
+    this.#buffered += bytes;
+    assert(this.#buffered >= 0 && this.#sockets >= 0, 'what sockets owe is counted once');
   }
 
   /** Whether a socket with this backlog exceeds its share. */
   isTooMuch(bytes: number): boolean {
-    return this.#owed > this.#max && bytes > this.#max / this.#sockets;
+    return this.#buffered > this.#max && bytes > this.#max / this.#sockets;
   }
 }

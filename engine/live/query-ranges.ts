@@ -12,53 +12,53 @@
 import {Buffer} from 'node:buffer';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {keySuccessor} from '../../shared/values/key-encoding.ts';
-import {LIVE_STRETCHES_MAX} from '../limits.ts';
+import {LIVE_RANGES_MAX} from '../limits.ts';
 import {type Filter, isTest} from '../reads/filter.ts';
+import {type KeyRanges, keyRangesOf} from '../reads/key-ranges.ts';
 import type {Order} from '../reads/order.ts';
 import {oneByte} from '../reads/read-set.ts';
-import {type ValueSet, valueSet} from '../reads/value-set.ts';
-import type {Stretch} from './live-index.ts';
+import type {FieldRange} from './live-index.ts';
 
 const CREATION = '_creationTime';
 
-export type QueryStretch = {
+export type QueryRange = {
   /** The value of the last entry that ends the range of a cut result; null: the range does not end with it. */
   readonly endsBy: 'creation' | 'order' | null;
   /**
    * @param last the encoded value of `endsBy` in the last entry; null: no end. @returns null when the range is empty
    */
-  upTo(last: Buffer | null): Stretch | null;
+  upTo(last: Buffer | null): FieldRange | null;
 };
 
 /** The ranges of a query; together they contain every document that it can show. */
-export function stretchesOf(query: QueryObject, filters: readonly Filter[], order: Order): QueryStretch[] {
-  const whole = stretchesOfAll(query, filters, order);
+export function rangesOf(query: QueryObject, filters: readonly Filter[], order: Order): QueryRange[] {
+  const whole = rangesOfAll(query, filters, order);
   let best = whole;
   for (const choice of filters) {
     if (isTest(choice)) continue;
     const beside = filters.filter(filter => filter !== choice);
-    const branches = choice.branches.map(branch => stretchesOfAll(query, [...branch, ...beside], order));
+    const branches = choice.branches.map(branch => rangesOfAll(query, [...branch, ...beside], order));
     const isNarrower = branches.every(({narrowing}) => narrowing > best.narrowing);
-    const stretches = branches.flatMap(branch => branch.stretches);
-    if (!isNarrower || stretches.length > LIVE_STRETCHES_MAX) continue;
-    best = {stretches, narrowing: Math.min(...branches.map(({narrowing}) => narrowing))};
+    const ranges = branches.flatMap(branch => branch.ranges);
+    if (!isNarrower || ranges.length > LIVE_RANGES_MAX) continue;
+    best = {ranges, narrowing: Math.min(...branches.map(({narrowing}) => narrowing))};
   }
-  return best.stretches;
+  return best.ranges;
 }
 
-type Stretches = {stretches: QueryStretch[]; narrowing: number};
+type Ranges = {ranges: QueryRange[]; narrowing: number};
 
-function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: Order): Stretches {
+function rangesOfAll(query: QueryObject, filters: readonly Filter[], order: Order): Ranges {
   const sets = setsOf(filters);
   // No document can match. Otherwise any number of other values would be combined with an empty set.
-  for (const {stretches} of sets.values()) {
-    if (stretches.length === 0) return {stretches: [], narrowing: Number.POSITIVE_INFINITY};
+  for (const {ranges} of sets.values()) {
+    if (ranges.length === 0) return {ranges: [], narrowing: Number.POSITIVE_INFINITY};
   }
   const fixed: string[] = [];
   let count = 1;
-  for (const [field, {isPoints, stretches}] of sets) {
-    if (!isPoints || count * stretches.length > LIVE_STRETCHES_MAX) continue;
-    count *= stretches.length;
+  for (const [field, {isPoints, ranges}] of sets) {
+    if (!isPoints || count * ranges.length > LIVE_RANGES_MAX) continue;
+    count *= ranges.length;
     fixed.push(field);
   }
   fixed.sort();
@@ -70,28 +70,28 @@ function stretchesOfAll(query: QueryObject, filters: readonly Filter[], order: O
   // Too many values of the order's field to fix them, so they do not bound a range either.
   const range = further !== null && bounded.includes(further) ? sets.get(further) : undefined;
   const prefixes = fixed.reduce<Buffer[]>(
-    (all, field) => all.flatMap(prefix => sets.get(field)!.stretches.map(({lower}) => Buffer.concat([prefix, lower]))),
+    (all, field) => all.flatMap(prefix => sets.get(field)!.ranges.map(({lower}) => Buffer.concat([prefix, lower]))),
     [Buffer.alloc(0)],
   );
-  const stretches = prefixes.flatMap(prefix => {
+  const ranges = prefixes.flatMap(prefix => {
     if (range === undefined) {
       // One value, one position.
       const upper = further === null ? Buffer.concat([prefix, Buffer.alloc(1)]) : keySuccessor(prefix);
-      return [stretchOf({fields, endsBy, prefix, lower: prefix, upper, reverse: order.reverse})];
+      return [rangeOf({fields, endsBy, prefix, lower: prefix, upper, reverse: order.reverse})];
     }
-    return range.stretches.map(({lower, upper}) => {
+    return range.ranges.map(({lower, upper}) => {
       const bounds = {lower: Buffer.concat([prefix, lower]), upper: Buffer.concat([prefix, upper])};
-      return stretchOf({fields, endsBy, prefix, ...bounds, reverse: order.reverse});
+      return rangeOf({fields, endsBy, prefix, ...bounds, reverse: order.reverse});
     });
   });
-  return {stretches, narrowing: 2 * fixed.length + (range === undefined ? 0 : 1)};
+  return {ranges, narrowing: 2 * fixed.length + (range === undefined ? 0 : 1)};
 }
 
-function setsOf(filters: readonly Filter[]): Map<string, ValueSet> {
-  const sets = new Map<string, ValueSet>();
+function setsOf(filters: readonly Filter[]): Map<string, KeyRanges> {
+  const sets = new Map<string, KeyRanges>();
   for (const filter of filters) {
     if (!isTest(filter) || sets.has(filter.field)) continue;
-    const set = valueSet(filter.field, filters);
+    const set = keyRangesOf(filter.field, filters);
     if (set !== null) sets.set(filter.field, set);
   }
   return sets;
@@ -117,14 +117,14 @@ function furtherField(
 
 type Bounds = {
   fields: readonly string[];
-  endsBy: QueryStretch['endsBy'];
+  endsBy: QueryRange['endsBy'];
   prefix: Buffer;
   lower: Buffer;
   upper: Buffer;
   reverse: boolean;
 };
 
-function stretchOf({fields, endsBy, prefix, lower, upper, reverse}: Bounds): QueryStretch {
+function rangeOf({fields, endsBy, prefix, lower, upper, reverse}: Bounds): QueryRange {
   return {
     endsBy,
     upTo: last => {

@@ -1,12 +1,12 @@
 /** Splits long JSON into chunks, for responses that are sent while they are made. */
 
 /** Characters of text in one chunk. */
-export const PIECE_CHARS = 64 * 1024;
+export const CHUNK_CHARS = 64 * 1024;
 
 /** Chunks of a text that can be long. No chunk ends within a surrogate pair, which would not survive the encoding. */
 export function* cutUp(text: string): Generator<string, void, void> {
   for (let at = 0; at < text.length; ) {
-    let end = Math.min(at + PIECE_CHARS, text.length);
+    let end = Math.min(at + CHUNK_CHARS, text.length);
     if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--;
     yield text.slice(at, end);
     at = end;
@@ -14,15 +14,15 @@ export function* cutUp(text: string): Generator<string, void, void> {
 }
 
 /** A JSON array of these texts. */
-export function* arrayPieces(texts: Iterable<string>): Generator<string, void, void> {
-  let piece = '[';
+export function* arrayChunks(texts: Iterable<string>): Generator<string, void, void> {
+  let chunk = '[';
   let isFirst = true;
   for (const text of texts) {
-    piece += isFirst ? text : `,${text}`;
+    chunk += isFirst ? text : `,${text}`;
     isFirst = false;
-    if (piece.length < PIECE_CHARS) continue;
-    yield* cutUp(piece);
-    piece = '';
+    if (chunk.length < CHUNK_CHARS) continue;
+    yield* cutUp(chunk);
+    chunk = '';
   }
-  yield `${piece}]`;
+  yield `${chunk}]`;
 }

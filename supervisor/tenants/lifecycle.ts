@@ -30,29 +30,29 @@
 import {unreachable} from '../../shared/assert.ts';
 import {backOffMs} from '../../shared/back-off.ts';
 import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
-import {DAMAGED_REST_MS_MAX, DEATHS_BEFORE_REST, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../limits.ts';
+import {CRASHES_BEFORE_COOL_DOWN, DAMAGED_REST_MS_MAX, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../limits.ts';
 
-export type Residence =
-  | {state: 'asleep'; deaths: number}
+export type Lifecycle =
+  | {state: 'asleep'; crashes: number}
   /** Waits for a slot. `asked`: a router waits for the answer. */
-  | {state: 'queued'; deaths: number; asked: boolean}
+  | {state: 'queued'; crashes: number; asked: boolean}
   /** `retried`: a second worker is opening the tenant, because the first one ended too early. */
-  | {state: 'waking'; deaths: number; asked: boolean; retried: boolean}
-  | {state: 'awake'; deaths: number; sinceMs: number}
+  | {state: 'waking'; crashes: number; asked: boolean; retried: boolean}
+  | {state: 'awake'; crashes: number; sinceMs: number}
   /** Has requested the routers to release the worker. */
-  | {state: 'releasing'; deaths: number; sinceMs: number}
+  | {state: 'releasing'; crashes: number; sinceMs: number}
   /** The next worker must be of another kind: routers send this one nothing more. */
-  | {state: 'moving'; deaths: number; asked: boolean}
+  | {state: 'moving'; crashes: number; asked: boolean}
   /**
    * `wanted`: the tenant is to be opened again afterwards. `stored`: the worker's `closed` has arrived and is in the
    * registry.
    */
-  | {state: 'closing'; deaths: number; wanted: boolean; asked: boolean; stored: boolean}
+  | {state: 'closing'; crashes: number; wanted: boolean; asked: boolean; stored: boolean}
   /**
    * Requests fail until `untilMs`; the first one after that opens the tenant. `error`: why its file could not be
    * opened, if that was the cause.
    */
-  | {state: 'resting'; deaths: number; untilMs: number; error: ErrorObject | null}
+  | {state: 'resting'; crashes: number; untilMs: number; error: ErrorObject | null}
   | {state: 'deleting'; hasWorker: boolean};
 
 export type Input =
@@ -104,7 +104,7 @@ export type Effect =
   | {type: 'later'; input: 'want' | 'rested'; afterMs: number}
   | {type: 'remove'};
 
-export type Step = {next: Residence; effects: Effect[]};
+export type Step = {next: Lifecycle; effects: Effect[]};
 
 /**
  * Pauses before a tenant is opened again without a request after its first, second… crash. A router's wake does not
@@ -115,8 +115,8 @@ const RETRY_AFTER_MS = 1_000;
 const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.storage_read_only']);
 
 /** Whether the tenant has a worker process that counts against `--max-awake`. */
-export function hasWorker(residence: Residence): boolean {
-  switch (residence.state) {
+export function hasWorker(lifecycle: Lifecycle): boolean {
+  switch (lifecycle.state) {
     case 'asleep':
     case 'queued':
     case 'resting':
@@ -128,180 +128,184 @@ export function hasWorker(residence: Residence): boolean {
     case 'closing':
       return true;
     case 'deleting':
-      return residence.hasWorker;
+      return lifecycle.hasWorker;
     default:
-      return unreachable(residence);
+      return unreachable(lifecycle);
   }
 }
 
 /** Input that a state does not handle has no effect: it crossed with the message that led to the state. */
-export function step(residence: Residence, given: Input, nowMs: number): Step {
-  const isServed = residence.state === 'awake' || residence.state === 'releasing';
+export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
+  const isServed = lifecycle.state === 'awake' || lifecycle.state === 'releasing';
   // If the tenant is not served any more at the second check, the router's wake was about a worker that ended. A tenant
   // that is not served moves simply by being woken.
   const isWish = given.type === 'confirm' || given.type === 'move';
   const input: Input = isWish && !isServed ? {type: 'want', asked: true} : given;
-  if (residence.state === 'deleting') return stepDeleting(residence, input);
-  if (input.type === 'delete') return beginDelete(residence);
-  if (input.type === 'held') return forgive(residence);
-  switch (residence.state) {
+  if (lifecycle.state === 'deleting') return stepDeleting(lifecycle, input);
+  if (input.type === 'delete') return beginDelete(lifecycle);
+  if (input.type === 'held') return forgive(lifecycle);
+  switch (lifecycle.state) {
     case 'asleep':
-      if (input.type !== 'want') return stay(residence);
-      return to({state: 'queued', deaths: residence.deaths, asked: input.asked}, {type: 'enqueue'});
+      if (input.type !== 'want') return stay(lifecycle);
+      return to({state: 'queued', crashes: lifecycle.crashes, asked: input.asked}, {type: 'enqueue'});
     case 'queued':
-      return stepQueued(residence, input);
+      return stepQueued(lifecycle, input);
     case 'waking':
-      return stepWaking(residence, input, nowMs);
+      return stepWaking(lifecycle, input, nowMs);
     case 'awake':
     case 'releasing':
-      return stepAwake(residence, input, nowMs);
+      return stepAwake(lifecycle, input, nowMs);
     case 'moving':
-      return stepMoving(residence, input);
+      return stepMoving(lifecycle, input);
     case 'closing':
-      return stepClosing(residence, input, nowMs);
+      return stepClosing(lifecycle, input, nowMs);
     case 'resting':
-      return stepResting(residence, input, nowMs);
+      return stepResting(lifecycle, input, nowMs);
     default:
-      return unreachable(residence);
+      return unreachable(lifecycle);
   }
 }
 
-function stepQueued(residence: Residence & {state: 'queued'}, input: Input): Step {
-  const {deaths, asked} = residence;
+function stepQueued(lifecycle: Lifecycle & {state: 'queued'}, input: Input): Step {
+  const {crashes, asked} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...residence, asked: asked || input.asked});
+      return to({...lifecycle, asked: asked || input.asked});
     case 'admit':
-      return to({state: 'waking', deaths, asked, retried: false}, {type: 'start', fresh: false});
+      return to({state: 'waking', crashes, asked, retried: false}, {type: 'start', fresh: false});
     case 'refuse':
-      return to({state: 'asleep', deaths}, ...failIf(asked, input.error, RETRY_AFTER_MS));
+      return to({state: 'asleep', crashes}, ...failIf(asked, input.error, RETRY_AFTER_MS));
     case 'router_ended':
-      return to({...residence, asked: false});
+      return to({...lifecycle, asked: false});
     default:
-      return stay(residence);
+      return stay(lifecycle);
   }
 }
 
-function stepWaking(residence: Residence & {state: 'waking'}, input: Input, nowMs: number): Step {
-  const {deaths, asked, retried} = residence;
+function stepWaking(lifecycle: Lifecycle & {state: 'waking'}, input: Input, nowMs: number): Step {
+  const {crashes, asked, retried} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...residence, asked: asked || input.asked});
+      return to({...lifecycle, asked: asked || input.asked});
     case 'router_ended':
-      return to({...residence, asked: false});
+      return to({...lifecycle, asked: false});
     case 'opened':
-      return to({state: 'awake', deaths, sinceMs: nowMs}, {type: 'ready'});
+      return to({state: 'awake', crashes, sinceMs: nowMs}, {type: 'ready'});
     case 'ended':
       // A full or read-only disk says nothing about the tenant: the next request tries again.
-      if (input.error !== null && OF_THE_DISK.has(input.error.code)) return noSpace(deaths, asked, input.error);
+      if (input.error !== null && OF_THE_DISK.has(input.error.code)) return noSpace(crashes, asked, input.error);
       // A spare may have been broken before it got its tenant, so one crash of it does not count against the request.
-      if (input.error === null && !retried && deaths + 1 < DEATHS_BEFORE_REST) {
-        return to({state: 'waking', deaths: deaths + 1, asked, retried: true}, {type: 'start', fresh: true});
+      if (input.error === null && !retried && crashes + 1 < CRASHES_BEFORE_COOL_DOWN) {
+        return to({state: 'waking', crashes: crashes + 1, asked, retried: true}, {type: 'start', fresh: true});
       }
-      return died(deaths, asked, input.error, nowMs);
+      return died(crashes, asked, input.error, nowMs);
     case 'shut_down':
-      return to({...residence, retried: true}, {type: 'kill'});
+      return to({...lifecycle, retried: true}, {type: 'kill'});
     default:
-      return stay(residence);
+      return stay(lifecycle);
   }
 }
 
-function stepAwake(residence: Residence & {state: 'awake' | 'releasing'}, input: Input, nowMs: number): Step {
-  const {deaths, sinceMs} = residence;
+function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input: Input, nowMs: number): Step {
+  const {crashes, sinceMs} = lifecycle;
   switch (input.type) {
     case 'want':
       // The router lost its link, perhaps because the worker just ended and we do not know yet. Or it requested the
       // worker while `release` was on its way to it (then it answers that it is busy).
-      return input.asked ? to(residence, {type: 'confirm'}) : stay(residence);
+      return input.asked ? to(lifecycle, {type: 'confirm'}) : stay(lifecycle);
     case 'confirm':
-      return to(residence, {type: 'ready'});
+      return to(lifecycle, {type: 'ready'});
     case 'ended':
-      return died(nowMs - sinceMs >= HEALTHY_MS ? 0 : deaths, false, null, nowMs);
+      return died(nowMs - sinceMs >= HEALTHY_MS ? 0 : crashes, false, null, nowMs);
     case 'let_go':
-      return residence.state === 'awake' ? to({...residence, state: 'releasing'}, {type: 'release'}) : stay(residence);
+      return lifecycle.state === 'awake' ? to({...lifecycle, state: 'releasing'}, {type: 'release'}) : stay(lifecycle);
     case 'router_ended':
-      return to({...residence, state: 'awake'});
+      return to({...lifecycle, state: 'awake'});
     case 'released':
-      if (residence.state === 'awake') return stay(residence);
-      return input.busy ? to({...residence, state: 'awake'}) : beginClose(deaths);
+      if (lifecycle.state === 'awake') return stay(lifecycle);
+      return input.busy ? to({...lifecycle, state: 'awake'}) : beginClose(crashes);
     case 'move':
-      return to({state: 'moving', deaths, asked: true}, {type: 'give_up', withinMs: MOVE_MS_MAX});
+      return to({state: 'moving', crashes, asked: true}, {type: 'give_up', withinMs: MOVE_MS_MAX});
     case 'shut_down':
-      return beginClose(deaths);
+      return beginClose(crashes);
     default:
-      return stay(residence);
+      return stay(lifecycle);
   }
 }
 
-function stepMoving(residence: Residence & {state: 'moving'}, input: Input): Step {
-  const {deaths, asked} = residence;
+function stepMoving(lifecycle: Lifecycle & {state: 'moving'}, input: Input): Step {
+  const {crashes, asked} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...residence, asked: asked || input.asked});
+      return to({...lifecycle, asked: asked || input.asked});
     case 'router_ended':
-      return to({...residence, asked: false});
+      return to({...lifecycle, asked: false});
     case 'given_up':
-      return to({state: 'closing', deaths, wanted: true, asked, stored: false}, {type: 'close'});
+      return to({state: 'closing', crashes, wanted: true, asked, stored: false}, {type: 'close'});
     case 'ended':
-      return to({state: 'queued', deaths, asked}, {type: 'enqueue'});
+      return to({state: 'queued', crashes, asked}, {type: 'enqueue'});
     case 'shut_down':
-      return beginClose(deaths);
+      return beginClose(crashes);
     default:
-      return stay(residence);
+      return stay(lifecycle);
   }
 }
 
-function stepClosing(residence: Residence & {state: 'closing'}, input: Input, nowMs: number): Step {
-  const {deaths, wanted, asked, stored} = residence;
+function stepClosing(lifecycle: Lifecycle & {state: 'closing'}, input: Input, nowMs: number): Step {
+  const {crashes, wanted, asked, stored} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...residence, wanted: true, asked: asked || input.asked});
+      return to({...lifecycle, wanted: true, asked: asked || input.asked});
     case 'router_ended':
-      return to({...residence, asked: false});
+      return to({...lifecycle, asked: false});
     case 'closed':
-      return to({...residence, stored: true}, {type: 'store', nextDueMs: input.nextDueMs});
+      return to({...lifecycle, stored: true}, {type: 'store', nextDueMs: input.nextDueMs});
     case 'ended':
-      if (wanted) return to({state: 'queued', deaths, asked}, {type: 'enqueue'});
-      return stored ? to({state: 'asleep', deaths: 0}) : died(deaths, false, null, nowMs);
+      if (wanted) return to({state: 'queued', crashes, asked}, {type: 'enqueue'});
+      return stored ? to({state: 'asleep', crashes: 0}) : died(crashes, false, null, nowMs);
     default:
-      return stay(residence);
+      return stay(lifecycle);
   }
 }
 
-function stepResting(residence: Residence & {state: 'resting'}, input: Input, nowMs: number): Step {
+function stepResting(lifecycle: Lifecycle & {state: 'resting'}, input: Input, nowMs: number): Step {
   switch (input.type) {
     case 'want':
       // Its next attempt without a request can be an hour away.
-      if (input.asked && nowMs >= residence.untilMs) {
-        return to({state: 'queued', deaths: residence.deaths, asked: true}, {type: 'enqueue'});
+      if (input.asked && nowMs >= lifecycle.untilMs) {
+        return to({state: 'queued', crashes: lifecycle.crashes, asked: true}, {type: 'enqueue'});
       }
       return to(
-        residence,
-        ...failIf(input.asked, residence.error ?? restingError(), Math.max(0, residence.untilMs - nowMs)),
+        lifecycle,
+        ...failIf(input.asked, lifecycle.error ?? restingError(), Math.max(0, lifecycle.untilMs - nowMs)),
       );
     case 'rested':
       // One crash before the next cool-down: a persistent fault costs one process per REST_MS, not DEATHS_BEFORE_REST.
       // Crashes because of damage keep counting, because each of their cool-downs is longer than the previous one.
       return to(
-        {state: 'queued', deaths: isDamage(residence.error) ? residence.deaths : DEATHS_BEFORE_REST - 1, asked: false},
+        {
+          state: 'queued',
+          crashes: isDamage(lifecycle.error) ? lifecycle.crashes : CRASHES_BEFORE_COOL_DOWN - 1,
+          asked: false,
+        },
         {type: 'enqueue'},
       );
     default:
-      return stay(residence);
+      return stay(lifecycle);
   }
 }
 
 function died(before: number, asked: boolean, error: ErrorObject | null, nowMs: number): Step {
-  const deaths = before + 1;
-  if (deaths >= DEATHS_BEFORE_REST) {
+  const crashes = before + 1;
+  if (crashes >= CRASHES_BEFORE_COOL_DOWN) {
     return to(
-      {state: 'resting', deaths, untilMs: nowMs + REST_MS, error},
+      {state: 'resting', crashes, untilMs: nowMs + REST_MS, error},
       ...failIf(asked, error ?? restingError(), REST_MS),
-      {type: 'later', input: 'rested', afterMs: isDamage(error) ? damagedRestMs(deaths) : REST_MS},
+      {type: 'later', input: 'rested', afterMs: isDamage(error) ? damagedRestMs(crashes) : REST_MS},
     );
   }
-  const pauseMs = PAUSES_MS[Math.min(deaths, PAUSES_MS.length) - 1]!;
-  return to({state: 'asleep', deaths}, ...failIf(asked, error ?? diedError(), RETRY_AFTER_MS), {
+  const pauseMs = PAUSES_MS[Math.min(crashes, PAUSES_MS.length) - 1]!;
+  return to({state: 'asleep', crashes}, ...failIf(asked, error ?? diedError(), RETRY_AFTER_MS), {
     type: 'later',
     input: 'want',
     afterMs: pauseMs,
@@ -313,32 +317,32 @@ function isDamage(error: ErrorObject | null): boolean {
 }
 
 /** The file stays damaged until an operator repairs it, so attempts become rarer. */
-function damagedRestMs(deaths: number): number {
-  return backOffMs(REST_MS, DAMAGED_REST_MS_MAX, deaths - DEATHS_BEFORE_REST);
+function damagedRestMs(crashes: number): number {
+  return backOffMs(REST_MS, DAMAGED_REST_MS_MAX, crashes - CRASHES_BEFORE_COOL_DOWN);
 }
 
 /** Its due work waits for disk space as long as necessary. */
-function noSpace(deaths: number, asked: boolean, error: ErrorObject): Step {
-  return to({state: 'asleep', deaths}, ...failIf(asked, error, RETRY_AFTER_MS), {
+function noSpace(crashes: number, asked: boolean, error: ErrorObject): Step {
+  return to({state: 'asleep', crashes}, ...failIf(asked, error, RETRY_AFTER_MS), {
     type: 'later',
     input: 'want',
     afterMs: PAUSES_MS.at(-1)!,
   });
 }
 
-function forgive(residence: Exclude<Residence, {state: 'deleting'}>): Step {
-  const deaths = Math.max(0, Math.min(residence.deaths, DEATHS_BEFORE_REST) - 1);
-  if (residence.state !== 'resting') return to({...residence, deaths});
-  return to({state: 'asleep', deaths}, {type: 'later', input: 'want', afterMs: PAUSES_MS.at(-1)!});
+function forgive(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
+  const crashes = Math.max(0, Math.min(lifecycle.crashes, CRASHES_BEFORE_COOL_DOWN) - 1);
+  if (lifecycle.state !== 'resting') return to({...lifecycle, crashes});
+  return to({state: 'asleep', crashes}, {type: 'later', input: 'want', afterMs: PAUSES_MS.at(-1)!});
 }
 
-function beginClose(deaths: number): Step {
-  return to({state: 'closing', deaths, wanted: false, asked: false, stored: false}, {type: 'close'});
+function beginClose(crashes: number): Step {
+  return to({state: 'closing', crashes, wanted: false, asked: false, stored: false}, {type: 'close'});
 }
 
-function beginDelete(residence: Residence): Step {
-  const next: Residence = {state: 'deleting', hasWorker: hasWorker(residence)};
-  switch (residence.state) {
+function beginDelete(lifecycle: Lifecycle): Step {
+  const next: Lifecycle = {state: 'deleting', hasWorker: hasWorker(lifecycle)};
+  switch (lifecycle.state) {
     case 'awake':
     case 'releasing':
     case 'moving':
@@ -353,17 +357,17 @@ function beginDelete(residence: Residence): Step {
   }
 }
 
-function stepDeleting(residence: Residence & {state: 'deleting'}, input: Input): Step {
-  if (input.type !== 'ended' || !residence.hasWorker) return stay(residence);
+function stepDeleting(lifecycle: Lifecycle & {state: 'deleting'}, input: Input): Step {
+  if (input.type !== 'ended' || !lifecycle.hasWorker) return stay(lifecycle);
   return to({state: 'deleting', hasWorker: false}, {type: 'remove'});
 }
 
-function to(next: Residence, ...effects: Effect[]): Step {
+function to(next: Lifecycle, ...effects: Effect[]): Step {
   return {next, effects};
 }
 
-function stay(residence: Residence): Step {
-  return {next: residence, effects: []};
+function stay(lifecycle: Lifecycle): Step {
+  return {next: lifecycle, effects: []};
 }
 
 function failIf(asked: boolean, error: ErrorObject, retryAfterMs: number): Effect[] {

@@ -5,17 +5,17 @@
  */
 import type {TenantSuspects, UserCall} from '../../shared/ipc/control.ts';
 import {Quarantine, type Refusal} from '../../shared/quarantine.ts';
-import {DEATH_REPORT_MS} from '../limits.ts';
+import {CRASH_REPORT_MS} from '../limits.ts';
 
-export type Verdict = {isHeld: boolean; refused: Refusal[]};
+export type Verdict = {isAttributed: boolean; refused: Refusal[]};
 
-type Death = {socketPath: string; calls: UserCall[]; unheard: Set<number>; timer: NodeJS.Timeout};
+type Crash = {socketPath: string; calls: UserCall[]; unheard: Set<number>; timer: NodeJS.Timeout};
 
-export class Deaths {
+export class Crashes {
   readonly #quarantine = new Quarantine();
   readonly #now: () => number;
   readonly #onVerdict: (verdict: Verdict) => void;
-  #open: Death | null = null;
+  #open: Crash | null = null;
 
   /**
    * @param now milliseconds of a monotonic clock
@@ -34,18 +34,18 @@ export class Deaths {
   /** @param unheard routers that may have had more calls under way */
   died(socketPath: string, calls: UserCall[], unheard: Set<number>): void {
     if (this.#open !== null) this.#close(this.#open);
-    const timer = setTimeout(() => this.#close(death), DEATH_REPORT_MS);
-    const death: Death = {socketPath, calls, unheard, timer};
-    this.#open = death;
-    this.#closeIfKnown(death);
+    const timer = setTimeout(() => this.#close(crash), CRASH_REPORT_MS);
+    const crash: Crash = {socketPath, calls, unheard, timer};
+    this.#open = crash;
+    this.#closeIfKnown(crash);
   }
 
   /** A router lost its link to this worker. */
   heard(router: number, socketPath: string, calls: UserCall[]): void {
-    const death = this.#open;
-    if (death?.socketPath !== socketPath || !death.unheard.delete(router)) return;
-    death.calls.push(...calls);
-    this.#closeIfKnown(death);
+    const crash = this.#open;
+    if (crash?.socketPath !== socketPath || !crash.unheard.delete(router)) return;
+    crash.calls.push(...calls);
+    this.#closeIfKnown(crash);
   }
 
   routerEnded(router: number): void {
@@ -70,15 +70,15 @@ export class Deaths {
     return this.#quarantine.isEmpty(nowMs) ? null : this.#quarantine.suspects(nowMs);
   }
 
-  #closeIfKnown(death: Death): void {
-    if (death.unheard.size === 0) this.#close(death);
+  #closeIfKnown(crash: Crash): void {
+    if (crash.unheard.size === 0) this.#close(crash);
   }
 
-  #close(death: Death): void {
-    clearTimeout(death.timer);
+  #close(crash: Crash): void {
+    clearTimeout(crash.timer);
     this.#open = null;
     this.#onVerdict(
-      death.calls.length === 0 ? {isHeld: false, refused: []} : this.#quarantine.died(death.calls, this.#now()),
+      crash.calls.length === 0 ? {isAttributed: false, refused: []} : this.#quarantine.died(crash.calls, this.#now()),
     );
   }
 }

@@ -21,7 +21,7 @@ import {Serving} from './serving.ts';
 const TENANT = 'rehearsal';
 
 /** @param directory reserved for the spares of this server; it may be missing */
-export async function rehearse(directory: string, log: Logger): Promise<void> {
+export async function warmUp(directory: string, log: Logger): Promise<void> {
   try {
     makeTenant(directory);
     const settings = settingsIn(directory);

@@ -13,7 +13,7 @@ import type {Value} from '../../shared/values/value.ts';
 import type {DocumentRow, IndexInfo, QueryReader, TableInfo} from '../storage/rows.ts';
 import {type Bound, type IndexRange, isWithin} from './range.ts';
 
-export type Segment =
+export type RangeScan =
   /** Documents by number, both ends included. */
   | {kind: 'table'; low: number; high: number}
   /** Entries with lower ≤ key < upper; `low` and `high` bound the document number if all of them have one key. */
@@ -27,11 +27,11 @@ export type Segment =
 const AFTER_IDS = '\u{10ffff}';
 
 /** The whole table, or a range of its creation times. */
-export function tableSegments(reader: QueryReader, table: TableInfo, range: IndexRange): Segment[] {
+export function tableScans(reader: QueryReader, table: TableInfo, range: IndexRange): RangeScan[] {
   return numberRanges(reader, table, range, 0).map(([low, high]) => ({kind: 'table', low, high}));
 }
 
-export function indexSegments(reader: QueryReader, table: TableInfo, index: IndexInfo, range: IndexRange): Segment[] {
+export function indexScans(reader: QueryReader, table: TableInfo, index: IndexInfo, range: IndexRange): RangeScan[] {
   const declared = index.fields.length;
   const {fixed} = range;
   const prefix = encodeKey(fixed.slice(0, declared));
@@ -56,7 +56,7 @@ function isBounded({lower, upper, except}: IndexRange): boolean {
 }
 
 /** Documents by their ids. The range has no field but `_id`. */
-export function idSegments({lowDoc: low, highDoc: high}: TableInfo, range: IndexRange): Segment[] {
+export function idScans({lowDoc: low, highDoc: high}: TableInfo, range: IndexRange): RangeScan[] {
   const [id] = range.fixed;
   if (range.fixed.length > 0) return typeof id === 'string' ? [{kind: 'id', id, low, high}] : [];
   return idRanges(range).map(([from, to]) => ({kind: 'ids', from, to, low, high}));

@@ -7,7 +7,7 @@ import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
 import {readingOnly} from '../../../shared/landlock.ts';
 
-export type Lifeline = {
+export type ParentWatch = {
   /** Command prefix of the executable. */
   command: readonly string[];
   /** The kernel can restrict its file access in addition (shared/landlock.ts). */
@@ -15,10 +15,10 @@ export type Lifeline = {
 };
 
 const SETPRIV = ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs', '--'];
-let found: Promise<Lifeline> | null = null;
+let found: Promise<ParentWatch> | null = null;
 
 /** What this machine supports; probed once. */
-export function lifeline(): Promise<Lifeline> {
+export function parentWatch(): Promise<ParentWatch> {
   found ??= promisify(execFile)(SETPRIV[0]!, [...SETPRIV.slice(1), 'true']).then(
     () => ({command: SETPRIV}),
     () => ({command: []}),
@@ -29,11 +29,11 @@ export function lifeline(): Promise<Lifeline> {
 let confining: Promise<boolean> | null = null;
 
 /**
- * Same as `lifeline`, for processes whose file access is restricted where the machine can. Slower to probe, so isolates
+ * Same as `parentWatch`, for processes whose file access is restricted where the machine can. Slower to probe, so isolates
  * do not wait for it.
  */
-export async function confiningLifeline(): Promise<Lifeline> {
-  const {command} = await lifeline();
+export async function confiningParentWatch(): Promise<ParentWatch> {
+  const {command} = await parentWatch();
   const [program, ...args] = [...command, ...readingOnly(process.execPath, []), process.execPath, '--version'];
   confining ??= promisify(execFile)(program!, args, {cwd: '/'}).then(
     () => true,
@@ -44,7 +44,7 @@ export async function confiningLifeline(): Promise<Lifeline> {
 
 /** Command prefix for an executable of Node that can read only these paths, and write nothing. */
 export function confined(
-  {command, confinesFiles}: Lifeline,
+  {command, confinesFiles}: ParentWatch,
   binary: string,
   reads: readonly string[],
 ): readonly string[] {

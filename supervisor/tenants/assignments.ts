@@ -17,14 +17,14 @@ import type {TenantFiles} from '../files/tenant-files.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import type {ChildEnd} from '../processes/child.ts';
 import type {Worker, WorkerMessage, WorkerPool} from '../processes/worker-pool.ts';
+import type {Input} from './lifecycle.ts';
 import type {Place} from './place.ts';
-import type {Input} from './residence.ts';
 import type {TenantCode} from './tenant-code.ts';
 import type {TenantEgress} from './tenant-egress.ts';
 import {NoUser, type TenantUsers} from './tenant-users.ts';
 import type {Reporter} from './worker-figures.ts';
 
-export type PostingSettings = {
+export type AssignmentSettings = {
   journalKeepRecords: number;
   /** Bytes that a tenant can store; 0: unlimited. */
   tenantStorageMax: number;
@@ -35,8 +35,8 @@ export type PostingSettings = {
   routers: number;
 };
 
-export type PostingParts = {
-  settings: PostingSettings;
+export type AssignmentParts = {
+  settings: AssignmentSettings;
   files: TenantFiles;
   reservePath: string;
   users: TenantUsers;
@@ -53,20 +53,20 @@ export type PostingParts = {
   log: Logger;
 };
 
-export type PostingEnd = ChildEnd & {pid: number | undefined; socketPath: string};
+export type AssignmentEnd = ChildEnd & {pid: number | undefined; socketPath: string};
 
-export type PostingEvents = {
+export type AssignmentEvents = {
   give: (place: Place, input: Input) => void;
   /** The tenant has no worker any more. */
-  ended: (place: Place, end: PostingEnd) => void;
+  ended: (place: Place, end: AssignmentEnd) => void;
 };
 
-export class Postings {
-  readonly #parts: PostingParts;
-  readonly #events: PostingEvents;
+export class Assignments {
+  readonly #parts: AssignmentParts;
+  readonly #events: AssignmentEvents;
   readonly #log: Logger;
 
-  constructor(parts: PostingParts, events: PostingEvents) {
+  constructor(parts: AssignmentParts, events: AssignmentEvents) {
     this.#parts = parts;
     this.#events = events;
     this.#log = parts.log;
@@ -191,12 +191,12 @@ export class Postings {
     worker?.child.send({type: 'node_settled', id, error});
   }
 
-  async #putEgress(place: Place, {id, body, voucher}: Extract<WorkerMessage, {type: 'egress_put'}>): Promise<void> {
+  async #putEgress(place: Place, {id, body, signedGrant}: Extract<WorkerMessage, {type: 'egress_put'}>): Promise<void> {
     const {worker, door} = place;
     if (worker === null || door === null) return;
     let error: ErrorObject | null = null;
     try {
-      await this.#parts.egress.put(place, door, body, voucher);
+      await this.#parts.egress.put(place, door, body, signedGrant);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       error = errorEnvelope(caught).error;

@@ -6,11 +6,11 @@
 import {createHmac, timingSafeEqual} from 'node:crypto';
 
 /** @param body of the request, byte for byte */
-export function voucherOf(key: string, tenant: string, body: Uint8Array | string): string {
+export function signedGrantOf(key: string, tenant: string, body: Uint8Array | string): string {
   return createHmac('sha256', key).update(`${tenant}\n`).update(body).digest('hex');
 }
 
-export function isVouchedFor(key: string, tenant: string, body: string, voucher: string): boolean {
-  const [said, right] = [Buffer.from(voucher), Buffer.from(voucherOf(key, tenant, body))];
+export function isGranted(key: string, tenant: string, body: string, signedGrant: string): boolean {
+  const [said, right] = [Buffer.from(signedGrant), Buffer.from(signedGrantOf(key, tenant, body))];
   return said.length === right.length && timingSafeEqual(said, right);
 }

@@ -10,16 +10,16 @@ import type {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
 import type {WorkerLink} from '../../router/workers/link.ts';
 import {Connection, type SocketData} from '../../router/ws/connection.ts';
 import {FunctionSocket, type FunctionSocketData} from '../../router/ws/function-socket.ts';
-import {OwedBytes} from '../../shared/owed-bytes.ts';
+import {BufferedBytes} from '../../shared/buffered-bytes.ts';
 
 const MAX = 1_000_000;
 const pipes = {
-  unhandled: new OwedBytes(MAX),
+  unhandled: new BufferedBytes(MAX),
   credit: () => undefined,
   closed: () => undefined,
 } as unknown as TenantPipes;
 
-function newSocket(all: OwedBytes) {
+function newSocket(all: BufferedBytes) {
   let buffered = 0;
   let isOpen = true;
   const ws = {
@@ -55,15 +55,15 @@ function newSocket(all: OwedBytes) {
 }
 
 test('sockets that read nothing are dropped once all together are owed more than the limit', () => {
-  const all = new OwedBytes(MAX);
+  const all = new BufferedBytes(MAX);
   const silent = Array.from({length: 40}, () => newSocket(all));
   for (let round = 0; round < 10; round++) for (const socket of silent) if (socket.isOpen) socket.send(10_000);
-  expect(all.owed).toBeLessThanOrEqual(2 * MAX);
+  expect(all.buffered).toBeLessThanOrEqual(2 * MAX);
   expect(silent.some(({isOpen}) => !isOpen)).toBe(true);
 });
 
 test('who owes less than an equal share stays, though others owe more than there is', () => {
-  const all = new OwedBytes(MAX);
+  const all = new BufferedBytes(MAX);
   const honest = newSocket(all);
   const [first, second] = [newSocket(all), newSocket(all)];
   first.send(MAX);
@@ -73,7 +73,7 @@ test('who owes less than an equal share stays, though others owe more than there
 });
 
 test('what was read, and what was owed to who has left, counts no more', () => {
-  const all = new OwedBytes(MAX);
+  const all = new BufferedBytes(MAX);
   const [reader, leaver] = [newSocket(all), newSocket(all)];
   for (let round = 0; round < 5; round++) {
     reader.send(MAX);
@@ -82,18 +82,18 @@ test('what was read, and what was owed to who has left, counts no more', () => {
   expect(reader.isOpen).toBe(true);
   leaver.send(MAX - 1);
   leaver.leaves();
-  expect(all.owed).toBe(0);
+  expect(all.buffered).toBe(0);
 });
 
 describe('sockets of svc.v2 count among the same', () => {
   /** One live query, and connections that hold it. Their networks take nothing unless they read. */
   class Live {
     readonly #topics = new Map<string, Set<(frame: Buffer) => void>>();
-    readonly #all: OwedBytes;
+    readonly #all: BufferedBytes;
     readonly #live: TenantLive;
     #sequence = 0;
 
-    constructor(all: OwedBytes) {
+    constructor(all: BufferedBytes) {
       this.#all = all;
       const publish = (topic: string, frame: Buffer) => {
         for (const take of this.#topics.get(topic) ?? []) take(frame);
@@ -163,7 +163,7 @@ describe('sockets of svc.v2 count among the same', () => {
   }
 
   test('many that each owe little are dropped once all together are owed more than the limit; who reads is not', async () => {
-    const all = new OwedBytes(MAX);
+    const all = new BufferedBytes(MAX);
     const live = new Live(all);
     const reader = live.open();
     const silent = Array.from({length: 100}, () => live.open());
@@ -171,16 +171,16 @@ describe('sockets of svc.v2 count among the same', () => {
       await live.shows(5_000);
       reader.reads();
       for (const socket of silent) if (socket.isOpen) socket.look();
-      expect(all.owed).toBeLessThanOrEqual(2 * MAX);
+      expect(all.buffered).toBeLessThanOrEqual(2 * MAX);
     }
     expect(silent.some(({isOpen}) => !isOpen)).toBe(true);
     expect(reader.isOpen).toBe(true);
     for (const socket of [reader, ...silent]) if (socket.isOpen) socket.leaves();
-    expect(all.owed).toBe(0);
+    expect(all.buffered).toBe(0);
   });
 
   test('and leave no less to function sockets: what they owe is counted once, in one sum', async () => {
-    const all = new OwedBytes(MAX);
+    const all = new BufferedBytes(MAX);
     const live = new Live(all);
     const slow = live.open();
     await live.shows(MAX);

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {DEATHS_BEFORE_REST, REST_MS} from '../../supervisor/limits.ts';
+import {CRASHES_BEFORE_COOL_DOWN, REST_MS} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -61,11 +61,11 @@ describe('a worker that is killed', () => {
     for (const other of others) expect(await service.workerOf(other.tenant.id)).toBe(other.worker);
   });
 
-  test(`${DEATHS_BEFORE_REST} times in a row rests its tenant: 503 with Retry-After, and deleting it works`, async () => {
+  test(`${CRASHES_BEFORE_COOL_DOWN} times in a row rests its tenant: 503 with Retry-After, and deleting it works`, async () => {
     const {tenant} = await awakeTenant();
     const {tenant: other} = await awakeTenant();
     const killed = new Set<number>();
-    for (let deaths = 0; deaths < DEATHS_BEFORE_REST; deaths++) {
+    for (let crashes = 0; crashes < CRASHES_BEFORE_COOL_DOWN; crashes++) {
       const worker = await until('a new worker', () => {
         const owner = service.ownerOf(tenant.id);
         return owner !== null && !killed.has(owner) && owner;

@@ -10,11 +10,11 @@ import {encodeKey, keySuccessor} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {type FieldTest, type Filter, isTest} from './filter.ts';
 
-export type ValueStretch = {readonly lower: Buffer; readonly upper: Buffer};
+export type KeyRange = {readonly lower: Buffer; readonly upper: Buffer};
 
-export type ValueSet = {
+export type KeyRanges = {
   /** Ascending, without overlap. Empty: no value passes. */
-  readonly stretches: readonly ValueStretch[];
+  readonly ranges: readonly KeyRange[];
   /** Each range is a single value, whose encoding is `lower`. Otherwise there is at most one range. */
   readonly isPoints: boolean;
   /** It excludes missing values and nothing else. */
@@ -28,43 +28,43 @@ const HIGHEST = Buffer.from([0xff]);
 const MISSING = pointAt(undefined);
 
 /** Null: the filters do not form a range. */
-export function valueSet(field: string, filters: readonly Filter[]): ValueSet | null {
-  let stretches: readonly ValueStretch[] | null = null;
+export function keyRangesOf(field: string, filters: readonly Filter[]): KeyRanges | null {
+  let ranges: readonly KeyRange[] | null = null;
   let isPoints = false;
   let isWide = true;
   const used: FieldTest[] = [];
   for (const filter of filters) {
     if (!isTest(filter) || filter.field !== field) continue;
-    const said = stretchesOf(filter);
+    const said = rangesOf(filter);
     if (said === null) continue;
     used.push(filter);
     isPoints ||= filter.op === 'eq' || filter.op === 'in' || (filter.op === 'exists' && filter.value === false);
     isWide &&= filter.op === 'exists' && filter.value === true;
-    stretches = stretches === null ? said : overlap(stretches, said);
+    ranges = ranges === null ? said : overlap(ranges, said);
   }
-  return stretches === null ? null : {stretches, isPoints, isWide, used};
+  return ranges === null ? null : {ranges, isPoints, isWide, used};
 }
 
 /** Cached, because lists are long and a filter outside the branches of an `or` is evaluated with each branch. */
-const ofLists = new WeakMap<FieldTest, readonly ValueStretch[]>();
+const ofLists = new WeakMap<FieldTest, readonly KeyRange[]>();
 
-function listStretches(filter: FieldTest): readonly ValueStretch[] {
-  let stretches = ofLists.get(filter);
-  if (stretches === undefined) {
-    stretches = distinct((filter.value as Value[]).map(pointAt));
-    ofLists.set(filter, stretches);
+function listRanges(filter: FieldTest): readonly KeyRange[] {
+  let ranges = ofLists.get(filter);
+  if (ranges === undefined) {
+    ranges = distinct((filter.value as Value[]).map(pointAt));
+    ofLists.set(filter, ranges);
   }
-  return stretches;
+  return ranges;
 }
 
 /** Null: the filter does not reduce to a few ranges. */
-function stretchesOf(filter: FieldTest): readonly ValueStretch[] | null {
+function rangesOf(filter: FieldTest): readonly KeyRange[] | null {
   const {op, value} = filter;
   switch (op) {
     case 'eq':
       return [pointAt(value)];
     case 'in':
-      return listStretches(filter);
+      return listRanges(filter);
     case 'gt':
       return [{lower: keySuccessor(encodeKey([value])), upper: HIGHEST}];
     case 'gte':
@@ -87,18 +87,18 @@ function stretchesOf(filter: FieldTest): readonly ValueStretch[] | null {
   }
 }
 
-function pointAt(value: Value | undefined): ValueStretch {
+function pointAt(value: Value | undefined): KeyRange {
   const lower = encodeKey([value]);
   return {lower, upper: keySuccessor(lower)};
 }
 
 /** @param sorted ascending */
-function distinct(sorted: readonly ValueStretch[]): ValueStretch[] {
+function distinct(sorted: readonly KeyRange[]): KeyRange[] {
   return sorted.filter(({lower}, i) => i === 0 || !lower.equals(sorted[i - 1]!.lower));
 }
 
-function overlap(a: readonly ValueStretch[], b: readonly ValueStretch[]): ValueStretch[] {
-  const both: ValueStretch[] = [];
+function overlap(a: readonly KeyRange[], b: readonly KeyRange[]): KeyRange[] {
+  const both: KeyRange[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length; ) {
     const one = a[i]!;
     const other = b[j]!;
