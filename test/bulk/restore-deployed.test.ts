@@ -1,7 +1,7 @@
 /** An export that is put back where the schema of a deployment checks references: the good ones hold, the wrong ones are refused. */
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {beforeAll, beforeEach, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
 const JSON_LINES = {'content-type': 'application/x-ndjson'};
@@ -28,11 +28,10 @@ const POSTS = `
 const FILES = {'schema.ts': SCHEMA, 'posts.ts': POSTS};
 const STATUS = [{name: 'n', field_type: 'number', required: true}];
 
-let service: Service;
+const service = await sharedService();
 let lines: string[];
 let [ada, bob, post] = ['', '', ''];
 beforeAll(async () => {
-  service = await Service.start();
   const source = Tenant.of(service, (await App.deploy(service, FILES)).tenant);
   ada = await source.insert('users', {name: 'Ada'});
   bob = await source.insert('users', {name: 'Bob'});
@@ -44,7 +43,6 @@ beforeAll(async () => {
   await source.insert('states', {n: 1});
   lines = await exported(source);
 });
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 async function exported(tenant: Tenant): Promise<string[]> {

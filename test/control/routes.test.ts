@@ -2,19 +2,18 @@
  * Every row of the contract's table of service control, by its method and path, with what the contract says of it; and the routes that are
  * ours beside them. What each does in all cases has files of its own beside this one.
  */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {beforeAll, describe, expect, test} from 'vitest';
 import {OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
-import {type Reply, Service} from '../harness/service.ts';
+import type {Reply} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {NODE_VERSION} from './service-client.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 
 const CODE = 'export default (ctx, signal) => new Promise(done => signal.addEventListener("abort", done));';
 const definition = (name: string) => ({

@@ -1,7 +1,7 @@
 /** Sessions over HTTP, as /api/sessions… has them: leases, their sandboxes, and how they end. */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {beforeAll, describe, expect, test} from 'vitest';
 import {newSessionId, tenantOfSession} from '../../shared/session-id.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 import {
@@ -14,13 +14,11 @@ import {
   sessionOf,
 } from './sandbox-client.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 
 const close = async (id: string): Promise<Session> => {
   const reply = await service.post(`/api/sessions/${id}/close`);

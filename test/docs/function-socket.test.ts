@@ -1,9 +1,9 @@
 /** docs/function-socket.md: the messages that it shows are an exchange, and a service answers in the same words. */
 import {readFileSync} from 'node:fs';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {beforeAll, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
 import {FunctionSocket} from '../harness/function-socket.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
 const CHAT = `
   import {v} from 'svc/values';
@@ -39,13 +39,11 @@ function words(message: unknown, like: unknown): unknown {
   );
 }
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, {'chat.ts': CHAT});
 });
-afterAll(() => service.stop());
 
 test('its messages, said by a client, are answered as it shows', async () => {
   const socket = await FunctionSocket.open(service, app.tenant);

@@ -1,14 +1,10 @@
 /** The examples of docs/http-api.md, run as they stand against a fresh server. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {pageText} from '../harness/docs-project.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {runExamples} from './shell-examples.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 test('every shell example of docs/http-api.md succeeds, in their order', async () => {
   const stdout = await runExamples('http-api.md', service);

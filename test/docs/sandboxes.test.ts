@@ -1,13 +1,9 @@
 /** The examples of docs/sandboxes.md, run as they stand against a fresh server. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {expect, test} from 'vitest';
+import {sharedService} from '../harness/shared-service.ts';
 import {runExamples} from './shell-examples.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 test('every shell example of docs/sandboxes.md succeeds, in their order', async () => {
   const stdout = await runExamples('sandboxes.md', service);

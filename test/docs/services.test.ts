@@ -1,16 +1,12 @@
 /** The examples of docs/services.md and docs/node.md: shell run as it stands against a fresh server, TypeScript checked and bundled. */
-import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
+import {expect, onTestFinished, test} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
 import {DocsProject, templateSettings} from '../harness/docs-project.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {runExamples} from './shell-examples.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 test('every shell example of docs/services.md succeeds, in their order', async () => {
   const stdout = await runExamples('services.md', service);

@@ -15,6 +15,9 @@ const NEEDS_A_PROCESS = /\bdist\/|node:child_process|node:worker_threads|from 'p
 /** What a file imports that has more for the nightly run than for a commit. */
 const NIGHTLY_HELPER = "harness/nightly.ts'";
 
+/** What a file imports that uses the service of its worker. */
+const SHARED_SERVICE = "/shared-service.ts'";
+
 /** Pure, but each takes ten seconds and more: they wait for real timers, or run through much data. */
 const SLOW = [
   'test/schedule/runner.test.ts',
@@ -31,21 +34,27 @@ const NIGHTLY_SECONDS = 25;
 /** Of CI's sample: four to five minutes with two workers. */
 const SAMPLE_SECONDS = 540;
 
-export type Tiers = {pure: string[]; service: string[]; nightly: string[]};
+export type Tiers = {pure: string[]; served: string[]; service: string[]; nightly: string[]};
 
 /** Every `*.test.ts` below `test/` of the project, as paths from its root, sorted. */
 export function tiersOf(root: string): Tiers {
   const known = new Map<string, boolean>();
-  const tiers: Tiers = {pure: [], service: [], nightly: []};
+  const tiers: Tiers = {pure: [], served: [], service: [], nightly: []};
   const entries = readdirSync(join(root, 'test'), {recursive: true, withFileTypes: true});
   for (const entry of entries) {
     if (!entry.isFile() || !entry.name.endsWith('.test.ts')) continue;
     const path = join(entry.parentPath, entry.name);
     const name = relative(root, path);
-    const isNightly = name.endsWith('.nightly.test.ts');
-    tiers[isNightly ? 'nightly' : isPure(path, root, known) && !SLOW.includes(name) ? 'pure' : 'service'].push(name);
+    tiers[tierOf(name, path, root, known)].push(name);
   }
-  return {pure: tiers.pure.sort(), service: tiers.service.sort(), nightly: tiers.nightly.sort()};
+  for (const names of Object.values(tiers)) names.sort();
+  return tiers;
+}
+
+function tierOf(name: string, path: string, root: string, known: Map<string, boolean>): keyof Tiers {
+  if (name.endsWith('.nightly.test.ts')) return 'nightly';
+  if (isPure(path, root, known) && !SLOW.includes(name)) return 'pure';
+  return readFileSync(path, 'utf8').includes(SHARED_SERVICE) ? 'served' : 'service';
 }
 
 /**

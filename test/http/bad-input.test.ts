@@ -1,14 +1,10 @@
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import {Opcode, RawSocket} from '../harness/raw-socket.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(async () => {
   service.showLogOnFailure();
   tenant = await Tenant.make(service);

@@ -1,16 +1,14 @@
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 let tables = 0;
 let table: string;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => {
   service.showLogOnFailure();
   table = `table${++tables}`;

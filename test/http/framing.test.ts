@@ -1,16 +1,14 @@
 /** Where a request ends is said once: what could be read in two ways is refused, and nothing after it is believed. */
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {usualLines} from '../harness/raw.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 const BODY = '{"table":"t","fields":{}}';

@@ -1,12 +1,8 @@
 /** `GET /`: a page of links for browsers, 404 for others. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {expect, test} from 'vitest';
+import {sharedService} from '../harness/shared-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 test('a browser gets a page whose links work without a credential', async () => {
   const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';

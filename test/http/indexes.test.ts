@@ -1,14 +1,10 @@
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {beforeEach, describe, expect, test} from 'vitest';
+import {sharedService} from '../harness/shared-service.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(async () => {
   service.showLogOnFailure();
   tenant = await Tenant.make(service);

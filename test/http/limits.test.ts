@@ -1,19 +1,17 @@
 /** Every limit a client can meet over HTTP, from both sides: the largest that passes, and one more. */
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {rawRequest, usualLines} from '../harness/raw.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, type Page, Tenant} from '../harness/tenant.ts';
 
 const MIB = 1024 * 1024;
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 let tables = 0;
 let table: string;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => {
   service.showLogOnFailure();
   table = `t${++tables}`;

@@ -1,17 +1,13 @@
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import type {AnswerOf} from '../../shared/operation-types.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
 type QueryPage = AnswerOf<'query.paginated'>;
 type QueryResult = AnswerOf<'query.run'>;
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 /** JSON texts in the one order of all values; the first document does not have the field at all. */

@@ -1,22 +1,20 @@
 /** Transactions: several operations in one commit and one record, all or none. */
 import fc from 'fast-check';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../worker/api/limits.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 /** A table, an id and a key that nobody has used. */
 let table: string;
 let mine: string;
 let tests = 0;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => {
   service.showLogOnFailure();
   table = `t${++tests}`;

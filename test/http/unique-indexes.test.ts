@@ -1,21 +1,18 @@
 /** Unique indexes: no two documents of a table have the same values, whoever writes them. */
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import type {JobResult} from '../../shared/protocol/schedule.ts';
 import {App} from '../functions/app.ts';
 import {follow, state} from '../harness/follower.ts';
 import {bootstrap, journalAfter} from '../harness/journal.ts';
-import {type Reply, Service} from '../harness/service.ts';
+import type {Reply} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
 const BY_EMAIL = {name: 'by_email', fields: ['email'], unique: true};
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(async () => {
   service.showLogOnFailure();
   tenant = await Tenant.make(service);

@@ -1,20 +1,18 @@
 /** What native JSON can be stored, what it reads back as, and what is refused. */
 import fc from 'fast-check';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {canonical} from '../harness/journal.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {nativeValue} from '../harness/values.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 let tables = 0;
 let table: string;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => {
   service.showLogOnFailure();
   table = `t${++tables}`;

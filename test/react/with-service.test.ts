@@ -2,7 +2,7 @@
 import './dom.ts';
 import fc from 'fast-check';
 import {useLayoutEffect} from 'react';
-import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {preloadQuery, SvcHttpClient} from '../../sdk/browser/index.ts';
 import {
   SvcReactClient,
@@ -13,7 +13,7 @@ import {
 } from '../../sdk/react/index.ts';
 import {makeFunctionReference, type PaginationResult} from '../../sdk/server/index.ts';
 import {App} from '../functions/app.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {acted, Page, within} from './page.ts';
 import {type Command, NaiveList, type PagedListDriver, runBeside} from './paged-list.ts';
 
@@ -69,13 +69,11 @@ const openAccounts = makeFunctionReference<'mutation', Record<string, never>, nu
 const a = makeFunctionReference<'query', Record<string, never>, number>('accounts:a');
 const b = makeFunctionReference<'query', Record<string, never>, number>('accounts:b');
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, FILES);
 });
-afterAll(() => service.stop());
 
 /** Sockets that a test can cut: the client does not know of it beforehand. */
 const sockets = new Set<WebSocket>();

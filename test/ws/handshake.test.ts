@@ -1,17 +1,16 @@
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {closeReason, Opcode, RawSocket, upgradeRequest} from '../harness/raw-socket.ts';
-import {Service} from '../harness/service.ts';
+import type {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Socket} from '../harness/socket.ts';
 
 type Headers = Record<string, string | undefined>;
 
-let service: Service;
+const service = await sharedService();
 let tenant: string;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await service.tenant();
 });
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 /** What the server answers to an upgrade request, before any frame. */

@@ -1,15 +1,11 @@
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import {SOCKET_FRAMES_AT_ONCE, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../../router/limits.ts';
 import {Opcode, RawSocket} from '../harness/raw-socket.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {until} from '../harness/until.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: string;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(async () => {
   service.showLogOnFailure();
   tenant = await service.tenant();

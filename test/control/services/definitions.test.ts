@@ -1,20 +1,18 @@
 /** Services over HTTP, as …/services has them: what is asked for, what is refused, and what the routes answer. */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {beforeAll, describe, expect, test} from 'vitest';
 import {SERVICE_CODE_CHARS_MAX} from '../../../shared/limits.ts';
 import {SERVICES_MAX} from '../../../worker/control/limits.ts';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {expectError, Tenant} from '../../harness/tenant.ts';
 import {NODE_VERSION, ServiceClient} from '../service-client.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 let services: ServiceClient;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
   services = new ServiceClient(tenant);
 });
-afterAll(() => service.stop());
 
 const CODE = 'export default async (ctx, signal) => new Promise(done => signal.addEventListener("abort", done));';
 const inline = {type: 'inline', code: CODE};

@@ -1,5 +1,5 @@
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 
@@ -164,13 +164,11 @@ const FILES = {
   `,
 };
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, FILES);
 });
-afterAll(() => service.stop());
 
 type Doc = {_id: string; _creationTime: number; _updateTime: number; [field: string]: unknown};
 

@@ -1,8 +1,8 @@
 /** What clients get of an HTTP action whose response is odd: down to the bytes, because libraries hide the difference. */
 import {request as httpRequest} from 'node:http';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {rawRequest} from '../../harness/raw.ts';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {expectError} from '../../harness/tenant.ts';
 import {App} from '../app.ts';
 
@@ -45,13 +45,11 @@ const HTTP = `
   }
   export default http;`;
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, {'http.ts': HTTP});
 });
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 const http = (path: string) => `/svc/${app.tenant}/http${path}`;

@@ -1,5 +1,5 @@
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const FILES = {
@@ -37,13 +37,11 @@ const FILES = {
     export default http;`,
 };
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, FILES);
 });
-afterAll(() => service.stop());
 
 const http = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   app.svc(method, `/http${path}`, body, headers);

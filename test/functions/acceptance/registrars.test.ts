@@ -1,5 +1,5 @@
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const FILES = {
@@ -22,13 +22,11 @@ const FILES = {
 };
 const PAGE = {paginationOpts: {numItems: 1, cursor: null}};
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, FILES);
 });
-afterAll(() => service.stop());
 
 describe('registrars and paths', () => {
   test('[13] an internal function and one that is not there look the same from outside', async () => {

@@ -1,5 +1,5 @@
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App, type CallReply} from '../app.ts';
 
 const schema = (index: string) => `
@@ -31,11 +31,7 @@ const VERSIONS = [
   },
 ] as const;
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 describe('a deploy under load', () => {
   test('that takes an index away fails no call of the code that used it', async () => {

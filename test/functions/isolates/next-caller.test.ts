@@ -1,6 +1,6 @@
 /** What an anonymous caller does to built-ins through an app's careless merge reaches no other caller, in any kind of function. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const CARELESS = `
@@ -14,10 +14,9 @@ const CARELESS = `
   };
   const look = () => [({} as any).admin ?? null, Object.prototype.toString.call(1), [1].concat([2]), JSON.stringify({a: 1})];`;
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, {
     'f.ts': `
       import {query, mutation, action} from './_generated/server';
@@ -44,7 +43,6 @@ beforeAll(async () => {
       export default http;`,
   });
 });
-afterAll(() => service.stop());
 
 const SOUND = [null, '[object Number]', [1, 2], '{"a":1}'];
 const POLLUTION = ['{"__proto__": {"admin": true}}', '{"constructor": {"prototype": {"admin": true}}}'];

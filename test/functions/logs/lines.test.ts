@@ -1,5 +1,5 @@
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const FILES = {
@@ -40,13 +40,11 @@ const FILES = {
   `,
 };
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, FILES);
 });
-afterAll(() => service.stop());
 
 const entryOf = async (path: string) => (await app.logs()).find(entry => entry.path === path)!;
 

@@ -1,14 +1,10 @@
 /** `"use node"` modules on the server's own Node: what their actions can do, and that they are actions like all others. */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 import {onNode} from './node-app.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const MESSAGES = `
   import {query, mutation, internalMutation, action} from './_generated/server';

@@ -1,8 +1,8 @@
-import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {QUERY_CHANGES_MAX} from '../../../shared/limits.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {upgradeRequest} from '../../harness/raw-socket.ts';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const CHAT = `
@@ -13,13 +13,11 @@ const CHAT = `
   export const send = mutation({args: {channel: v.string(), text: v.string()}, handler: (ctx, message) =>
     ctx.db.insert('messages' as never, message as never)});`;
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, {'chat.ts': CHAT});
 });
-afterAll(() => service.stop());
 
 async function open(): Promise<FunctionSocket> {
   const socket = await FunctionSocket.open(service, app.tenant);

@@ -1,6 +1,6 @@
-import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {FunctionSocket} from '../../harness/function-socket.ts';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const SCHEMA = `
@@ -40,13 +40,11 @@ const CHAT = `
   export const loops = query({args: {n: v.number()}, handler: () => { for (;;); }});
   export const greet = action({args: {name: v.string()}, handler: async (ctx, {name}) => { console.log('hi'); return 'Hello ' + name; }});`;
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, {'schema.ts': SCHEMA, 'chat.ts': CHAT});
 });
-afterAll(() => service.stop());
 
 let channels = 0;
 const newChannel = () => `channel ${++channels}`;

@@ -1,7 +1,7 @@
-import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
+import {expect, onTestFinished, test} from 'vitest';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {RawSocket} from '../../harness/raw-socket.ts';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const BIG = `
@@ -16,11 +16,7 @@ const BIG = `
   export const get = query({args: {}, handler: async ctx => { const {n, text} = await ctx.db.query('big' as never).first() as any; return {n, text}; }});`;
 const ROUNDS = 80;
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 test('a reader that is slow holds up nobody, skips moments, and is shown the newest once it reads', async () => {
   const app = await App.deploy(service, {'big.ts': BIG});
