@@ -6,7 +6,7 @@ import {readdir, rm} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
-import type {MetricJson} from '../shared/metric-json.ts';
+import type {MetricJson} from '../shared/metrics/metric-json.ts';
 import {Door, type DoorParts} from './door.ts';
 import {
   EGRESS_DOOR_AGAIN_MS,

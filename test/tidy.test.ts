@@ -16,7 +16,6 @@ const ENGINE = [
   'engine/limits.ts',
   'engine/storage',
   'engine/io',
-  'engine/metrics.ts',
   'engine/commit',
   'engine/reads',
   'engine/live',

@@ -18,7 +18,6 @@ import {JournalRetention} from '../engine/journal/retention.ts';
 import {CLOCK_STEP_MS} from '../engine/limits.ts';
 import {LiveIndex} from '../engine/live/live-index.ts';
 import {LiveQueries} from '../engine/live/live-queries.ts';
-import {WorkerMetrics} from '../engine/metrics.ts';
 import type {LiveScan} from '../engine/reads/scan-message.ts';
 import {type LiveTaker, ScanPool} from '../engine/reads/scan-pool.ts';
 import {AllWork} from '../engine/scheduler/all-work.ts';
@@ -54,6 +53,7 @@ import {
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
 import type {Logger} from '../shared/log.ts';
+import {WorkerMetrics} from '../shared/metrics/worker-metrics.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {rewriteFile} from '../shared/rewrite-file.ts';
@@ -84,6 +84,7 @@ export class Tenant {
   readonly live: LiveQueries;
   readonly sockets: SocketGate;
   readonly metrics = new WorkerMetrics();
+  #lagSeconds = 0;
   readonly #tenant: string;
   readonly #path: string;
   /** Null: the disk is read-only, and so is the tenant. */
@@ -141,7 +142,7 @@ export class Tenant {
     this.#lock = lock;
     this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
-      this.metrics.damageMet(damage.check);
+      this.metrics.count('svc_storage_damage_total', {check: damage.check});
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
     });
     this.#path = join(settings.directory, TENANT_FILE);
@@ -313,6 +314,7 @@ export class Tenant {
       onRebuild: () => this.#backFill.wake(),
       onStructure: finding => stopDamaged(settings.directory, log, finding),
     });
+    this.#measure();
     void schemas.resume();
     this.#backFill.wake();
     this.#tasks.wake();
@@ -354,26 +356,25 @@ export class Tenant {
   }
 
   metricsText(lagSeconds: number): string {
-    const journalHead = this.#groups.durableSequence;
+    this.#lagSeconds = lagSeconds;
     this.#reader.inSnapshot();
-    const gauges = {
-      tenant: this.#tenant,
-      scrubFindings: this.#scrub.findings,
-      scrubAgeSeconds: this.#scrub.ageSeconds,
-      cronsFailing: this.#crons.failing(),
-      liveQueries: this.live.size,
-      journalFollowers: this.#followers.count('journal'),
-      queryFollowers: this.#followers.count('query'),
-      followersBufferedBytes: this.#followers.bufferedBytes,
-      ...this.#control.sizes,
-      journalHead,
-      journalFloor: this.#retention.floor,
-      usedBytes: this.#quota.usedBytes,
-      fileBytes: sizeOf(this.#path),
-      walBytes: sizeOf(`${this.#path}-wal`),
-      lagSeconds,
-    };
-    return JSON.stringify(this.metrics.json(gauges));
+    return JSON.stringify(this.metrics.report());
+  }
+
+  #measure(): void {
+    const {metrics} = this;
+    const tenant = this.#tenant;
+    metrics.measure('svc_journal_head', () => this.#groups.durableSequence);
+    metrics.measure('svc_journal_records', () => Math.max(0, this.#groups.durableSequence - this.#retention.floor + 1));
+    metrics.measure('svc_tenant_storage_bytes', () => [[{tenant}, this.#quota.usedBytes]]);
+    metrics.measure('svc_storage_file_bytes', () => sizeOf(this.#path));
+    metrics.measure('svc_storage_wal_bytes', () => sizeOf(`${this.#path}-wal`));
+    metrics.measure('svc_worker_event_loop_lag_seconds', () => this.#lagSeconds);
+    // Only tenants that are awake and have failing crons appear, so the series are few.
+    const crons = (value: number) =>
+      this.#crons.failing() > 0 || this.#schedule.cronFailures > 0 ? [[{tenant}, value] as const] : [];
+    metrics.measure('svc_crons_failing', () => crons(this.#crons.failing()));
+    metrics.measure('svc_cron_failures_total', () => crons(this.#schedule.cronFailures));
   }
 
   /** Finishes work under way and closes the file. Returns when the tenant has work again, or null. */

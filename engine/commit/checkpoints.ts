@@ -8,8 +8,8 @@
  */
 import {performance} from 'node:perf_hooks';
 import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../limits.ts';
-import type {WorkerMetrics} from '../metrics.ts';
 import type {Connection} from '../storage/connection.ts';
 import {storageFailure} from '../storage/database.ts';
 
@@ -71,7 +71,7 @@ export class Checkpoints {
     const started = performance.now();
     try {
       const [found] = this.#db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
-      this.#metrics.checkpointed(performance.now() - started);
+      this.#metrics.observe('svc_checkpoint_seconds', (performance.now() - started) / 1000);
       return found!.log;
     } catch (caught) {
       // Without space the WAL stays as it is, complete and durable; the next checkpoint retries.

@@ -24,6 +24,7 @@ import {AssertionError, assert} from '../../shared/assert.ts';
 import {unwritableError} from '../../shared/disk-errors.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {
   GROUP_AHEAD_WRITES_MAX,
   GROUP_BYTES_MAX,
@@ -31,7 +32,6 @@ import {
   GROUP_WRITES_MAX,
   WRITE_QUEUE_MAX,
 } from '../limits.ts';
-import type {WorkerMetrics} from '../metrics.ts';
 import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
 import type {Sync, SyncNow} from '../storage/log-sync.ts';
@@ -393,7 +393,10 @@ export class CommitGroups {
     }
     this.#open = null;
     const committedMs = performance.now();
-    metrics.committed(group.writes.length, committedMs - started, group.workMs + committedMs - started);
+    metrics.add('svc_commit_writes_total', group.writes.length);
+    metrics.observe('svc_commit_group_writes', group.writes.length);
+    metrics.observe('svc_commit_seconds', (committedMs - started) / 1000);
+    metrics.observe('svc_commit_group_seconds', (group.workMs + committedMs - started) / 1000);
     const commit = this.#writer.commit();
     assert(commit.firstSequence === group.start.head.sequence + 1, 'a commit continues from the one before');
     if (isWritten) this.#checkpoints.wrote(group.writes.length, this.#writer.bytesWritten);
@@ -434,8 +437,10 @@ export class CommitGroups {
   }
 
   #synced(committed: Committed, syncMs: number, by: 'thread' | 'pool'): void {
-    this.#parts.metrics.synced(syncMs, by);
-    this.#parts.linger?.synced(syncMs);
+    const {metrics, linger} = this.#parts;
+    metrics.count('svc_commit_syncs_total', {by});
+    metrics.observe('svc_commit_fsync_seconds', syncMs / 1000);
+    linger?.synced(syncMs);
     committed.isDurable = true;
   }
 

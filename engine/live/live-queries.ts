@@ -13,11 +13,11 @@
 import {hash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {Change, Commit, Stage} from '../commit/commit.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../limits.ts';
-import type {WorkerMetrics} from '../metrics.ts';
 import {HAND_OVER, InlineBudget, InlinePace} from '../reads/pace.ts';
 import type {LiveScans} from '../reads/scan-pool.ts';
 import {shapeText} from '../reads/shape.ts';
@@ -96,6 +96,7 @@ export class LiveQueries implements Stage {
 
   constructor(parts: LiveParts) {
     this.#parts = parts;
+    parts.metrics.measure('svc_live_queries', () => this.size);
     this.#bytesMax = parts.bytesMax ?? LIVE_RESULT_BYTES_MAX;
   }
 
@@ -165,7 +166,8 @@ export class LiveQueries implements Stage {
       try {
         const isMatched = live.isTouched;
         const text = this.#refreshed(held, budget);
-        metrics.evaluated(text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched');
+        const result = text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched';
+        metrics.count('svc_live_evaluations_total', {result});
         // A query that was behind, or has no result yet, is sent in any case.
         if (text !== null || isLost) this.#send(held, told);
       } catch (caught) {
@@ -240,7 +242,7 @@ export class LiveQueries implements Stage {
     const told = new Set<LiveHolder>();
     try {
       const text = this.#refreshed(held);
-      this.#parts.metrics.evaluated(text === null ? 'equal' : 'changed');
+      this.#parts.metrics.count('svc_live_evaluations_total', {result: text === null ? 'equal' : 'changed'});
       this.#send(held, told);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;

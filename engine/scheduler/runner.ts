@@ -15,11 +15,11 @@
 import {ServiceError} from '../../shared/errors.ts';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
 import {BACKGROUND_RETRY_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../limits.ts';
-import type {WorkerMetrics} from '../metrics.ts';
 import {reportDamage} from '../storage/damage.ts';
 import {isAnyCronFar, rephaseCrons, runCron, type TickRun} from './crons.ts';
 import {runJob} from './jobs.ts';
@@ -38,6 +38,8 @@ export class ScheduleRunner implements Stage {
   readonly #writer: Writer;
   readonly #background: BackgroundWrites;
   readonly #metrics: WorkerMetrics;
+  /** Runs of crons that failed. */
+  cronFailures = 0;
   readonly #log: Logger;
   readonly #clock: () => number;
   readonly #runFunction: RunFunctionJob;
@@ -225,7 +227,7 @@ export class ScheduleRunner implements Stage {
     await this.#perform(id, this.#refusedJobs, run, ran => {
       if (ran === 'damaged') this.#damaged.add(id);
       else if (ran === null) this.#wasNotDue('job', id);
-      else this.#metrics.ran('job', ran.lateMs / 1000, ran.failed);
+      else this.#ran('job', ran.lateMs, ran.failed);
     });
   }
 
@@ -233,6 +235,11 @@ export class ScheduleRunner implements Stage {
   async #runCron(cron: string): Promise<void> {
     const run = (writer: Writer) => runCron(writer, this.#clock(), cron, this.#runFunction);
     await this.#perform(cron, this.#refusedCrons, run, ran => this.#cronRan(cron, ran));
+  }
+
+  #ran(kind: 'job' | 'cron', lateMs: number, failed: boolean): void {
+    this.#metrics.count('svc_scheduled_runs_total', {kind, outcome: failed ? 'failed' : 'completed'});
+    this.#metrics.observe('svc_scheduled_lateness_seconds', lateMs / 1000);
   }
 
   /** The index of due times has an entry without a row, which would be found due for ever. */
@@ -250,7 +257,8 @@ export class ScheduleRunner implements Stage {
     if (ran === null) this.#wasNotDue('cron', cron);
     if (ran === null || ran === 'damaged') return;
     const {lateMs, error, failures, failuresBefore, isDisabled} = ran;
-    this.#metrics.ran('cron', lateMs / 1000, error !== null);
+    this.#ran('cron', lateMs, error !== null);
+    if (error !== null) this.cronFailures++;
     if (error === null && failuresBefore > 0) {
       this.#log.info('a cron that failed completes again', {cron, failures: failuresBefore});
     }

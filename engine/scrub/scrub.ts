@@ -12,6 +12,7 @@
  */
 import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Writer} from '../commit/writer.ts';
 import {
@@ -23,7 +24,6 @@ import {
   SCRUB_REMEMBER_SLICES,
   SLICE_MS,
 } from '../limits.ts';
-import type {WorkerMetrics} from '../metrics.ts';
 import {addIndexes, dropIndexes} from '../schema/install.ts';
 import {documentChecksum} from '../storage/checksum.ts';
 import {isEngineDamage, placeOf, reportDamage} from '../storage/damage.ts';
@@ -63,6 +63,8 @@ export class Scrub {
 
   constructor(parts: ScrubParts) {
     this.#parts = parts;
+    parts.metrics.measure('svc_scrub_findings', () => this.#found);
+    parts.metrics.measure('svc_scrub_age_seconds', () => this.#ageSeconds);
     this.#stored = String(parts.writer.statements.meta.get(META_KEY) ?? '');
     this.#state = parse(this.#stored) ?? {
       position: {phase: 'done'},
@@ -73,12 +75,12 @@ export class Scrub {
   }
 
   /** Seconds since the last whole pass ended. */
-  get ageSeconds(): number {
+  get #ageSeconds(): number {
     return Math.max(0, this.#parts.clock() - (this.#state.completedMs ?? this.#state.sinceMs)) / 1000;
   }
 
   /** The findings of the last whole pass, and of the current one. */
-  get findings(): number {
+  get #found(): number {
     return Math.max(this.#state.findings, this.#findings);
   }
 
@@ -133,7 +135,7 @@ export class Scrub {
       do {
         const {phase} = this.#state.position;
         const step = this.#parts.pass.step(this.#state.position);
-        metrics.scrubbed(phase, step.checked);
+        if (step.checked > 0) metrics.add('svc_scrub_checked_total', step.checked, {kind: phase});
         found.push(...step.findings);
         unsummed.push(...step.unsummed);
         this.#state.position = step.next;

@@ -8,7 +8,7 @@
  * its own quota, so that strangers cannot hide refusals of keys. Refusals beyond the quota are only counted.
  */
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../limits.ts';
 
 type Group = {

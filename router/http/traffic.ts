@@ -3,7 +3,7 @@
  * it is on the hottest path; the metrics are converted to prom-client's format only when requested.
  */
 
-import {Histogram, type MetricJson} from '../../shared/metric-json.ts';
+import {Histogram, type MetricJson} from '../../shared/metrics/metric-json.ts';
 import {ROUTES} from '../routes.ts';
 import type {Exchange, ExchangeObserver} from './exchange.ts';
 

@@ -1,5 +1,5 @@
 /** Metrics of the router's function sockets. */
-import {gauge, type MetricJson} from '../../shared/metric-json.ts';
+import {gauge, type MetricJson} from '../../shared/metrics/metric-json.ts';
 
 export class PipeTraffic {
   #receivedMessages = 0;

@@ -1,5 +1,5 @@
 /** Metrics of the router's sockets. */
-import {Histogram, type MetricJson} from '../../shared/metric-json.ts';
+import {Histogram, type MetricJson} from '../../shared/metrics/metric-json.ts';
 
 /** Seconds from a commit until the result is handed to the sockets. */
 const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];

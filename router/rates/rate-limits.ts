@@ -8,7 +8,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
 import {TokenBucket} from '../../shared/token-bucket.ts';
 

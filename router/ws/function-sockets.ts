@@ -8,7 +8,7 @@ import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSo
 import {Buffer} from 'node:buffer';
 import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';

@@ -6,7 +6,7 @@
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {RIGHTS} from '../../shared/rights.ts';
 import type {Credentials, Principal} from '../auth/credentials.ts';

@@ -1,5 +1,5 @@
 /** The metrics of the egress process. */
-import {gauge, type MetricJson} from '../metric-json.ts';
+import {gauge, type MetricJson} from '../metrics/metric-json.ts';
 
 const OUTCOMES = ['opened', 'refused', 'failed', 'busy'] as const;
 export type Outcome = (typeof OUTCOMES)[number];

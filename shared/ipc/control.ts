@@ -7,7 +7,7 @@
  * reports activity. A worker opens and closes its tenant on command. Routers do not know of each other.
  */
 import type {ErrorObject} from '../errors.ts';
-import type {MetricJson} from '../metric-json.ts';
+import type {MetricJson} from '../metrics/metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';

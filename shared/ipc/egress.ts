@@ -11,7 +11,7 @@
  * speaks first, work as over TCP. A Unix socket cannot say that a connection was reset, so the link says it: a data
  * connection ended normally only if the link sends `ended`. If the egress process dies, both close without a message.
  */
-import type {MetricJson} from '../metric-json.ts';
+import type {MetricJson} from '../metrics/metric-json.ts';
 
 export type EgressSettings = {allow: string[]; deny: string[]};
 

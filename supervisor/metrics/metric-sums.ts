@@ -1,5 +1,5 @@
 /** Sums of the metrics of processes that have ended: counters, no gauges. */
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 
 export function countsOf(report: readonly MetricJson[]): MetricJson[] {
   return report.filter(({type}) => type !== 'gauge');

@@ -10,7 +10,7 @@
  */
 import {AggregatorRegistry} from 'prom-client';
 import {EgressMetrics} from '../../shared/egress/metrics.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {METRICS_REPORT_MS} from '../limits.ts';
 import {type Reporter, WorkerFigures} from '../tenants/worker-figures.ts';
 import {countsOf, sumOfCounts} from './metric-sums.ts';

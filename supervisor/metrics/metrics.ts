@@ -3,7 +3,7 @@
  * processes.
  */
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
 import type {Wall} from '../confinement/layers.ts';
 import {KILL_REASONS, type KillReason} from '../processes/child.ts';

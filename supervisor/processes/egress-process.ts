@@ -8,7 +8,7 @@
 import {Answers} from '../../shared/answers.ts';
 import type {EgressGrant, EgressToSupervisor, SupervisorToEgress} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
 import type {KillPace} from './kill-pace.ts';

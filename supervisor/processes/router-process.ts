@@ -8,7 +8,7 @@ import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, TenantSuspe
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import {ROUTER_DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {StartError} from '../files/start-error.ts';
 import {METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';

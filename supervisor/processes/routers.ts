@@ -3,7 +3,7 @@
  * itself. The rest of the supervisor addresses them by index, 0 to n - 1. The first one also has the metrics listener.
  */
 import type {RouterSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {PortClaim} from '../files/port-claim.ts';
 import {KillPace} from './kill-pace.ts';
 import {type Listening, type RouterMessage, type RouterOptions, RouterProcess} from './router-process.ts';

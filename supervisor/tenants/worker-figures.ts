@@ -7,8 +7,9 @@
  * that closes in order sends a last report. Findings of scrubs of sleeping tenants are retained, too.
  */
 
-import {type MetricJson, metricsIn} from '../../shared/metric-json.ts';
-import {WORKER_METRICS, type WorkerMetricShape} from '../../shared/worker-metrics.ts';
+import {type MetricJson, metricsIn} from '../../shared/metrics/metric-json.ts';
+import type {MetricShape} from '../../shared/metrics/metrics.ts';
+import {WORKER_METRICS, WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {WORKER_SERIES_KEPT_MAX, WORKER_SERIES_MAX} from '../limits.ts';
 import {countsOf, seriesOf, sumOfCounts} from '../metrics/metric-sums.ts';
 
@@ -64,32 +65,13 @@ export class WorkerFigures {
     }));
   }
 
-  /** Metrics of ended workers. They follow the reports of workers, so that buckets are in their order. */
+  /** Metrics of ended workers, and every metric with 0. */
   kept(): MetricJson[][] {
     const findings = [...this.#findings.values()].reduce((sum, each) => sum + each, 0);
-    const shapes = Object.entries(WORKER_METRICS).map(([name, shape]) => withZero(name, shape));
-    return [
-      this.#ended,
-      [{...withZero(FINDINGS, WORKER_METRICS[FINDINGS]), values: [{labels: {}, value: findings}]}],
-      shapes,
-    ];
+    const zero = new WorkerMetrics();
+    zero.measure(FINDINGS, () => findings);
+    return [this.#ended, zero.report()];
   }
-}
-
-function withZero(
-  name: string,
-  {type, help, aggregator = 'sum', labels = [], from = []}: WorkerMetricShape,
-): MetricJson {
-  let values: Value[] = from.map(value => ({labels: {[labels[0]!]: value}, value: 0}));
-  if (labels.length === 0 && type !== 'histogram') values = [{labels: {}, value: 0}];
-  else if (labels.length === 0) {
-    values = [
-      {labels: {le: '+Inf'}, value: 0, metricName: `${name}_bucket`},
-      {labels: {}, value: 0, metricName: `${name}_sum`},
-      {labels: {}, value: 0, metricName: `${name}_count`},
-    ];
-  }
-  return {name, help, type, aggregator, values};
 }
 
 /** Null: a protocol violation. Metrics that this build does not know are omitted. */
@@ -100,7 +82,7 @@ function reportIn(text: string, tenant: string): MetricJson[] | null {
   let series = 0;
   for (const {name, values} of said) {
     if (!Object.hasOwn(WORKER_METRICS, name)) continue;
-    const shape = WORKER_METRICS[name as keyof typeof WORKER_METRICS];
+    const shape: MetricShape = WORKER_METRICS[name as keyof typeof WORKER_METRICS];
     series += values.length;
     if (series > WORKER_SERIES_MAX || !values.every(value => isValueOf(name, shape, value, tenant))) return null;
     const {type, help, aggregator = 'sum'} = shape;
@@ -109,7 +91,7 @@ function reportIn(text: string, tenant: string): MetricJson[] | null {
   return report;
 }
 
-function isValueOf(name: string, {type, labels = []}: WorkerMetricShape, value: Value, tenant: string): boolean {
+function isValueOf(name: string, {type, labels = []}: MetricShape, value: Value, tenant: string): boolean {
   const {metricName} = value;
   const isNamed =
     type === 'histogram'

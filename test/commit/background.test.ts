@@ -7,12 +7,12 @@ import {BackgroundWrites} from '../../engine/commit/background.ts';
 import {CommitGroups} from '../../engine/commit/group.ts';
 import {Writer} from '../../engine/commit/writer.ts';
 import {BACKGROUND_RETRY_MS, WRITE_QUEUE_MAX} from '../../engine/limits.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
 const PAGES_MAX = 1_073_741_823;

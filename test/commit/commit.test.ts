@@ -8,12 +8,12 @@ import {CommitGroups} from '../../engine/commit/group.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
 import {Writer} from '../../engine/commit/writer.ts';
 import {JournalReader} from '../../engine/journal/read-page.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {cancelJob, scheduleJob} from '../../engine/scheduler/jobs.ts';
 import {Catalog, catalogIndex, indexKey} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
 let directory: string;

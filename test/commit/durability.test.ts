@@ -16,7 +16,6 @@ import {Writer} from '../../engine/commit/writer.ts';
 import {JournalReader} from '../../engine/journal/read-page.ts';
 import {LiveIndex} from '../../engine/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../engine/live/live-queries.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import {leaveSyncsToUs, openReader, openWriter} from '../../engine/storage/database.ts';
 import type {Sync} from '../../engine/storage/log-sync.ts';
@@ -24,6 +23,7 @@ import {Reader} from '../../engine/storage/reader.ts';
 import {ThreadReader} from '../../engine/storage/thread-reader.ts';
 import {findLogDamage} from '../../engine/storage/wal-log.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {makeMemoryDirectory} from '../harness/memory-directory.ts';
 
 const BLOCK_BYTES = 512;

@@ -8,11 +8,11 @@ import {keepReply, type OnceRequest, once, ownedKey} from '../../engine/commit/i
 import {insertEffect} from '../../engine/commit/mutation.ts';
 import {Writer} from '../../engine/commit/writer.ts';
 import {IDEMPOTENCY_KEEP_MS} from '../../engine/limits.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
 let directory: string;

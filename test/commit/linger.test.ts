@@ -10,10 +10,10 @@ import {Linger} from '../../engine/commit/linger.ts';
 import {insertEffect} from '../../engine/commit/mutation.ts';
 import {Writer} from '../../engine/commit/writer.ts';
 import {LINGER_MS_MAX, LINGER_SYNC_MS_MIN, LINGER_SYNCS, LINGER_WRITES_MAX} from '../../engine/limits.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 
 /** A generator of numbers from 0 to 1. */
 function randomFrom(seed: number): () => number {

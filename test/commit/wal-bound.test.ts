@@ -9,11 +9,11 @@ import {CommitGroups} from '../../engine/commit/group.ts';
 import {insertEffect} from '../../engine/commit/mutation.ts';
 import {Writer} from '../../engine/commit/writer.ts';
 import {WAL_PAGES_MAX} from '../../engine/limits.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {ScanPool} from '../../engine/reads/scan-pool.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
 const PAGE_BYTES = 4096;

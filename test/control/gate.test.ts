@@ -6,6 +6,7 @@ import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {ControlGate} from '../../worker/control/gate.ts';
 import {serviceRecords} from '../../worker/control/record-table.ts';
 import {until} from '../harness/until.ts';
@@ -15,19 +16,23 @@ type GateParts = ConstructorParameters<typeof ControlGate>[0];
 let directory: string;
 let db: Connection;
 let gate: ControlGate;
+let metrics: WorkerMetrics;
 /** Lines of the log. */
 let failures: unknown[];
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'svc-gate-'));
   failures = [];
   db = openWriter(join(directory, 'tenant.sqlite'));
-  const parts = {directory, db, log: createLogger({}, {write: line => failures.push(line)}), clock: Date.now};
+  metrics = new WorkerMetrics();
+  const parts = {directory, db, metrics, log: createLogger({}, {write: line => failures.push(line)}), clock: Date.now};
   gate = new ControlGate(parts as unknown as GateParts, () => undefined);
 });
 afterEach(() => {
   db.close();
   rmSync(directory, {recursive: true});
 });
+
+const services = () => metrics.report().find(({name}) => name === 'svc_services')!.values;
 
 test('after a load that failed the next need tries again', async () => {
   db.exec('ALTER TABLE services RENAME TO elsewhere');
@@ -42,9 +47,9 @@ test('a tenant with services loads it again by itself when it failed', async () 
   db.exec('ALTER TABLE control_records RENAME TO elsewhere');
   gate.warm();
   await until('it failed', () => failures.length > 0);
-  expect(gate.sizes.services.size).toBe(0);
+  expect(services()).toEqual([]);
   db.exec('ALTER TABLE elsewhere RENAME TO control_records');
-  await until('it is loaded', () => gate.sizes.services.get('stopped') === 1);
+  await until('it is loaded', () => services()[0]?.labels.state === 'stopped');
   await gate.close();
 });
 

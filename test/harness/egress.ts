@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {Doors} from '../../egress/doors.ts';
 import type {Resolve} from '../../egress/policy.ts';
 import type {EgressDoor, EgressSettings} from '../../shared/ipc/egress.ts';
-import type {MetricJson} from '../../shared/metric-json.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {Egress} from '../../worker/runtime/egress/connector.ts';
 
 export class TestEgress {

@@ -6,7 +6,7 @@ import {LIVE_RESERVE_DOCUMENTS} from '../../engine/limits.ts';
 import {LiveIndex} from '../../engine/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../engine/live/live-queries.ts';
 import {LiveQuery} from '../../engine/live/live-query.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {Followers} from '../../worker/api/follow/followers.ts';
 import {ResultFollowers} from '../../worker/api/follow/result-followers.ts';

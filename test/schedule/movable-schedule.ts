@@ -8,7 +8,6 @@ import {BackgroundWrites} from '../../engine/commit/background.ts';
 import type {Stage} from '../../engine/commit/commit.ts';
 import {CommitGroups} from '../../engine/commit/group.ts';
 import {Writer} from '../../engine/commit/writer.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {createCron} from '../../engine/scheduler/crons.ts';
 import {scheduleJob} from '../../engine/scheduler/jobs.ts';
 import {ScheduleRunner} from '../../engine/scheduler/runner.ts';
@@ -19,6 +18,7 @@ import {type Damage, reportDamageTo} from '../../engine/storage/damage.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
 /** What the clock says at first. */

@@ -1,6 +1,6 @@
 import {expect, onTestFinished, test, vi} from 'vitest';
 import {EgressMetrics} from '../../shared/egress/metrics.ts';
-import {gauge, type MetricJson} from '../../shared/metric-json.ts';
+import {gauge, type MetricJson} from '../../shared/metrics/metric-json.ts';
 import {METRICS_REPORT_MS} from '../../supervisor/limits.ts';
 import {MetricsPage} from '../../supervisor/metrics/metrics-page.ts';
 

@@ -8,7 +8,6 @@ import {afterAll, afterEach, beforeEach, describe, expect, test, vi} from 'vites
 import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
 import {LiveIndex} from '../../engine/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../engine/live/live-queries.ts';
-import {WorkerMetrics} from '../../engine/metrics.ts';
 import {type LiveRows, liveBatches, liveRows} from '../../engine/reads/live-scan.ts';
 import {UNHURRIED} from '../../engine/reads/pace.ts';
 import {runQuery} from '../../engine/reads/run.ts';
@@ -18,6 +17,7 @@ import {renameTable} from '../../engine/schema/rename.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import {openReader} from '../../engine/storage/database.ts';
 import {Reader} from '../../engine/storage/reader.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {type Doc, fields, liveShape, naiveLive} from '../harness/naive-query.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';

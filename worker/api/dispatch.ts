@@ -6,12 +6,12 @@
 import {Buffer} from 'node:buffer';
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import type {LiveQueries} from '../../engine/live/live-queries.ts';
-import type {WorkerMetrics} from '../../engine/metrics.ts';
 import {refusalOf} from '../../engine/storage/failure.ts';
 import {checkWireType, wireType} from '../../engine/wire-type.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {parseJson} from '../../shared/values/json.ts';
@@ -39,7 +39,7 @@ export class Dispatch {
 
   handle(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
     const {metrics, tenant} = this.#parts;
-    metrics.operation(meta.op);
+    metrics.count('svc_worker_operations_total', {op: meta.op});
     const request = decoded(meta, body, incoming);
     const asked = new Asked(link, stream, request, tenant.functions);
     try {

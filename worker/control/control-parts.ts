@@ -2,10 +2,10 @@
 
 import type {BackgroundWrites} from '../../engine/commit/background.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
-import type {WorkerMetrics} from '../../engine/metrics.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
 
 export type ControlParts = {

@@ -5,7 +5,6 @@
  */
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
-import type {Gauges} from '../../engine/metrics.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Control} from './control.ts';
 import type {ControlParts} from './control-parts.ts';
@@ -23,6 +22,12 @@ export class ControlGate implements Stage {
   constructor(parts: Omit<ControlParts, 'changed'>, onUse: (untilMs: number | null) => void) {
     this.#parts = parts;
     this.#onUse = onUse;
+    const {metrics} = parts;
+    metrics.measure('svc_sandboxes_running', () => this.#control?.sandboxes.running ?? 0);
+    metrics.measure('svc_sandbox_bytes', () => this.#control?.sandboxes.bytes ?? 0);
+    metrics.measure('svc_sessions_open', () => this.#control?.sessions.open ?? 0);
+    metrics.measure('svc_services', () => this.#control?.services.states ?? []);
+    metrics.measure('svc_service_bytes', () => this.#control?.services.bytes ?? 0);
   }
 
   /** @throws session.worker_unavailable 503 while the tenant is being closed */
@@ -49,18 +54,6 @@ export class ControlGate implements Stage {
       const again = () => this.#warm(Math.min(retryMs * 2, CONTROL_WARM_RETRY_MS_MAX));
       this.#retry = setTimeout(again, retryMs).unref();
     });
-  }
-
-  /** Running sandboxes, open sessions, services by state, and the memory of their processes. */
-  get sizes(): Pick<Gauges, 'sandboxes' | 'sandboxBytes' | 'sessions' | 'services' | 'serviceBytes'> {
-    const {sandboxes, sessions, services} = this.#control ?? {};
-    return {
-      sandboxes: sandboxes?.running ?? 0,
-      sandboxBytes: sandboxes?.bytes ?? 0,
-      sessions: sessions?.open ?? 0,
-      services: services?.states ?? new Map(),
-      serviceBytes: services?.bytes ?? 0,
-    };
   }
 
   /** Whether a tenant that is closed now has to be opened again, for its services. */

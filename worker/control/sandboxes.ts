@@ -312,7 +312,9 @@ export class Sandboxes {
   #answer(id: string, result: ExecutionResult): string {
     const {lines, durationMs, broken} = result;
     if (broken !== null) this.#end(id, {state: 'failed', error: broken});
-    this.#parts.metrics.sandboxExecuted(result.ok ? 'success' : result.reason, durationMs / 1_000);
+    const {metrics} = this.#parts;
+    metrics.count('svc_sandbox_executions_total', {outcome: result.ok ? 'success' : result.reason});
+    metrics.observe('svc_sandbox_execution_seconds', durationMs / 1_000);
     const said = `"log_lines":${JSON.stringify(lines)},"duration_ms":${durationMs}`;
     if (result.ok) return `{"value":${result.value},${said}}`;
     const {reason, name, message, stack} = result;
@@ -360,7 +362,7 @@ export class Sandboxes {
     for (const tell of live?.waiting ?? []) tell();
     live?.host.close(id);
     this.#rest();
-    this.#parts.metrics.sandboxEnded(state);
+    this.#parts.metrics.count('svc_sandboxes_ended_total', {state});
     this.#parts.changed();
     return true;
   }

@@ -11,13 +11,13 @@
 
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
-import type {WorkerMetrics} from '../../engine/metrics.ts';
 import {withIds} from '../../engine/reads/read-log.ts';
 import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import type {Catalog} from '../../engine/storage/catalog.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
 import type {ActionRunner} from '../runtime/actions/action-link.ts';
@@ -419,8 +419,10 @@ export class Functions {
 
   /** Counts a finished execution and adds it to the log. */
   record(entry: Omit<LogEntry, 'n'>): void {
-    this.#parts.metrics.executed(entry.kind, entry.outcome, entry.duration_ms / 1000);
-    this.#parts.log.add(entry);
+    const {metrics, log} = this.#parts;
+    metrics.count('svc_function_executions_total', {kind: entry.kind, outcome: entry.outcome});
+    metrics.observe('svc_function_seconds', entry.duration_ms / 1000);
+    log.add(entry);
   }
 }
 

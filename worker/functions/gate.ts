@@ -36,9 +36,10 @@ const load: LoadPlatform = async parts => {
     headSequence: () => writer.head.sequence,
     parentWatch: life.command,
     log,
-    onEnd: cause => metrics.isolatesEnded(cause),
+    onEnd: cause => metrics.count('svc_isolate_process_ends_total', {cause}),
   });
-  metrics.isolates = isolates;
+  metrics.measure('svc_isolate_processes', () => isolates.processes);
+  metrics.measure('svc_isolate_process_bytes', () => isolates.bytes);
   // The isolates' process starts on another processor while this one loads the platform, so the first query finds it
   // ready.
   if (hasFunctions(writer)) isolates.start();

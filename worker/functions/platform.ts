@@ -8,7 +8,6 @@ import type {Commit, CommittedEvent, Stage} from '../../engine/commit/commit.ts'
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import type {LiveIndex} from '../../engine/live/live-index.ts';
-import type {WorkerMetrics} from '../../engine/metrics.ts';
 import type {SchemaChanges} from '../../engine/schema/change.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
 import {tenantTimeline} from '../../engine/storage/identity.ts';
@@ -16,6 +15,7 @@ import type {Reader} from '../../engine/storage/reader.ts';
 import type {TenantFunctionSettings} from '../../engine/storage/stored-settings.ts';
 import {assert} from '../../shared/assert.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
 import type {FunctionList} from '../../shared/protocol/functions.ts';
 import {analyze} from '../runtime/analysis/analysis.ts';

@@ -13,7 +13,6 @@ import {BackgroundWrites} from '../../../engine/commit/background.ts';
 import type {Commit} from '../../../engine/commit/commit.ts';
 import {CommitGroups} from '../../../engine/commit/group.ts';
 import {Writer} from '../../../engine/commit/writer.ts';
-import {WorkerMetrics} from '../../../engine/metrics.ts';
 import {BackFill} from '../../../engine/schema/back-fill.ts';
 import {SchemaChanges} from '../../../engine/schema/change.ts';
 import {Catalog} from '../../../engine/storage/catalog.ts';
@@ -22,6 +21,7 @@ import {digestOf} from '../../../engine/storage/file-digest.ts';
 import {Reader} from '../../../engine/storage/reader.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
+import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {
   BundleFile,
   DeployedView,

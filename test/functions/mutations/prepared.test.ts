@@ -1,6 +1,6 @@
 /** What a mutation needs is there before its write begins: in the write, all others of its group wait for it. */
 import {afterEach, describe, expect, test, vi} from 'vitest';
-import {WorkerMetrics} from '../../../engine/metrics.ts';
+import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {type Call, Functions} from '../../../worker/functions/functions.ts';
 import {MutationRunner} from '../../../worker/functions/mutations/mutation-runner.ts';
 import type {LiveDeployment} from '../../../worker/runtime/call.ts';

@@ -2,8 +2,8 @@
 import {describe, expect, test} from 'vitest';
 import {type Change, Commit, CommittedEvent, Side} from '../../../engine/commit/commit.ts';
 import {LiveIndex} from '../../../engine/live/live-index.ts';
-import {WorkerMetrics} from '../../../engine/metrics.ts';
 import {ANY_TABLE, BY_CREATION, BY_ID, creationPlace, oneByte} from '../../../engine/reads/read-set.ts';
+import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {Results} from '../../../worker/functions/results/results.ts';
 import type {Execution} from '../../../worker/runtime/execution.ts';
 import type {QueryRun} from '../../../worker/runtime/queries/query-batch.ts';

@@ -2,8 +2,8 @@
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {afterEach, expect, test, vi} from 'vitest';
 import {LiveIndex} from '../../../engine/live/live-index.ts';
-import {WorkerMetrics} from '../../../engine/metrics.ts';
 import {ServiceError} from '../../../shared/errors.ts';
+import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../worker/functions/limits.ts';
 import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
 import type {HeldQuery, Holder} from '../../../worker/functions/sync/queries/held-query.ts';

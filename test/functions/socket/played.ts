@@ -2,8 +2,8 @@
 
 import {Commit} from '../../../engine/commit/commit.ts';
 import {LiveIndex} from '../../../engine/live/live-index.ts';
-import {type Gauges, WorkerMetrics} from '../../../engine/metrics.ts';
 import {ANY_TABLE, BY_ID, type PackedReadSet} from '../../../engine/reads/read-set.ts';
+import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {ServerMessage, Transition} from '../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
 import type {HeldQueriesParts} from '../../../worker/functions/sync/queries/held-queries.ts';
@@ -24,28 +24,6 @@ export function ran(value: unknown, facts: Facts = {}): Ran {
   const rest = {sequence: 0, readSet: reads(), identityUsed: false, endCursor: null, wasKept: false, ...facts};
   return {result, requestId: 'r', ...rest};
 }
-
-const GAUGES: Gauges = {
-  scrubFindings: 0,
-  scrubAgeSeconds: 0,
-  tenant: 'played',
-  cronsFailing: 0,
-  liveQueries: 0,
-  journalFollowers: 0,
-  queryFollowers: 0,
-  followersBufferedBytes: 0,
-  sandboxes: 0,
-  sandboxBytes: 0,
-  sessions: 0,
-  services: new Map(),
-  serviceBytes: 0,
-  journalHead: 0,
-  journalFloor: 1,
-  usedBytes: 0,
-  fileBytes: 0,
-  walBytes: 0,
-  lagSeconds: 0,
-};
 
 export class Played {
   readonly index = new LiveIndex();
@@ -103,7 +81,7 @@ export class Played {
 
   /** Of a metric's series, the one with this label. */
   counted(metric: string, label: string): number {
-    const series = this.metrics.json(GAUGES).find(({name}) => name === metric);
+    const series = this.metrics.report().find(({name}) => name === metric);
     return series?.values.find(({labels}) => Object.values(labels).includes(label))?.value ?? 0;
   }
 }

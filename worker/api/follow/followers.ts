@@ -4,13 +4,14 @@
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import type {WorkerMetrics} from '../../../engine/metrics.ts';
 import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../../shared/errors.ts';
+import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_BUFFERED_BYTES_MAX, FOLLOWERS_MAX} from '../limits.ts';
 import {EventStream} from './event-stream.ts';
 
-export type FollowedKind = 'journal' | 'query';
+const KINDS = ['journal', 'query'] as const;
+type FollowedKind = (typeof KINDS)[number];
 
 /** A comment, which readers ignore. */
 const ALIVE = Buffer.from(':\n\n');
@@ -31,6 +32,8 @@ export class Followers {
 
   constructor(metrics: WorkerMetrics) {
     this.#metrics = metrics;
+    metrics.measure('svc_followers', () => KINDS.map(kind => [{kind}, this.count(kind)]));
+    metrics.measure('svc_follower_owed_bytes', () => this.bufferedBytes);
   }
 
   /** Bytes buffered for them in this worker. */
@@ -66,7 +69,7 @@ export class Followers {
   ): EventStream {
     const stream = new EventStream(body, this.#buffered, limit, () => {
       this.#followers.delete(follower);
-      this.#metrics.followed(kind, stream.sent);
+      this.#metrics.add('svc_follower_events_total', stream.sent, {kind});
       if (this.#followers.size === 0) this.#rest();
       onOver();
     });

@@ -68,10 +68,10 @@ export class Services {
   }
 
   /** Number of services in each state. */
-  get states(): ReadonlyMap<string, number> {
+  get states(): [labels: {state: string}, services: number][] {
     const states = new Map<string, number>();
     for (const {state} of this.#records.sound()) states.set(state, (states.get(state) ?? 0) + 1);
-    return states;
+    return [...states].map(([state, services]) => [{state}, services]);
   }
 
   /** Memory of their processes. */
@@ -319,7 +319,7 @@ export class Services {
         changed: change => this.#took(name, change),
         failed: error => serviceLog.error('something of a service failed unexpectedly', {service: name, error}),
         ended: ({reason}) => {
-          metrics.serviceEnded(reason);
+          metrics.count('svc_service_exits_total', {reason});
           void this.#aside('to take old code away', () => this.#forgetCode());
         },
       },

@@ -19,9 +19,9 @@
 import {hash} from 'node:crypto';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
 import type {LiveIndex, Watch, Watcher} from '../../../engine/live/live-index.ts';
-import type {WorkerMetrics} from '../../../engine/metrics.ts';
 import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {assert} from '../../../shared/assert.ts';
+import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {Execution} from '../../runtime/execution.ts';
 import type {QueryRun} from '../../runtime/queries/query-batch.ts';
 import {RESULT_INTERVALS_MAX, RESULT_KEPT_BYTES_MAX, RESULTS_BYTES_MAX} from '../limits.ts';
@@ -68,6 +68,7 @@ export class Results<T extends Answer> implements Stage {
 
   constructor(parts: ResultParts) {
     this.#parts = parts;
+    parts.metrics.measure('svc_function_results_bytes', () => this.#bytes);
     this.#sequence = parts.sequence;
     this.#recent = new RecentChanges(parts.sequence);
   }
@@ -98,7 +99,7 @@ export class Results<T extends Answer> implements Stage {
     // Moves it to the most recently used end.
     this.#kept.delete(kept.key);
     this.#kept.set(kept.key, kept);
-    this.#parts.metrics.result('hit');
+    this.#parts.metrics.count('svc_function_results_total', {how: 'hit'});
     return kept;
   }
 
@@ -113,11 +114,11 @@ export class Results<T extends Answer> implements Stage {
     if (flight !== undefined && flight.commits === this.#commits && flight.execution.env === execution.env) {
       const shared = await flight.promise.catch(() => null);
       if (shared?.isShared === true) {
-        metrics.result('shared');
+        metrics.count('svc_function_results_total', {how: 'shared'});
         return shared.answer;
       }
     }
-    metrics.result('run');
+    metrics.count('svc_function_results_total', {how: 'run'});
     return (await this.#begin(key, execution, answerOf)).answer;
   }
 
@@ -191,13 +192,12 @@ export class Results<T extends Answer> implements Stage {
     kept.watch?.end();
     this.#kept.delete(kept.key);
     this.#count(-kept.bytes);
-    if (cause !== null) this.#parts.metrics.resultDropped(cause);
+    if (cause !== null) this.#parts.metrics.count('svc_function_results_dropped_total', {cause});
   }
 
   #count(bytes: number): void {
     this.#bytes += bytes;
     assert(this.#bytes >= 0, 'what kept results take is counted once');
-    this.#parts.metrics.resultBytes = this.#bytes;
   }
 }
 

@@ -6,9 +6,9 @@
 import {Buffer} from 'node:buffer';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
 import {SLICE_MS} from '../../../engine/limits.ts';
-import type {SocketFailure, WorkerMetrics} from '../../../engine/metrics.ts';
 import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../../shared/errors.ts';
+import type {SocketFailure, WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
 import {FUNCTION_SOCKETS_MAX, SOCKETS_WAITING_CHARS_MAX} from '../limits.ts';
 import {caughtError} from './queries/caught.ts';
@@ -246,7 +246,9 @@ export class Sync implements Stage, SocketEvents {
     const sockets = one.takers.get(socket.link);
     if (sockets === undefined) one.takers.set(socket.link, [socket]);
     else sockets.push(socket);
-    this.#parts.metrics.transition(move.updates.length);
+    const {metrics} = this.#parts;
+    metrics.count('svc_function_transitions_total');
+    metrics.add('svc_function_updates_total', move.updates.length);
   }
 
   #send(link: SocketLink, sockets: readonly ClientSocket[], messages: readonly string[], bytes: number): void {

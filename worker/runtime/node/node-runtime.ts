@@ -4,10 +4,10 @@
  */
 
 import {dirname} from 'node:path';
-import type {WorkerMetrics} from '../../../engine/metrics.ts';
 import {assert} from '../../../shared/assert.ts';
 import type {EgressDoor} from '../../../shared/ipc/egress.ts';
 import type {Logger} from '../../../shared/log.ts';
+import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import type {NodePart} from '../../../shared/protocol/functions.ts';
 import type {ActionLink} from '../actions/action-link.ts';
@@ -62,8 +62,9 @@ export class NodeRuntime implements NodeModules {
     this.#directories = new CodeDirectories(dirname(path), 'node', this.packages);
     this.#services = new CodeDirectories(dirname(path), 'services', this.packages);
     this.#sandboxes = new CodeDirectories(dirname(path), 'sandboxes', this.packages);
-    this.#pool = new NodePool({memory, onEnd: cause => metrics.nodeEnded(cause)});
-    metrics.node = this.#pool;
+    this.#pool = new NodePool({memory, onEnd: cause => metrics.count('svc_node_process_ends_total', {cause})});
+    metrics.measure('svc_node_processes', () => this.#pool.processes);
+    metrics.measure('svc_node_process_bytes', () => this.#pool.bytes);
   }
 
   async analyze(...[upload, files, {env, tell}]: Parameters<NodeModules['analyze']>): Promise<AnalysedNode> {

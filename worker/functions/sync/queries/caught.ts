@@ -4,12 +4,12 @@
  * other clients. Otherwise a client that reconnects and repeats its request would crash one worker after another.
  */
 
-import type {SocketFailure, WorkerMetrics} from '../../../../engine/metrics.ts';
 import {refusalOf} from '../../../../engine/storage/failure.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import type {Logger} from '../../../../shared/log.ts';
+import type {SocketFailure, WorkerMetrics} from '../../../../shared/metrics/worker-metrics.ts';
 
-export type CaughtParts = {log: Pick<Logger, 'error'>; metrics: Pick<WorkerMetrics, 'socketFailed'>};
+export type CaughtParts = {log: Pick<Logger, 'error'>; metrics: Pick<WorkerMetrics, 'count'>};
 
 /** @throws exceptions that must end the process */
 export function caughtError(
@@ -20,7 +20,7 @@ export function caughtError(
 ): ServiceError {
   if (caught instanceof ServiceError) return caught;
   const error = refusalOf(caught);
-  metrics.socketFailed(what);
+  metrics.count('svc_function_socket_failures_total', {what});
   log.error('something unexpected failed on a function socket', {what, ...facts, error: error.cause ?? error});
   return error;
 }

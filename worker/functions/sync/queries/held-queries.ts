@@ -15,10 +15,10 @@ import {hash} from 'node:crypto';
 import type {Commit} from '../../../../engine/commit/commit.ts';
 import {HELD_READS_BYTES_MAX} from '../../../../engine/limits.ts';
 import type {LiveIndex} from '../../../../engine/live/live-index.ts';
-import type {WorkerMetrics} from '../../../../engine/metrics.ts';
 import {coarse, readSetBytes} from '../../../../engine/reads/coarse.ts';
 import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
+import type {WorkerMetrics} from '../../../../shared/metrics/worker-metrics.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {canonicalPath} from '../../../runtime/call.ts';
 import {
@@ -384,7 +384,10 @@ export class HeldQueries {
     const answer = new Answer({result, from, journal, lines, because, identityUsed}, one =>
       this.#touched.push({answer: one, query}),
     );
-    if (!ran.wasKept) this.#parts.metrics.liveRun(result === before?.result ? 'equal' : 'changed');
+    if (!ran.wasKept) {
+      const isEqual = result === before?.result;
+      this.#parts.metrics.count('svc_function_live_runs_total', {result: isEqual ? 'equal' : 'changed'});
+    }
     // A run that read a later version was faster, or the query has no subscribers any more.
     if (!query.isHeld || (before !== null && before.from > from)) {
       answer.close(from);

@@ -3,9 +3,9 @@
  * error as its result, and is retried when there may be capacity.
  */
 
-import type {SocketFailure} from '../../../../engine/metrics.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {QUERIES_PER_SOCKET_MAX} from '../../../../shared/limits.ts';
+import type {SocketFailure} from '../../../../shared/metrics/worker-metrics.ts';
 import type {QueryChange} from '../../../../shared/protocol/function-socket/client-message.ts';
 import {checkWireValue, encodeValue, ValueError} from '../../../../shared/values/wire-value.ts';
 import {SOCKET_RESULTS_CHARS_MAX} from '../../limits.ts';

@@ -15,12 +15,12 @@
  */
 
 import {randomUUID} from 'node:crypto';
-import type {SocketFailure} from '../../../../engine/metrics.ts';
 import {assert, unreachable} from '../../../../shared/assert.ts';
 import {AwakeTimeout} from '../../../../shared/awake-timeout.ts';
 import {backOffMs} from '../../../../shared/back-off.ts';
 import {errorEnvelope, ServiceError} from '../../../../shared/errors.ts';
 import {HELLO_TIMEOUT_MS} from '../../../../shared/limits.ts';
+import type {SocketFailure} from '../../../../shared/metrics/worker-metrics.ts';
 import type {ClientHello, ClientMessage, QuerySet} from '../../../../shared/protocol/function-socket/client-message.ts';
 import type {ServerMessage, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../../shared/protocol/function-socket/version.ts';

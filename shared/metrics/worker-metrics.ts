@@ -3,49 +3,60 @@
  * that has escaped its isolate can report anything, and all users share the page. It also shows each metric from the
  * start, before any tenant is awake.
  */
-import type {MetricJson} from './metric-json.ts';
+import {Metrics, type MetricTable} from './metrics.ts';
 
-export type WorkerMetricShape = {
-  type: MetricJson['type'];
-  help: string;
-  /** Default: `sum`. */
-  aggregator?: MetricJson['aggregator'];
-  /** Default: none. */
-  labels?: readonly string[];
-  /** Values of the first label that alarms and rates depend on: these series exist with 0 from the start. */
-  from?: readonly string[];
-};
+/** Seconds; from a read served from memory to a stalled disk. */
+const DURATION = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+/** The operation in which an unexpected error occurred on a function socket. */
+export type SocketFailure = (typeof SOCKET_FAILURES)[number];
+const SOCKET_FAILURES = ['query', 'message', 'call', 'token', 'transition'] as const;
 
-const PROCESS_ENDS = ['told', 'start', 'memory', 'crash'];
+const PROCESS_ENDS = ['told', 'start', 'memory', 'crash'] as const;
 
-const METRICS = {
+export const WORKER_METRICS = {
   svc_worker_operations_total: {type: 'counter', help: 'Operations answered by workers.', labels: ['op']},
   svc_commit_writes_total: {type: 'counter', help: 'Writes that took part in a commit.'},
-  svc_commit_group_writes: {type: 'histogram', help: 'Writes per commit group.'},
-  svc_commit_seconds: {type: 'histogram', help: 'Time of COMMIT, which writes the log.'},
-  svc_commit_fsync_seconds: {type: 'histogram', help: 'Time from COMMIT until the log is synced.'},
+  svc_commit_group_writes: {
+    type: 'histogram',
+    help: 'Writes per commit group.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  },
+  svc_commit_seconds: {type: 'histogram', help: 'Time of COMMIT, which writes the log.', buckets: DURATION},
+  svc_commit_fsync_seconds: {type: 'histogram', help: 'Time from COMMIT until the log is synced.', buckets: DURATION},
   svc_commit_syncs_total: {
     type: 'counter',
     help: 'Syncs of the log, by who made them: the thread that writes, or one of the pool.',
     labels: ['by'],
     from: ['thread', 'pool'],
   },
-  svc_commit_group_seconds: {type: 'histogram', help: 'Time of a whole commit group, without the sync of the log.'},
-  svc_checkpoint_seconds: {type: 'histogram', help: 'Time of a WAL checkpoint.'},
+  svc_commit_group_seconds: {
+    type: 'histogram',
+    help: 'Time of a whole commit group, without the sync of the log.',
+    buckets: DURATION,
+  },
+  svc_checkpoint_seconds: {type: 'histogram', help: 'Time of a WAL checkpoint.', buckets: DURATION},
   svc_scheduled_runs_total: {type: 'counter', help: 'Jobs and cron ticks that ran.', labels: ['kind', 'outcome']},
-  svc_scheduled_lateness_seconds: {type: 'histogram', help: 'How late jobs and crons started.'},
+  svc_scheduled_lateness_seconds: {
+    type: 'histogram',
+    help: 'How late jobs and crons started.',
+    buckets: [0.005, 0.02, 0.1, 0.5, 1, 5, 30, 300, 3600],
+  },
   svc_function_executions_total: {
     type: 'counter',
     help: 'Functions that ran to their end.',
     labels: ['kind', 'outcome'],
   },
-  svc_function_seconds: {type: 'histogram', help: 'Time of a function, waiting for its turn included.'},
+  svc_function_seconds: {
+    type: 'histogram',
+    help: 'Time of a function, waiting for its turn included.',
+    buckets: DURATION,
+  },
   svc_sandbox_executions_total: {
     type: 'counter',
     help: 'Executions in sandboxes, by outcome.',
     labels: ['outcome'],
   },
-  svc_sandbox_execution_seconds: {type: 'histogram', help: 'Time of an execution in a sandbox.'},
+  svc_sandbox_execution_seconds: {type: 'histogram', help: 'Time of an execution in a sandbox.', buckets: DURATION},
   svc_sandboxes_ended_total: {
     type: 'counter',
     help: 'Sandboxes that ended, by the state they ended in.',
@@ -108,7 +119,7 @@ const METRICS = {
     type: 'counter',
     help: 'Unexpected errors on function sockets, by what failed: the log has each with its stack.',
     labels: ['what'],
-    from: ['query', 'message', 'call', 'token', 'transition'],
+    from: SOCKET_FAILURES,
   },
   svc_function_transitions_total: {
     type: 'counter',
@@ -162,7 +173,10 @@ const METRICS = {
   },
   svc_crons_failing: {type: 'gauge', help: 'Crons whose latest run failed.', labels: ['tenant']},
   svc_cron_failures_total: {type: 'counter', help: 'Runs of crons that failed.', labels: ['tenant']},
-} as const satisfies Record<string, WorkerMetricShape>;
+} as const satisfies MetricTable;
 
-export type WorkerMetric = keyof typeof METRICS;
-export const WORKER_METRICS: Readonly<Record<WorkerMetric, WorkerMetricShape>> = METRICS;
+export class WorkerMetrics extends Metrics<typeof WORKER_METRICS> {
+  constructor() {
+    super(WORKER_METRICS);
+  }
+}
