@@ -34,9 +34,8 @@ import {Catalog} from '../engine/storage/catalog.ts';
 import type {Connection} from '../engine/storage/connection.ts';
 import {placeOf, reportDamageTo} from '../engine/storage/damage.ts';
 import {leaveSyncsToUs, openReader, storageFailure, syncEachCommit} from '../engine/storage/database.ts';
-import {FileWatch} from '../engine/storage/file-watch.ts';
+import {FileGuard, keepLogFiles} from '../engine/storage/file-guard.ts';
 import {damagedError} from '../engine/storage/identity.ts';
-import {keepLogFiles, LogNote} from '../engine/storage/log-note.ts';
 import {LogSync} from '../engine/storage/log-sync.ts';
 import {checkInBackground} from '../engine/storage/quick-check.ts';
 import {Reader} from '../engine/storage/reader.ts';
@@ -89,8 +88,8 @@ export class Tenant {
   readonly #path: string;
   /** Null: the disk is read-only, and so is the tenant. */
   readonly #lock: OwnerLock | null;
-  readonly #watch: FileWatch;
-  readonly #watchTimer: NodeJS.Timeout;
+  readonly #files: FileGuard;
+  readonly #filesTimer: NodeJS.Timeout;
   readonly #writerDb: Connection;
   readonly #readerDb: Connection;
   readonly #writer: Writer;
@@ -103,7 +102,6 @@ export class Tenant {
   readonly #counts: TableCounts;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
-  readonly #logNote: LogNote;
   readonly #functions: FunctionGate;
   readonly #control: ControlGate;
   readonly #scans: ScanPool;
@@ -150,8 +148,11 @@ export class Tenant {
     const open = isReadOnly ? openTenantFileForReading : openTenantFile;
     this.#writerDb = reserve.openWith(settings.directory, () => open(settings.directory, settings));
     if (isReadOnly) log.error('the disk is read-only: the tenant is read, and every write is refused');
-    this.#watch = new FileWatch(this.#path);
-    this.#logNote = new LogNote(settings.directory);
+    // A commit into a file that was replaced or deleted is not acknowledged: the process ends, and the outcome of its
+    // writes is unknown.
+    this.#files = new FileGuard(settings.directory, finding =>
+      fail(log, "the tenant's file is not the one that was opened", finding),
+    );
     this.#readerDb = openReader(this.#path);
     const catalog = Catalog.read(this.#writerDb);
     this.#writer = new Writer(this.#writerDb, catalog, Date.now);
@@ -159,8 +160,8 @@ export class Tenant {
     this.#clean = new CleanMark(this.#writer);
     this.#retention = new JournalRetention(this.#writer, settings.journalKeepRecords);
     const beforeCommit = (writer: Writer) => {
-      this.#clean.clear(writer);
-      this.#retention.trim(writer);
+      if (this.#clean.isSet) this.#clean.clear(writer);
+      if (writer.head.sequence >= this.#retention.dueSequence) this.#retention.trim(writer);
     };
     const committedCatalog = new Catalog();
     this.#reader = new Reader(this.#readerDb, committedCatalog, {followsCatalog: true});
@@ -187,30 +188,11 @@ export class Tenant {
       log,
       sequence: () => this.#groups.durableSequence,
     });
-    // A commit into a file that was replaced or deleted is not acknowledged: the process ends, and the outcome of its
-    // writes is unknown.
-    const check = (finding: string | null) => {
-      if (finding !== null) fail(log, "the tenant's file is not the one that was opened", finding);
-    };
-    this.#watchTimer = setInterval(() => {
-      check(this.#watch.findingOfAll());
+    this.#filesTimer = setInterval(() => {
+      this.#files.check();
       if (isReadOnly && !isDiskReadOnly(settings.directory)) fail(log, 'the disk can be written again', null);
     }, FILE_LOOK_MS).unref();
-    /** The stages of a commit, in this order; afterwards its writes are settled, which sends the replies. */
-    const stages: Stage[] = [
-      {committed: () => check(this.#watch.finding())},
-      {committed: () => this.#logNote.make()},
-      this.#reader, // row cache: the later stages read what was committed
-      index, // notifies watchers of the written keys
-      this.live, // before the replies: a client with the reply to a write finds it in every later result
-      journalFollowers,
-      {committed: commit => this.#schedule.committed(commit), takenBack: () => this.#schedule.takenBack()},
-      {committed: () => undefined, takenBack: () => this.#tasks.wake()}, // wakes a task whose cancelling was taken back
-      {committed: commit => this.#functions.committed(commit)},
-      {committed: commit => this.#control.committed(commit)}, // the code in use may have changed
-      // A replica would be sent `commit.records` here, last before the replies, and awaited if replies are to wait for
-      // it.
-    ];
+    const stages: Stage[] = [];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
     this.#groups = new CommitGroups({
       writer: this.#writer,
@@ -272,6 +254,20 @@ export class Tenant {
       runJob,
       !this.#clean.wasClean,
       prepareJob,
+    );
+    /** The stages of a commit, in this order; afterwards its writes are settled, which sends the replies. */
+    stages.push(
+      this.#files,
+      this.#reader, // row cache: the later stages read what was committed
+      index, // notifies watchers of the written keys
+      this.live, // before the replies: a client with the reply to a write finds it in every later result
+      journalFollowers,
+      this.#schedule,
+      {takenBack: () => this.#tasks.wake()}, // wakes a task whose cancelling was taken back
+      this.#functions,
+      this.#control, // the code in use may have changed
+      // A replica would be sent `commit.records` here, last before the replies, and awaited if replies are to wait for
+      // it.
     );
     this.#crons = new CronReader(this.#readerDb);
     this.dispatch = new Dispatch({
@@ -391,7 +387,7 @@ export class Tenant {
     await this.#groups.close();
     const isToGoOn = this.#backFill.hasWork || this.#tasks.hasWork || this.#control.wantsToGoOn;
     const nextDueMs = isToGoOn ? Date.now() : this.#schedule.nextDueMs();
-    clearInterval(this.#watchTimer);
+    clearInterval(this.#filesTimer);
     this.#sync.close();
     this.#readerDb.close();
     this.#closeFile();
@@ -406,7 +402,7 @@ export class Tenant {
     this.#putInOrder();
     this.#writerDb.close();
     // Closing also empties the WAL, if the obstacle of a moment ago is gone.
-    this.#logNote.makeIfLogged();
+    this.#files.noteIfLogged();
     keepLogFiles(this.#path);
     this.#lock.release();
   }
@@ -422,12 +418,12 @@ export class Tenant {
       this.#scrub.remember();
       this.#clean.set();
       this.#writerDb.pragma('busy_timeout = 0');
-      this.#logNote.remove();
+      this.#files.removeNote();
       this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
     } catch (caught) {
       if (storageFailure(caught) !== 'full') throw caught;
     }
-    this.#logNote.makeIfLogged();
+    this.#files.noteIfLogged();
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import {cpSync, existsSync, readdirSync, rmSync} from 'node:fs';
 import {basename, join} from 'node:path';
-import {findLostLog} from '../../engine/storage/log-note.ts';
+import {findLostLog} from '../../engine/storage/file-guard.ts';
 import {findLogDamage} from '../../engine/storage/wal-log.ts';
 import {BeyondRepair, repairFile} from '../../engine/verify/repair-file.ts';
 import {verifyFile} from '../../engine/verify/verify-file.ts';

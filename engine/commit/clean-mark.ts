@@ -4,6 +4,7 @@
  * journal head at that time: a journal that ends earlier has lost its end, and a new record would reuse the sequence of
  * an acknowledged one.
  */
+import {assert} from '../../shared/assert.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import type {Writer} from './writer.ts';
 
@@ -12,7 +13,8 @@ const HEAD_KEY = 'journal_head';
 export class CleanMark {
   readonly wasClean: boolean;
   readonly #writer: Writer;
-  #set: boolean;
+  /** The next commit has to clear the mark. */
+  isSet: boolean;
   /** The file was found sound at some time since the open. */
   #isSound: boolean;
 
@@ -25,17 +27,17 @@ export class CleanMark {
     if (noted !== undefined && (sequence < Number(noted) || (this.wasClean && sequence !== noted))) {
       throw storageDamaged({check: 'rows', stored: `the journal ends with record ${sequence}, and had ${noted}`});
     }
-    this.#set = this.wasClean;
+    this.isSet = this.wasClean;
     this.#isSound = this.wasClean;
   }
 
-  /** Call it inside a group, before its commit. */
+  /** Call it inside the group that finds it set, before its commit. */
   clear(writer: Writer): void {
-    if (!this.#set) return;
+    assert(this.isSet, 'a mark is cleared once');
     writer.statements.setMeta.run('clean', 0);
-    this.#set = false;
+    this.isSet = false;
     writer.onRollback(() => {
-      this.#set = true;
+      this.isSet = true;
     });
   }
 
@@ -46,9 +48,9 @@ export class CleanMark {
 
   /** Call it at the close, when no group is open. A check that has not ended is repeated at the next open. */
   set(): void {
-    if (this.#set || !this.#isSound) return;
+    if (this.isSet || !this.#isSound) return;
     this.#writer.statements.setMeta.run(HEAD_KEY, this.#writer.head.sequence);
     this.#writer.statements.setMeta.run('clean', 1);
-    this.#set = true;
+    this.isSet = true;
   }
 }

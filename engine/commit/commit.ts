@@ -112,9 +112,24 @@ export class Commit {
 
 /** A stage that follows a commit, named for the state it keeps up to date. */
 export interface Stage {
-  committed(commit: Commit): void;
+  committed?(commit: Commit): void;
+  /** What the stage updates: while there is none, it is passed over. Undefined: it receives every commit. */
+  readonly dependents?: {readonly size: number};
+  /** It follows events: a commit of documents alone passes it over. */
+  readonly isOfEvents?: boolean;
   /** Writes that had run were rolled back because there was no space for their group. */
   takenBack?(): void;
+}
+
+/**
+ * Passes a durable commit through the stages, in the order of the list. Whether a stage has something to do is
+ * checked when its turn comes, because an earlier one can change that.
+ */
+export function passThrough(stages: readonly Stage[], commit: Commit): void {
+  for (const stage of stages) {
+    if (stage.dependents?.size === 0 || (stage.isOfEvents === true && commit.events.length === 0)) continue;
+    stage.committed?.(commit);
+  }
 }
 
 const NO_KEYS: readonly Buffer[] = [];

@@ -36,7 +36,7 @@ import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
 import type {Sync, SyncNow} from '../storage/log-sync.ts';
 import {Checkpoints, type Pausable} from './checkpoints.ts';
-import type {Commit, Stage} from './commit.ts';
+import {type Commit, passThrough, type Stage} from './commit.ts';
 import type {Linger} from './linger.ts';
 import type {StorageQuota} from './storage-quota.ts';
 import type {SyncPlace} from './sync-place.ts';
@@ -446,7 +446,7 @@ export class CommitGroups {
 
   #tell({group, commit}: Committed): void {
     this.#durableSequence = commit.lastSequence;
-    for (const stage of this.#parts.stages) stage.committed(commit);
+    passThrough(this.#parts.stages, commit);
     this.#settle(group);
   }
 

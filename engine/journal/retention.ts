@@ -10,21 +10,28 @@ import {JOURNAL_TRIM_RECORDS} from '../limits.ts';
 export class JournalRetention {
   readonly #keepRecords: number;
   #floor: number;
+  /** The head's sequence from which on a batch is to be removed. */
+  dueSequence: number;
 
   constructor(writer: Writer, keepRecords: number) {
     assert(keepRecords >= 1, 'the newest record is always kept');
     this.#keepRecords = keepRecords;
     this.#floor = writer.statements.meta.get('journal_floor') as number;
+    this.dueSequence = this.#nextDue;
+  }
+
+  get #nextDue(): number {
+    return this.#floor - 1 + this.#keepRecords + Math.min(JOURNAL_TRIM_RECORDS, this.#keepRecords);
   }
 
   get floor(): number {
     return this.#floor;
   }
 
-  /** Called last in a group. Waits until a batch is due, then removes at most two batches. */
+  /** Call it last in a group, once `dueSequence` is reached: removes at most two batches. */
   trim(writer: Writer): void {
     const surplus = writer.head.sequence - this.#floor + 1 - this.#keepRecords;
-    if (surplus < Math.min(JOURNAL_TRIM_RECORDS, this.#keepRecords)) return;
+    assert(writer.head.sequence >= this.dueSequence, 'the journal is trimmed by batches');
     const before = this.#floor;
     const floor = before + Math.min(surplus, 2 * JOURNAL_TRIM_RECORDS);
     const digest = writer.statements.journalDigest.get(floor - 1);
@@ -32,9 +39,12 @@ export class JournalRetention {
     writer.statements.trimJournal.run(floor);
     writer.statements.setMeta.run('journal_floor', floor);
     writer.statements.setMeta.run('floor_previous_digest', digest);
+    this.#move(floor);
+    writer.onRollback(() => this.#move(before));
+  }
+
+  #move(floor: number): void {
     this.#floor = floor;
-    writer.onRollback(() => {
-      this.#floor = before;
-    });
+    this.dueSequence = this.#nextDue;
   }
 }

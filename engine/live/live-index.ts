@@ -10,6 +10,7 @@
  *   of a read set the positions of `reads/read-set.ts`: declared indexes, creation, ids. If an index is dropped,
  *                 its ranges lose their meaning, so their watchers let go when indexes change
  */
+import {assert} from '../../shared/assert.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
 import type {Change, Commit, Side, Stage} from '../commit/commit.ts';
@@ -40,33 +41,43 @@ export class LiveIndex implements Stage {
   /** Watchers of tables that do not exist yet, by name. */
   readonly #absent = new Map<string, Set<Watcher>>();
   readonly #found = new Set<Watcher>();
+  /** The watches that have not ended. */
+  readonly dependents = {size: 0};
 
   /** @param of empty: no document can match */
   watchValues(watcher: Watcher, table: string, of: readonly FieldRange[]): Watch {
     const [only] = of;
-    if (only !== undefined && of.length === 1) return this.#watchRange(watcher, table, only);
-    const watches = of.map(range => this.#watchRange(watcher, table, range));
+    if (only !== undefined && of.length === 1) return this.#begun(this.#watchRange(watcher, table, only));
+    const ends = of.map(range => this.#watchRange(watcher, table, range));
+    return this.#begun(() => {
+      for (const end of ends) end();
+    });
+  }
+
+  /** @param end removes it from the orders */
+  #begun(end: () => void): Watch {
+    this.dependents.size++;
     return {
       end: () => {
-        for (const watch of watches) watch.end();
+        assert(this.dependents.size > 0, 'a watch ends once');
+        this.dependents.size--;
+        end();
       },
     };
   }
 
-  #watchRange(watcher: Watcher, table: string, {fields, lower, upper}: FieldRange): Watch {
+  #watchRange(watcher: Watcher, table: string, {fields, lower, upper}: FieldRange): () => void {
     const orders = emplace(this.#values, table, () => new Map<string, ValueOrder>());
     const name = JSON.stringify(fields);
     const {ranges} = emplace(orders, name, () => {
       return {fields, paths: fields.map(compilePath), ranges: new IntervalIndex<Watcher>()};
     });
     const interval = ranges.add(lower, upper, watcher);
-    return {
-      end: () => {
-        ranges.remove(interval);
-        if (ranges.size > 0) return;
-        orders.delete(name);
-        if (orders.size === 0) this.#values.delete(table);
-      },
+    return () => {
+      ranges.remove(interval);
+      if (ranges.size > 0) return;
+      orders.delete(name);
+      if (orders.size === 0) this.#values.delete(table);
     };
   }
 
@@ -90,11 +101,9 @@ export class LiveIndex implements Stage {
         if (watchers.size === 0) this.#absent.delete(table);
       });
     }
-    return {
-      end: () => {
-        for (const end of ends) end();
-      },
-    };
+    return this.#begun(() => {
+      for (const end of ends) end();
+    });
   }
 
   /** Notifies the watchers of each change, in order. */

@@ -86,6 +86,7 @@ class Held implements Watcher {
 export class LiveQueries implements Stage {
   readonly #parts: LiveParts;
   readonly #byKey = new Map<string, Held>();
+  readonly dependents: {readonly size: number} = this.#byKey;
   readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
   /** Queries that the current commit can affect. */
   readonly #touched = new Set<Held>();

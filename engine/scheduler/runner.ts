@@ -62,6 +62,7 @@ export class ScheduleRunner implements Stage {
   readonly #notDue = new Set<string>();
   /** The clock's time at the last poll. */
   #seenMs: number;
+  readonly isOfEvents = true;
 
   /**
    * @param prepareFunction called before the write of a function's job, so that loading modules does not block other

@@ -22,8 +22,8 @@ import {ServiceError} from '../../shared/errors.ts';
 import {NEW_TENANT_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import type {Connection} from './connection.ts';
 import {openForReading, openWriter, storageFailure} from './database.ts';
+import {findLostLog, syncDirectory} from './file-guard.ts';
 import {checkOwner, claimFile, damagedError, type TenantIdentity} from './identity.ts';
-import {findLostLog, syncDirectory} from './log-note.ts';
 import {findLogDamage} from './wal-log.ts';
 
 /** A disk with less free space than this counts as full, because SQLite needs as much to open a file. */

@@ -3,7 +3,7 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
-import type {Commit} from '../../engine/commit/commit.ts';
+import {Commit, CommittedEvent, passThrough, type Stage} from '../../engine/commit/commit.ts';
 import {CommitGroups} from '../../engine/commit/group.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
 import {Writer} from '../../engine/commit/writer.ts';
@@ -134,5 +134,35 @@ describe('a commit', () => {
   test('passes the stages in their order before anybody is told', async () => {
     await groups.perform(insertEffect('t', {n: 1})).then(() => order.push('reply'));
     expect(order).toEqual(['first stage', 'second stage', 'reply']);
+  });
+
+  test('passes over the stages that have nothing to do, and visits the others in their order', () => {
+    const visited: string[] = [];
+    const dependents = {size: 0};
+    const stage = (name: string, rest: Partial<Stage>) => ({committed: () => void visited.push(name), ...rest});
+    const stages: Stage[] = [
+      stage('rows', {}),
+      stage('events', {isOfEvents: true}),
+      {takenBack: () => undefined},
+      stage('subscribed', {dependents}),
+      stage('last', {}),
+    ];
+    const pass = (events: CommittedEvent[]) => {
+      visited.length = 0;
+      passThrough(stages, new Commit(1, 1, [], events, []));
+      return [...visited];
+    };
+    expect(pass([])).toEqual(['rows', 'last']);
+    expect(pass([new CommittedEvent('job.scheduled', '{}')])).toEqual(['rows', 'events', 'last']);
+    dependents.size = 1;
+    expect(pass([])).toEqual(['rows', 'subscribed', 'last']);
+    // An earlier stage gives a later one something to do.
+    dependents.size = 0;
+    stages[0] = {
+      committed: () => {
+        dependents.size = 1;
+      },
+    };
+    expect(pass([])).toEqual(['subscribed', 'last']);
   });
 });

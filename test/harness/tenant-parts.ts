@@ -1,7 +1,7 @@
 /** A tenant's file in a directory of its own, with a writer, a catalog and a reader on it as a worker has them, and no process. */
 import {rmSync} from 'node:fs';
 import {join} from 'node:path';
-import type {Stage} from '../../engine/commit/commit.ts';
+import {passThrough, type Stage} from '../../engine/commit/commit.ts';
 import {Writer} from '../../engine/commit/writer.ts';
 import {Catalog, type CatalogTable, catalogIndex, refreshInfo} from '../../engine/storage/catalog.ts';
 import {openReader, openWriter} from '../../engine/storage/database.ts';
@@ -35,7 +35,7 @@ export class TenantParts {
     reader.endSnapshot();
     const commit = writer.commit();
     reader.committed(commit);
-    for (const stage of stages) stage.committed(commit);
+    passThrough(stages, commit);
     writer.endGroup();
     return made;
   }

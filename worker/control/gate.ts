@@ -16,6 +16,9 @@ export class ControlGate implements Stage {
   readonly #onUse: (untilMs: number | null) => void;
   #loading: Promise<Control> | null = null;
   #control: Control | null = null;
+  /** Whether it is loaded. */
+  readonly dependents = {size: 0};
+  readonly isOfEvents = true;
   #retry: NodeJS.Timeout | null = null;
   #isClosed = false;
 
@@ -77,6 +80,7 @@ export class ControlGate implements Stage {
   async #load(): Promise<Control> {
     const {Control} = await import('./control.ts');
     this.#control = new Control(this.#parts, this.#onUse);
+    this.dependents.size = 1;
     return this.#control;
   }
 }

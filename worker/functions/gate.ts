@@ -57,6 +57,8 @@ export class FunctionGate implements Stage {
   readonly #log: Logger;
   readonly #load: LoadPlatform;
   #platform: FunctionPlatform | null = null;
+  /** Whether it is loaded. */
+  readonly dependents = {size: 0};
   #loading: Promise<FunctionPlatform> | null = null;
   #warmTimer: NodeJS.Timeout | null = null;
   #isClosed = false;
@@ -145,6 +147,7 @@ export class FunctionGate implements Stage {
     if (this.#isClosed) throw unavailable('the tenant is being closed');
     try {
       this.#platform = await this.#load(this.#parts);
+      this.dependents.size = 1;
       return this.#platform;
     } catch (error) {
       this.#log.error('the function platform could not be loaded', {error});

@@ -54,6 +54,7 @@ export class JournalFollowers implements Stage {
   readonly #parts: JournalFollowersParts;
   /** Readers that wait for a commit. */
   readonly #waiting = new Set<Follower>();
+  readonly dependents: {readonly size: number} = this.#waiting;
   readonly #tables = new RecordTables();
 
   constructor(parts: JournalFollowersParts) {
@@ -81,7 +82,7 @@ export class JournalFollowers implements Stage {
   }
 
   committed(commit: Commit): void {
-    if (this.#waiting.size === 0 || commit.lastSequence < commit.firstSequence) return;
+    if (commit.lastSequence < commit.firstSequence) return;
     let events: CommitEvents | null = null;
     for (const follower of this.#waiting) {
       const {stream} = follower;

@@ -1,15 +1,19 @@
-/** A close removes the note before it empties the log, and each state on disk in between is one that opens. */
-import {existsSync, mkdtempSync, rmSync, statSync, writeFileSync} from 'node:fs';
+/** A close removes the note before it empties the log, and each state on disk in between opens; what commits check. */
+import {existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
-import {findLostLog, keepLogFiles, LogNote} from '../../engine/storage/log-note.ts';
+import {FileGuard, findLostLog, keepLogFiles} from '../../engine/storage/file-guard.ts';
 import {LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-note-'));
 const log = join(directory, `${TENANT_FILE}-wal`);
 const note = join(directory, LOGGED_FILE);
 afterAll(() => rmSync(directory, {recursive: true}));
+
+const unchanged = (finding: string): never => {
+  throw new Error(finding);
+};
 
 /** A disk on which a change of a directory is there or not after a power cut, unless the directory was synced since. */
 class Disk {
@@ -39,7 +43,7 @@ test('a power cut after any step of a close leaves no note with an empty log', (
   writeFileSync(note, '');
   const steps = [
     () => undefined,
-    () => new LogNote(directory, disk.sync).remove(),
+    () => new FileGuard(directory, unchanged, disk.sync).removeNote(),
     () => writeFileSync(log, ''),
     () => rmSync(log),
   ];
@@ -56,4 +60,28 @@ test('empty files take the place of those that SQLite removed, and those that ar
   keepLogFiles(path);
   expect([`${path}-wal`, `${path}-shm`].map(name => statSync(name).size)).toEqual([0, 5]);
   expect(statSync(`${path}-wal`).mode & 0o777).toBe(0o600);
+});
+
+test.each([
+  ['removed', (path: string) => rmSync(path)],
+  [
+    'replaced',
+    (path: string) => {
+      writeFileSync(`${path}.new`, 'same');
+      renameSync(`${path}.new`, path);
+    },
+  ],
+  ['cut to 0 bytes', (path: string) => writeFileSync(path, '')],
+])('a commit into a file that was %s is not acknowledged', (change, make) => {
+  const path = join(directory, TENANT_FILE);
+  writeFileSync(path, 'same');
+  rmSync(log, {force: true});
+  const findings: string[] = [];
+  const guard = new FileGuard(directory, finding => findings.push(finding));
+  writeFileSync(log, 'frames'); // the first write creates it
+  guard.committed();
+  expect([findings, existsSync(note)]).toEqual([[], true]);
+  make(path);
+  guard.committed();
+  expect(findings).toEqual([`${path} was ${change}`]);
 });
