@@ -22,6 +22,7 @@ import type {Task} from '../../shared/protocol/tasks.ts';
 import {Tasks} from '../../worker/api/bulk/tasks/tasks.ts';
 import {TenantDeployments} from '../functions/deployments/tenant-deployments.ts';
 import {replay} from '../harness/journal.ts';
+import {rounds} from '../harness/nightly.ts';
 
 const NAMES = ['a', 'b', 'c'];
 const log = createLogger({}, {write: () => undefined});
@@ -280,7 +281,7 @@ test('what nobody asked to be dropped is there under its name, and the journal t
         expect(numbers).toEqual([...model.documents.get(table)!]);
       }
     }),
-    {numRuns: 15, endOnFailure: true},
+    {numRuns: rounds({commit: 15, nightly: 60}), endOnFailure: true},
   );
 });
 

@@ -7,6 +7,7 @@ import {SyncClient} from '../../sdk/client/sync-client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
 import {IdentityProvider} from '../functions/auth/identity-provider.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 import {Cable} from './cable.ts';
@@ -264,6 +265,9 @@ describe('SvcClient and a service', () => {
   });
 });
 
+/** Of a connection that is cut before the answer; every third before the service hears of the mutation's effect. */
+const ROUNDS = rounds({commit: 3, nightly: 15});
+
 describe('SvcClient when the connection breaks', () => {
   test('58: a mutation whose answer was lost runs once, and its promise resolves', async () => {
     const app = await deployed();
@@ -271,7 +275,7 @@ describe('SvcClient when the connection breaks', () => {
     const client = connected(app, {}, cable.url);
     const value = client.onUpdate(counter, {}, () => {});
     await client.query(counter);
-    for (let round = 1; round <= 15; round++) {
+    for (let round = 1; round <= ROUNDS; round++) {
       const first = client.mutation(bump, {});
       const second = client.mutation(bump, {});
       const action = client.action(echo, {value: 1}).catch((error: Error) => error.message);

@@ -25,6 +25,7 @@ import {findLogDamage} from '../../engine/storage/wal-log.ts';
 import {createLogger} from '../../shared/log.ts';
 import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {makeMemoryDirectory} from '../harness/memory-directory.ts';
+import {rounds} from '../harness/nightly.ts';
 
 const BLOCK_BYTES = 512;
 const log = createLogger({}, {write: () => undefined});
@@ -345,7 +346,7 @@ describe('what anybody learns of is there after a crash', () => {
           }
         },
       ),
-      {numRuns: 40},
+      {numRuns: rounds({commit: 15, nightly: 120})},
     );
   }, 120_000);
 

@@ -4,6 +4,7 @@
  */
 import {readdirSync, readFileSync} from 'node:fs';
 import {afterEach, describe, expect, test} from 'vitest';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -72,9 +73,13 @@ const ENDS: [string, (tenant: Tenant) => Promise<void>][] = [
   ],
 ];
 
-describe.each(ENDS)('%s', (_, end) => {
-  const runtimes = Object.keys(RUNTIMES) as Runtime[];
-  test.each(runtimes)(
+describe.each(ENDS)('%s', (name, end) => {
+  const isFirst = name === ENDS[0]![0];
+  /** A commit runs all states with the first end, and the ones that run with each. */
+  const later = isFirst ? test : nightly.test;
+  const all = Object.keys(RUNTIMES) as Runtime[];
+  const runtimes = rounds<Runtime[]>({commit: isFirst ? ['node'] : [], nightly: all});
+  test.each(rounds<Runtime[]>({commit: isFirst ? all : ['isolate'], nightly: all}))(
     '%s: running → failed, with what it held gone and not another one in its place',
     async runtime => {
       const tenant = await start();
@@ -92,7 +97,7 @@ describe.each(ENDS)('%s', (_, end) => {
     },
   );
 
-  test('stopped, closed: they stay what was acknowledged', async () => {
+  later('stopped, closed: they stay what was acknowledged', async () => {
     const tenant = await start();
     const sandbox = await newSandbox(tenant);
     const session = await openSession(service, {tenant: tenant.id});
@@ -168,7 +173,7 @@ describe.each(ENDS)('%s', (_, end) => {
     if (reply?.status === 200) expect(state).toBe((reply.body as {sandbox: Sandbox}).sandbox.state);
   });
 
-  test('a lease that ended meanwhile has expired', async () => {
+  later('a lease that ended meanwhile has expired', async () => {
     const tenant = await start();
     const {id, expires_at} = await openSession(service, {tenant: tenant.id, ttl_ms: 1_000});
     await end(tenant);

@@ -16,6 +16,7 @@ import Database from 'better-sqlite3';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
 import {copyOf, directoryIn, fingerprint, startOrRefusal} from '../harness/data-directory.ts';
+import {firstOf} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
@@ -80,28 +81,35 @@ async function expectAllThere(data: string): Promise<void> {
 const registryOf = (data: string) => join(data, 'registry.sqlite');
 
 describe('a start refuses, names the tenants and changes nothing; svc recover --adopt brings them back', () => {
-  test.each<[string, () => string, (registry: string) => void, string]>([
-    ['the registry is deleted', () => stopped, path => rmSync(path), 'is missing'],
-    ['it is emptied', () => stopped, path => truncateSync(path, 0), 'is empty'],
-    ['only a header is left', () => stopped, writeHeader, 'is empty'],
-    ['an older one was put back', () => stopped, path => copyFileSync(older, path), 'does not name these directories'],
-    ['its log is lost after a kill', () => killed, path => rmSync(`${path}-wal`), 'does not name these directories'],
-    ['it is deleted after a kill, its log is there', () => killed, path => rmSync(path), 'is missing'],
-    ['it is text', () => stopped, path => writeFileSync(path, 'something else\n'.repeat(500)), 'is damaged'],
-    [
-      'an id in it changed',
-      () => stopped,
-      path => change(path, "UPDATE tenants SET id = 'beua' WHERE id = 'beta'"),
-      'does not name',
-    ],
-    [
-      'a generation in it changed',
-      () => stopped,
-      path => change(path, "UPDATE tenants SET generation = 99 WHERE id = 'beta'"),
-      'does not name',
-    ],
-    ['a row is gone', () => stopped, path => change(path, "DELETE FROM tenants WHERE id = 'beta'"), 'does not name'],
-  ])('%s', async (_, base, damage, says) => {
+  test.each<[string, () => string, (registry: string) => void, string]>(
+    firstOf(3, [
+      ['the registry is deleted', () => stopped, path => rmSync(path), 'is missing'],
+      [
+        'an older one was put back',
+        () => stopped,
+        path => copyFileSync(older, path),
+        'does not name these directories',
+      ],
+      ['its log is lost after a kill', () => killed, path => rmSync(`${path}-wal`), 'does not name these directories'],
+      ['it is deleted after a kill, its log is there', () => killed, path => rmSync(path), 'is missing'],
+      ['it is emptied', () => stopped, path => truncateSync(path, 0), 'is empty'],
+      ['only a header is left', () => stopped, writeHeader, 'is empty'],
+      ['it is text', () => stopped, path => writeFileSync(path, 'something else\n'.repeat(500)), 'is damaged'],
+      [
+        'an id in it changed',
+        () => stopped,
+        path => change(path, "UPDATE tenants SET id = 'beua' WHERE id = 'beta'"),
+        'does not name',
+      ],
+      [
+        'a generation in it changed',
+        () => stopped,
+        path => change(path, "UPDATE tenants SET generation = 99 WHERE id = 'beta'"),
+        'does not name',
+      ],
+      ['a row is gone', () => stopped, path => change(path, "DELETE FROM tenants WHERE id = 'beta'"), 'does not name'],
+    ]),
+  )('%s', async (_, base, damage, says) => {
     const data = copy(base());
     damage(registryOf(data));
     const before = fingerprint(join(data, 'tenants'));
@@ -140,13 +148,15 @@ describe('a start refuses, names the tenants and changes nothing; svc recover --
 });
 
 describe('what the registry has no say in', () => {
-  test.each<[string, string]>([
-    ['whether a tenant is awake', 'UPDATE tenants SET awake = 1 - awake'],
-    ['when it is due', 'UPDATE tenants SET next_due_ms = 1'],
-    ['when it was created', 'UPDATE tenants SET created_ms = 1'],
-    ['its checksums', 'UPDATE tenants SET checksum = checksum + 1'],
-    ['the last generation', 'UPDATE generations SET last = 0'],
-  ])('%s: all tenants are served', async (_, sql) => {
+  test.each<[string, string]>(
+    firstOf(2, [
+      ['whether a tenant is awake', 'UPDATE tenants SET awake = 1 - awake'],
+      ['when it is due', 'UPDATE tenants SET next_due_ms = 1'],
+      ['when it was created', 'UPDATE tenants SET created_ms = 1'],
+      ['its checksums', 'UPDATE tenants SET checksum = checksum + 1'],
+      ['the last generation', 'UPDATE generations SET last = 0'],
+    ]),
+  )('%s: all tenants are served', async (_, sql) => {
     const data = copy(stopped);
     change(registryOf(data), sql);
     await expectAllThere(data);
@@ -198,24 +208,26 @@ describe('svc recover', () => {
     expect(existsSync(registryOf(data))).toBe(false);
   });
 
-  test.each<[string, () => string[], number, string]>([
-    ['nothing is wrong: says so', () => ['--data', stopped], 0, ''],
-    ['nothing to adopt', () => ['--data', stopped, '--adopt'], 0, ''],
-    ['no data directory', () => ['--data', join(directory, 'absent')], 1, 'is not a data directory'],
-    [
-      'both at once',
-      () => ['--data', stopped, '--adopt', '--move-aside'],
-      2,
-      'are steps: one, a look at the list, then another',
-    ],
-    [
-      "a tenant's own directory",
-      () => ['--data', stopped, '--move-aside', readdirSync(join(stopped, 'tenants'))[0]!],
-      1,
-      'delete the tenant instead',
-    ],
-    ['a directory that is not there', () => ['--data', stopped, '--move-aside', 't_x_1'], 1, 'there is no directory'],
-  ])('%s', async (_, args, code, says) => {
+  test.each<[string, () => string[], number, string]>(
+    firstOf(6, [
+      ['nothing is wrong: says so', () => ['--data', stopped], 0, ''],
+      ['nothing to adopt', () => ['--data', stopped, '--adopt'], 0, ''],
+      ['no data directory', () => ['--data', join(directory, 'absent')], 1, 'is not a data directory'],
+      [
+        'both at once',
+        () => ['--data', stopped, '--adopt', '--move-aside'],
+        2,
+        'are steps: one, a look at the list, then another',
+      ],
+      [
+        "a tenant's own directory",
+        () => ['--data', stopped, '--move-aside', readdirSync(join(stopped, 'tenants'))[0]!],
+        1,
+        'delete the tenant instead',
+      ],
+      ['a directory that is not there', () => ['--data', stopped, '--move-aside', 't_x_1'], 1, 'there is no directory'],
+    ]),
+  )('%s', async (_, args, code, says) => {
     const before = fingerprint(stopped);
     const outcome = await svc(['recover', ...args()]);
     expect({code: outcome.code, stderr: outcome.stderr}).toEqual({code, stderr: expect.stringContaining(says)});

@@ -13,9 +13,13 @@ import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
+import {firstOf, nightly} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
+
+/** How it is lost. */
+type Loss = [name: string, lose: () => void];
 
 let service: Service;
 let tenant: Tenant;
@@ -47,30 +51,34 @@ async function expectLost(): Promise<void> {
 }
 
 describe('while its tenant is asleep', () => {
-  test.each<[string, () => void]>([
+  const losses: Loss[] = [
     ['the file is deleted', () => rmSync(path)],
+    ['only a header is left', writeHeader],
     ['the file is cut to nothing', () => truncateSync(path, 0)],
     ['all files in its directory are deleted', emptyDirectory],
     ['its directory is deleted', () => rmSync(directory, {recursive: true})],
-    ['only a header is left', writeHeader],
-  ])('%s: 503, an error in the log, a finding of svc verify, and nothing in its place', async (_, lose) => {
-    await service.end('SIGTERM');
-    const kept = join(service.data, 'kept.sqlite');
-    copyFileSync(path, kept);
-    lose();
-    const left = existsSync(path) ? readFileSync(path) : null;
-    const {code, stdout, stderr} = await svc(['verify', '--data', service.data]);
-    expect({code, stderr}).toEqual({code: 1, stderr: ''});
-    expect(stdout).toMatch(new RegExp(`^${tenant.id}: NOT OK: .*\\n  file: `, 'm'));
-    await service.run();
-    await expectLost();
-    expect(existsSync(path) ? readFileSync(path) : null).toEqual(left);
-    if (!existsSync(directory)) return;
-    await service.end('SIGTERM');
-    copyFileSync(kept, path);
-    await service.run();
-    expect(await tenant.list('t')).toMatchObject([{n: 1}]);
-  });
+  ];
+  test.each(firstOf(2, losses))(
+    '%s: 503, an error in the log, a finding of svc verify, and nothing in its place',
+    async (_, lose) => {
+      await service.end('SIGTERM');
+      const kept = join(service.data, 'kept.sqlite');
+      copyFileSync(path, kept);
+      lose();
+      const left = existsSync(path) ? readFileSync(path) : null;
+      const {code, stdout, stderr} = await svc(['verify', '--data', service.data]);
+      expect({code, stderr}).toEqual({code: 1, stderr: ''});
+      expect(stdout).toMatch(new RegExp(`^${tenant.id}: NOT OK: .*\\n  file: `, 'm'));
+      await service.run();
+      await expectLost();
+      expect(existsSync(path) ? readFileSync(path) : null).toEqual(left);
+      if (!existsSync(directory)) return;
+      await service.end('SIGTERM');
+      copyFileSync(kept, path);
+      await service.run();
+      expect(await tenant.list('t')).toMatchObject([{n: 1}]);
+    },
+  );
 
   test('its log is lost before it was ever put into the file: 503, not an empty tenant', async () => {
     await service.killAll();
@@ -106,7 +114,7 @@ describe('while its tenant is asleep', () => {
 });
 
 describe('while the server is down', () => {
-  test('a log with commits is removed: 503 until somebody takes the note away', async () => {
+  nightly.test('a log with commits is removed: 503 until somebody takes the note away', async () => {
     await service.end('SIGTERM');
     await service.run();
     expect((await insert()).status).toBe(201);
@@ -125,14 +133,15 @@ describe('while the server is down', () => {
 });
 
 describe('while its tenant is awake', () => {
-  test.each<[string, () => void]>([
-    ['the file is deleted', () => rmSync(path)],
+  const losses: Loss[] = [
+    ['its directory is renamed', () => renameSync(directory, join(service.data, 'elsewhere'))],
     ['its log is deleted', () => rmSync(`${path}-wal`)],
+    ['the file is deleted', () => rmSync(path)],
     ['its log and the index of that are deleted', removeLog],
     ['its directory is deleted', () => rmSync(directory, {recursive: true})],
-    ['its directory is renamed', () => renameSync(directory, join(service.data, 'elsewhere'))],
     ['the file is cut to nothing', () => truncateSync(path, 0)],
-  ])('%s: the next write is not acknowledged, and the tenant is 503', async (_, lose) => {
+  ];
+  test.each(firstOf(2, losses))('%s: the next write is not acknowledged, and the tenant is 503', async (_, lose) => {
     lose();
     const reply = await insert();
     expect(reply.status).toBe(503);

@@ -1,6 +1,7 @@
 /** examples/chat in two windows of a real browser: what people do with it, and what it looks like. */
 import {fileURLToPath} from 'node:url';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
+import {nightly} from '../harness/nightly.ts';
 import {until} from '../harness/until.ts';
 import {ChatApp, type ChatWindow} from './chat-app.ts';
 
@@ -41,7 +42,7 @@ describe('examples/chat in two windows', () => {
     await ada.shows(['still here']);
   });
 
-  test('who is there and who types is seen, and who leaves is gone', async () => {
+  nightly.test('who is there and who types is seen, and who leaves is gone', async () => {
     const ada = await open('Ada', 'people');
     const bob = await open('Bob', 'people');
     const here = ada.page.getByRole('list', {name: 'Here now'});
@@ -65,7 +66,7 @@ describe('examples/chat in two windows', () => {
     await bob.shows([]);
   });
 
-  test('the assistant answers, and a word that it does not know comes back to the composer', async () => {
+  nightly.test('the assistant answers, and a word that it does not know comes back to the composer', async () => {
     const ada = await open('Ada', 'words');
     await ada.send('/define durable');
     await ada.shows(['durable: still there after the power went out']);
@@ -74,7 +75,7 @@ describe('examples/chat in two windows', () => {
     expect(await ada.composer.inputValue()).toBe('/define nonsense');
   });
 
-  test('what is not a name of a channel is refused in words', async () => {
+  nightly.test('what is not a name of a channel is refused in words', async () => {
     const ada = await open('Ada', 'names');
     await ada.page.getByRole('button', {name: 'New channel'}).click();
     await ada.page.getByLabel('Its name').fill('Ünïcode!');
@@ -84,7 +85,7 @@ describe('examples/chat in two windows', () => {
 });
 
 describe('signing in', () => {
-  test('tokens are renewed while the page is used, and nobody notices', async () => {
+  nightly.test('tokens are renewed while the page is used, and nobody notices', async () => {
     const ada = await open('Ada', 'tokens');
     let renewed = 0;
     ada.page.on('response', response => {
@@ -137,13 +138,13 @@ describe('signing in', () => {
     expect(await ada.page.getByRole('button', {name: /^Take back/}).count()).toBe(0);
   });
 
-  test('a session that the login provider has ended ends in the page', async () => {
+  nightly.test('a session that the login provider has ended ends in the page', async () => {
     const ada = await open('Ada', 'ended');
     await ada.page.context().clearCookies();
     await ada.page.getByLabel('Your name').waitFor();
   });
 
-  test('a name is wanted', async () => {
+  nightly.test('a name is wanted', async () => {
     const window = await chat.browser.window();
     await window.page.goto(chat.example.url);
     await window.page.getByLabel('Your name').fill('   ');
@@ -151,7 +152,7 @@ describe('signing in', () => {
   });
 });
 
-describe('what it looks like', () => {
+nightly.describe('what it looks like', () => {
   test('by day, by night and on a phone', async () => {
     const ada = await open('Ada Lovelace', 'garden');
     const bob = await open('Grace Hopper', 'garden', {colors: 'dark'});

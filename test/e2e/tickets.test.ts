@@ -3,6 +3,7 @@ import {fileURLToPath} from 'node:url';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {type Example, openExample} from '../../examples/run/example.ts';
 import {Browser, type Window, type WindowOptions} from '../harness/browser.ts';
+import {nightly} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 import {ProjectCopy} from './project-copy.ts';
@@ -64,25 +65,28 @@ describe('examples/tickets', () => {
     expect(await counts(bob)).toEqual([TOTAL, 0, 0]);
   });
 
-  test('the page says which queries ran, and which write made them: the row of the seat, and not the other rows', async () => {
-    const ada = await open();
-    const bob = await open();
-    const runs = (window: Window, row: string) =>
-      window.page
-        .getByRole('group', {name: `Row ${row}`})
-        .locator('.runs')
-        .textContent();
-    const before = await Promise.all(['A', 'B', 'C', 'D', 'E', 'F'].map(row => runs(bob, row)));
-    await seat(ada, 'D4').click();
-    await seatIn(bob, 'D4', 'held');
-    await newest(bob).getByText('seat D4 was written').first().waitFor();
-    expect(await newest(bob).getByText('row D').count()).toBe(1);
-    expect(await newest(bob).getByText('row C').count()).toBe(0);
-    const after = await Promise.all(['A', 'B', 'C', 'D', 'E', 'F'].map(row => runs(bob, row)));
-    expect(after.map((text, index) => text !== before[index])).toEqual([false, false, false, true, false, false]);
-    await seat(ada, 'D4').click();
-    await seatIn(bob, 'D4', 'free');
-  });
+  nightly.test(
+    'the page says which queries ran, and which write made them: the row of the seat, and not the other rows',
+    async () => {
+      const ada = await open();
+      const bob = await open();
+      const runs = (window: Window, row: string) =>
+        window.page
+          .getByRole('group', {name: `Row ${row}`})
+          .locator('.runs')
+          .textContent();
+      const before = await Promise.all(['A', 'B', 'C', 'D', 'E', 'F'].map(row => runs(bob, row)));
+      await seat(ada, 'D4').click();
+      await seatIn(bob, 'D4', 'held');
+      await newest(bob).getByText('seat D4 was written').first().waitFor();
+      expect(await newest(bob).getByText('row D').count()).toBe(1);
+      expect(await newest(bob).getByText('row C').count()).toBe(0);
+      const after = await Promise.all(['A', 'B', 'C', 'D', 'E', 'F'].map(row => runs(bob, row)));
+      expect(after.map((text, index) => text !== before[index])).toEqual([false, false, false, true, false, false]);
+      await seat(ada, 'D4').click();
+      await seatIn(bob, 'D4', 'free');
+    },
+  );
 
   test('paying asks the bank: a card that it declines leaves the seats held, a good one makes them sold', async () => {
     const ada = await open();
@@ -101,26 +105,29 @@ describe('examples/tickets', () => {
     expect((await counts(bob))[2]).toBe(2);
   });
 
-  test('thirty strangers want twelve seats: each seat goes to one of them, and the numbers add up all the while', async () => {
-    const ada = await open();
-    const bob = await open({colors: 'dark'});
-    const [free] = await counts(bob);
-    await ada.page.getByRole('button', {name: 'Open the doors'}).click();
-    const tally = ada.page.locator('.tally');
-    while ((await tally.count()) === 0) await counts(bob);
-    const [asked, held, seats, taken] = (await tally.locator('b').allTextContents()).map(Number);
-    expect(seats).toBe(12);
-    expect(held).toBe(12);
-    expect(asked).toBe(held! + taken!);
-    await until('what was held', async () => (await counts(bob))[0] === free! - 12);
-    await seat(bob, 'F1').focus();
-    await ada.screenshot('tickets-light');
-    await bob.screenshot('tickets-dark');
-    const phone = await open({isPhone: true});
-    await phone.screenshot('tickets-phone');
-  });
+  nightly.test(
+    'thirty strangers want twelve seats: each seat goes to one of them, and the numbers add up all the while',
+    async () => {
+      const ada = await open();
+      const bob = await open({colors: 'dark'});
+      const [free] = await counts(bob);
+      await ada.page.getByRole('button', {name: 'Open the doors'}).click();
+      const tally = ada.page.locator('.tally');
+      while ((await tally.count()) === 0) await counts(bob);
+      const [asked, held, seats, taken] = (await tally.locator('b').allTextContents()).map(Number);
+      expect(seats).toBe(12);
+      expect(held).toBe(12);
+      expect(asked).toBe(held! + taken!);
+      await until('what was held', async () => (await counts(bob))[0] === free! - 12);
+      await seat(bob, 'F1').focus();
+      await ada.screenshot('tickets-light');
+      await bob.screenshot('tickets-dark');
+      const phone = await open({isPhone: true});
+      await phone.screenshot('tickets-phone');
+    },
+  );
 
-  test('a hold that nobody pays for is freed by the mutation that was scheduled with it', async () => {
+  nightly.test('a hold that nobody pays for is freed by the mutation that was scheduled with it', async () => {
     const ada = await open();
     await ada.page.getByRole('button', {name: 'Free all seats'}).click();
     await until('all to be free', async () => (await counts(ada))[0] === TOTAL);
@@ -133,7 +140,7 @@ describe('examples/tickets', () => {
     await service.request('PUT', '/api/tenants/tickets/env/HOLD_SECONDS', {value: '30'});
   });
 
-  test('arrow keys go from seat to seat, and Enter holds', async () => {
+  nightly.test('arrow keys go from seat to seat, and Enter holds', async () => {
     const ada = await open();
     await seat(ada, 'B2').focus();
     for (const key of ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'ArrowDown']) await ada.page.keyboard.press(key);
@@ -143,7 +150,7 @@ describe('examples/tickets', () => {
     await seatIn(ada, 'D2', 'free');
   });
 
-  test('a hall that cannot be opened says why', async () => {
+  nightly.test('a hall that cannot be opened says why', async () => {
     const copy = new ProjectCopy('tickets');
     copy.write('svc.json', JSON.stringify({tenant: 'closed-tickets'}));
     copy.replace(

@@ -11,6 +11,14 @@ export function rounds<T>({commit, nightly}: {commit: T; nightly: T}): T {
   return IS_NIGHTLY ? nightly : commit;
 }
 
+/** The first of some cases for a commit, all of them for the nightly run. */
+export function firstOf<T extends [unknown] | object | string | number>(
+  count: number,
+  cases: readonly T[],
+): readonly T[] {
+  return IS_NIGHTLY ? cases : cases.slice(0, count);
+}
+
 /** `test` and `describe` that a commit leaves out. */
 export const nightly = {
   test(name: string, body: () => unknown, timeoutMs?: number): void {

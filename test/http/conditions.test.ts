@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {bootstrap, journalAfter, replay} from '../harness/journal.ts';
+import {rounds} from '../harness/nightly.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
@@ -354,6 +355,6 @@ test('whatever is written under whatever conditions, the model tells each status
       expect(listed).toEqual([...model].map(([id, {n}]) => [id, n]).sort());
       await service.request('DELETE', `/api/tenants/${tenant.id}`);
     }),
-    {numRuns: 15},
+    {numRuns: rounds({commit: 5, nightly: 40})},
   );
 });

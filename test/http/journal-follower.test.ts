@@ -9,6 +9,7 @@ import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import type {PendingJob} from '../../shared/protocol/schedule.ts';
 import {follow, state} from '../harness/follower.ts';
 import {bootstrap, checkChain, journalAfter} from '../harness/journal.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -328,7 +329,7 @@ describe('bootstrap and the journal after it', () => {
           }
         },
       ),
-      {numRuns: 8, endOnFailure: true},
+      {numRuns: rounds({commit: 2, nightly: 16}), endOnFailure: true},
     );
   });
 });

@@ -9,6 +9,7 @@ import {COMPARISON_OPERATORS, type ComparisonOperator, type QueryObject} from '.
 import type {Value} from '../../shared/values/value.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {naiveResult} from '../harness/naive-query.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {type Doc, Tenant} from '../harness/tenant.ts';
 import {nativeValue} from '../harness/values.ts';
@@ -152,7 +153,7 @@ test('whatever is done in whatever order, lists, queries, bootstrap and journal 
         await service.request('DELETE', `/api/tenants/${tenant.id}`);
       },
     ),
-    {numRuns: 20},
+    {numRuns: rounds({commit: 4, nightly: 30})},
   );
 });
 
@@ -185,6 +186,6 @@ test('writers at once: each write is in the journal once, and the list is the jo
       }
       await service.request('DELETE', `/api/tenants/${tenant.id}`);
     }),
-    {numRuns: 6},
+    {numRuns: rounds({commit: 2, nightly: 10})},
   );
 });

@@ -6,6 +6,7 @@ import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {SCANS_WAITING_MAX} from '../../engine/limits.ts';
 import {fill} from '../harness/fill.ts';
+import {nightly} from '../harness/nightly.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
@@ -90,24 +91,28 @@ describe('a query that reads a large table', () => {
     expect(arrivals.names).toEqual(['insert', 'get', 'small query', 'scan']);
   });
 
-  test('asked 24 times at once: all are answered, and the tenant serves others meanwhile', async () => {
-    const worker = await service.workerOf(tenant.id);
-    const arrivals = new Arrivals();
-    const scans = Array.from({length: 24}, (_, n) =>
-      arrivals.add('scan', query(n % 2 === 0 ? NO_MATCH : UNINDEXED_ORDER)),
-    );
-    let served = 0;
-    const all = Promise.all(scans);
-    while (arrivals.names.length < 24) {
-      await tenant.insert('few', {n: 2});
-      expect((await tenant.get('few', small)).n).toBe(0);
-      // One insert and one get for each scan at least: they do not take turns with scans.
-      if (arrivals.names.length < 24) served++;
-    }
-    expect((await all).map(({status}) => status)).toEqual(Array.from({length: 24}, () => 200));
-    expect(served).toBeGreaterThan(24);
-    expect(await service.workerOf(tenant.id)).toBe(worker);
-  }, 120_000);
+  nightly.test(
+    'asked 24 times at once: all are answered, and the tenant serves others meanwhile',
+    async () => {
+      const worker = await service.workerOf(tenant.id);
+      const arrivals = new Arrivals();
+      const scans = Array.from({length: 24}, (_, n) =>
+        arrivals.add('scan', query(n % 2 === 0 ? NO_MATCH : UNINDEXED_ORDER)),
+      );
+      let served = 0;
+      const all = Promise.all(scans);
+      while (arrivals.names.length < 24) {
+        await tenant.insert('few', {n: 2});
+        expect((await tenant.get('few', small)).n).toBe(0);
+        // One insert and one get for each scan at least: they do not take turns with scans.
+        if (arrivals.names.length < 24) served++;
+      }
+      expect((await all).map(({status}) => status)).toEqual(Array.from({length: 24}, () => 200));
+      expect(served).toBeGreaterThan(24);
+      expect(await service.workerOf(tenant.id)).toBe(worker);
+    },
+    120_000,
+  );
 
   test('held live: the first result is whole, later ones follow, and writes wait for neither', async () => {
     const socket = await Socket.established(service, tenant.id);

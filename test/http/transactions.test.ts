@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../worker/api/limits.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
+import {rounds} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
@@ -297,6 +298,6 @@ test('whatever transactions are sent at once, each happens whole or not, and lis
       }
       await service.request('DELETE', `/api/tenants/${tenant.id}`);
     }),
-    {numRuns: 8},
+    {numRuns: rounds({commit: 3, nightly: 20})},
   );
 });

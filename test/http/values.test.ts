@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {canonical} from '../harness/journal.ts';
+import {rounds} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {nativeValue} from '../harness/values.ts';
@@ -89,7 +90,7 @@ describe('stored and returned as it was sent', () => {
         expect(canonical(doc.v)).toBe(canonical(JSON.parse(JSON.stringify(second))));
         expect(doc.w).toBe(0);
       }),
-      {numRuns: 150},
+      {numRuns: rounds({commit: 40, nightly: 300})},
     );
   });
 });

@@ -16,6 +16,7 @@ import {newSandbox} from '../control/sandbox-client.ts';
 import {NODE_VERSION} from '../control/service-client.ts';
 import {App, uploadOf} from '../functions/app.ts';
 import {onNode} from '../functions/node/node-app.ts';
+import {rounds} from '../harness/nightly.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -32,7 +33,7 @@ import {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SEED = Number(process.env.SVC_SEED ?? Date.now() % 2 ** 31);
-const FRAMES = 1_000;
+const FRAMES = rounds({commit: 300, nightly: 3_000});
 /** As many as one call has its process write. */
 const BATCH = 100;
 const CALLS = FRAMES / BATCH;

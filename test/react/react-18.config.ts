@@ -1,4 +1,4 @@
-/** Runs the tests of hooks with the React of another directory, `SVC_TEST_REACT`: `react-18.test.ts` starts it. */
+/** Runs the tests of hooks with the React of another directory, `SVC_TEST_REACT`: `react-18.nightly.test.ts` starts it. */
 import {join} from 'node:path';
 import {defineConfig} from 'vitest/config';
 

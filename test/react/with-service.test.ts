@@ -13,6 +13,7 @@ import {
 } from '../../sdk/react/index.ts';
 import {makeFunctionReference, type PaginationResult} from '../../sdk/server/index.ts';
 import {App} from '../functions/app.ts';
+import {rounds} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {acted, Page, within} from './page.ts';
 import {type Command, NaiveList, type PagedListDriver, runBeside} from './paged-list.ts';
@@ -186,7 +187,7 @@ describe('usePaginatedQuery', () => {
           await driver.close();
         }
       }),
-      {numRuns: 20, interruptAfterTimeLimit: 45_000},
+      {numRuns: rounds({commit: 5, nightly: 20}), interruptAfterTimeLimit: 45_000},
     );
   });
 

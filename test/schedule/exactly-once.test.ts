@@ -2,6 +2,7 @@
 import {randomUUID} from 'node:crypto';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import type {Cron, JobResult, PendingJob} from '../../shared/protocol/schedule.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {until} from '../harness/until.ts';
@@ -81,7 +82,7 @@ describe('kill -9 of a worker', () => {
     socket.send({type: 'subscribe', request_id: 'r', query: {table: 't', filters: []}});
     expect(await socket.next()).toMatchObject({type: 'subscription_result', data: []});
 
-    const count = 400;
+    const count = rounds({commit: 120, nightly: 400});
     const add = async (n: number) => jobs.set(await schedule(n, n % 300), n);
     for (let round = 0; round < 4; round++) {
       const from = (round * count) / 4;
@@ -182,7 +183,7 @@ describe('a tenant that sleeps', () => {
     await expectEachRanOnce(new Map([[id, 1]]));
   });
 
-  test('is woken for a cron that is due, each time', async () => {
+  nightly.test('is woken for a cron that is due, each time', async () => {
     const mutation = {type: 'insert', table: 't', fields: {n: 1}};
     const cron = {name: 'c', schedule: {type: 'interval', seconds: 3}, mutation};
     expect((await service.post(`${base}/crons`, cron)).status).toBe(201);

@@ -9,6 +9,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
 import {FunctionSocket} from '../harness/function-socket.ts';
+import {rounds} from '../harness/nightly.ts';
 import {makeOlder} from '../harness/older-file.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -67,7 +68,7 @@ const flipped = (what: string, from: string, to: string): Damaged => ({
   },
 });
 
-const CASES: Damaged[] = [
+const ALL: Damaged[] = [
   ...['jobs', 'jobs_by_time', 'job_results', 'crons', 'environment', 'idempotency', 'tables', 'indexes'].map(emptied),
   ...['control_records', 'services', 'bulk_records', 'client_mutations', 'client_mutations_by_age'].map(emptied),
   ...['deployments', 'meta', 'row_sums', 'journal', 'documents'].map(emptied),
@@ -80,6 +81,8 @@ const CASES: Damaged[] = [
   rewritten('a definition', `IN ('completed', 'failed')`, `IN ('completed', 'gailed')`),
   rewritten('a name in a definition', 'finished_at INTEGER NOT NULL', 'fioished_at INTEGER NOT NULL'),
 ];
+/** Of each way to damage some. */
+const CASES = rounds({commit: ALL.filter((_, n) => n % 3 === 0), nightly: ALL});
 
 const DEPLOYMENTS: Damaged[] = [
   changed('a manifest', `UPDATE deployments SET manifest = replace(manifest, 'one', 'two')`),

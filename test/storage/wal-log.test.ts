@@ -10,10 +10,11 @@ import {fileURLToPath} from 'node:url';
 import Database from 'better-sqlite3';
 import {afterAll, describe, expect, test} from 'vitest';
 import {findLogDamage} from '../../engine/storage/wal-log.ts';
+import {rounds} from '../harness/nightly.ts';
 
 const WRITER = fileURLToPath(new URL('log-writer.cjs', import.meta.url));
-const KILLS = 100;
-const FLIPS = 20;
+const KILLS = rounds({commit: 12, nightly: 100});
+const FLIPS = rounds({commit: 5, nightly: 20});
 const PAGE_BYTES = 4096;
 const FRAME_BYTES = 24 + PAGE_BYTES;
 

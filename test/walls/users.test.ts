@@ -15,6 +15,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {startOrRefusal} from '../harness/data-directory.ts';
+import {nightly} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -91,7 +92,7 @@ test("a file that root put back is the tenant's when it is opened", async () => 
   expect(owner(file)).toBe(owner(service.directoryOf(tenant.id)!));
 });
 
-test('a copy of the data directory has other users', async () => {
+nightly.test('a copy of the data directory has other users', async () => {
   await service.end('SIGTERM');
   const base = mkdtempSync(join(tmpdir(), 'svc-test-'));
   chmodSync(base, 0o711);
@@ -176,7 +177,7 @@ test('a start as another user says what to do', async () => {
 });
 
 describe('--require-sandbox', () => {
-  test('starts where all walls stand', async () => {
+  nightly.test('starts where all walls stand', async () => {
     await service.end('SIGTERM');
     await service.run(['--require-sandbox']);
     expect((await service.get('/health')).status).toBe(200);

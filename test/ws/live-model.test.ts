@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {type Doc, fields, liveShape, naiveLive} from '../harness/naive-query.ts';
+import {rounds} from '../harness/nightly.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {type Frame, Socket} from '../harness/socket.ts';
 import {until} from '../harness/until.ts';
@@ -208,7 +209,7 @@ describe('what a connection is shown', () => {
           }
         },
       ),
-      {numRuns: 12, endOnFailure: true},
+      {numRuns: rounds({commit: 3, nightly: 24}), endOnFailure: true},
     );
   }, 180_000);
 });

@@ -3,6 +3,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {SERVICE_EXIT_CHARS_MAX, SERVICE_LOG_LINES_MAX} from '../../../worker/control/limits.ts';
 import {App} from '../../functions/app.ts';
 import {onNode} from '../../functions/node/node-app.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {NODE_VERSION, ServiceClient} from '../service-client.ts';
@@ -90,14 +91,14 @@ describe('onChange', () => {
     expect(seen).toEqual(["'sees' ''", "'sees' 'a'", "'sees' 'a+b'"]);
   });
 
-  test('sees internal queries, and writes over the native API', async () => {
+  nightly.test('sees internal queries, and writes over the native API', async () => {
     const {app, services} = await running("ctx.onChange('m:count', {}, n => log.info('count', n));");
     await services.says('it', "'count' 0");
     await app.admin('POST', '/documents', {table: 'messages', fields: {text: 'native'}});
     await services.says('it', "'count' 1");
   });
 
-  test('pages of a paginatedQuery', async () => {
+  nightly.test('pages of a paginatedQuery', async () => {
     const {services} = await running(
       "ctx.onChange('m:page', {paginationOpts: {numItems: 2, cursor: null}}, ({page, isDone}) => log.info(page.length, isDone));",
     );
@@ -210,7 +211,7 @@ describe('its process', () => {
     });
   });
 
-  test('one of a tenant that computes without end costs its tenant nothing', async () => {
+  nightly.test('one of a tenant that computes without end costs its tenant nothing', async () => {
     const {app, services} = await running('for (;;);');
     await services.is('it', 'running');
     await app.mutation('m:add', {text: 'still here'});
@@ -336,7 +337,7 @@ describe('a module of the active deployment', () => {
     expect((await services.get('other')).started_at).toBe(other.started_at);
   });
 
-  test('without its module it has failed, with it it runs again', async () => {
+  nightly.test('without its module it has failed, with it it runs again', async () => {
     const app = await App.deploy(service, files('first'));
     const services = new ServiceClient({request: (...args) => app.admin(...args)});
     await services.create({name: 'mail', source: {type: 'module', path: 'workers/mail.ts'}});

@@ -8,6 +8,7 @@ import {describe, expect, test} from 'vitest';
 import {generateCode} from '../../../cli/project/codegen.ts';
 import {readProject} from '../../../cli/project/project-file.ts';
 import {typecheck} from '../../../cli/project/typecheck.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {errorsOf, inFunctions, projectDirectory, writeFiles} from './project.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -125,22 +126,25 @@ describe('generated code', () => {
     expect(compile(directory)).toBe('');
   });
 
-  test('types the rest of an app when modules are JavaScript, and these too where the compiler reads it', async () => {
-    const js = "import {query} from './_generated/server';\nexport const f = query({args: {}, handler: () => 1});\n";
-    const loose = projectDirectory({
-      ...APP,
-      'client.ts': "export {api} from './svc/_generated/api';\n",
-      'svc/j.js': js,
-    });
-    await generateCode(loose);
-    expect(compile(loose)).toBe('');
+  nightly.test(
+    'types the rest of an app when modules are JavaScript, and these too where the compiler reads it',
+    async () => {
+      const js = "import {query} from './_generated/server';\nexport const f = query({args: {}, handler: () => 1});\n";
+      const loose = projectDirectory({
+        ...APP,
+        'client.ts': "export {api} from './svc/_generated/api';\n",
+        'svc/j.js': js,
+      });
+      await generateCode(loose);
+      expect(compile(loose)).toBe('');
 
-    const settings = JSON.parse(SETTINGS) as {compilerOptions: object};
-    const allowing = {...settings, compilerOptions: {...settings.compilerOptions, allowJs: true}};
-    const client = "import {api} from './svc/_generated/api';\nexport const f = api.j.f;\n";
-    writeFiles(loose, {'client.ts': client, 'tsconfig.json': JSON.stringify(allowing)});
-    expect(compile(loose)).toBe('');
-  });
+      const settings = JSON.parse(SETTINGS) as {compilerOptions: object};
+      const allowing = {...settings, compilerOptions: {...settings.compilerOptions, allowJs: true}};
+      const client = "import {api} from './svc/_generated/api';\nexport const f = api.j.f;\n";
+      writeFiles(loose, {'client.ts': client, 'tsconfig.json': JSON.stringify(allowing)});
+      expect(compile(loose)).toBe('');
+    },
+  );
 
   test('types an app without schema: every table, documents of any shape', async () => {
     const directory = projectDirectory({

@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {firstOf, nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 
@@ -138,12 +139,13 @@ describe('svc run', () => {
     expect(JSON.parse((await svc('run', 'tasks:open')).stdout)).toMatchObject([{text: 'try it', done: false}]);
   });
 
-  test.each([
+  const wrong: [args: string[], code: number, message: string][] = [
     [['run', 'tasks:nothing'], 1, 'Could not find function'],
     [['run', 'tasks:add', '{'], 2, 'not JSON'],
     [['run', 'tasks:add', '[1]'], 2, 'must be a JSON object'],
     [['run', 'tasks:add', '{}'], 1, 'ArgumentValidationError'],
-  ])('%j fails with %i and a sentence', async (args, code, message) => {
+  ];
+  test.each(firstOf(2, wrong))('%j fails with %i and a sentence', async (args, code, message) => {
     await svc('deploy', '--create');
     expect(await svc(...args)).toMatchObject({code, stderr: expect.stringContaining(message)});
   });
@@ -164,11 +166,12 @@ describe('svc run --watch', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
   });
 
-  test.each([
-    ['tasks:add', 'tasks:add is of the kind mutation'],
+  const refused = [
     ['tasks.ts:add', 'tasks:add is of the kind mutation'],
+    ['tasks:add', 'tasks:add is of the kind mutation'],
     ['tasks', 'there is no function tasks:default'],
-  ])('refuses %s', async (path, message) => {
+  ] as const;
+  test.each(firstOf(1, refused))('refuses %s', async (path, message) => {
     await svc('deploy', '--create');
     expect(await svc('run', path, '{"text": "x"}', '--watch')).toMatchObject({
       code: 1,
@@ -230,10 +233,11 @@ describe('svc dev', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
   });
 
-  test.each([
+  const settings = [
     ['tenant', 'another'],
     ['functions', 'source/'],
-  ])('asks to be started again when %j in svc.json changes', async (key, value) => {
+  ] as const;
+  test.each(firstOf(1, settings))('asks to be started again when %j in svc.json changes', async (key, value) => {
     const child = start(['dev'], project);
     let seen = '';
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', text => (seen += text));
@@ -247,7 +251,7 @@ describe('svc dev', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
   });
 
-  test('a flag wins over svc.json, whose change does not matter then', async () => {
+  nightly.test('a flag wins over svc.json, whose change does not matter then', async () => {
     const child = start(['dev', '--tenant', 'flagged'], project);
     let seen = '';
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', text => (seen += text));

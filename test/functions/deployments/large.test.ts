@@ -2,13 +2,13 @@
 import {readFileSync} from 'node:fs';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {ANALYSIS_DATA_BYTES_MAX} from '../../../worker/runtime/limits.ts';
+import {rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 import {EMPTY_UPLOAD, errorsOf, SERVER, TenantDeployments, uploadOf} from './tenant-deployments.ts';
 
-/** SVC_TEST_DEPLOYS=20 was the measure; it takes minutes. */
-const DEPLOYS = Number(process.env.SVC_TEST_DEPLOYS ?? 5);
+const DEPLOYS = rounds({commit: 2, nightly: 10});
 
 /** A harmless module of so many bytes, different from any other. */
 function moduleOf(bytes: number, mark: string): string {

@@ -1,4 +1,5 @@
 import {describe, expect, test} from 'vitest';
+import {rounds} from '../../harness/nightly.ts';
 import {errorsOf, SERVER, TenantDeployments, uploadOf} from './tenant-deployments.ts';
 
 const OK = `${SERVER} export const f = query(() => null);`;
@@ -12,7 +13,7 @@ const items = (fields: string, indexes = '') => schema(`{items: defineTable(${fi
 const auth = (provider: string) => `export default {providers: [${provider}]};`;
 
 describe('a deploy is refused', () => {
-  test.each<[string, Record<string, string>, string[]]>([
+  const refused: [what: string, files: Record<string, string>, says: string[]][] = [
     [
       'a module that throws',
       {'m.ts': 'export const a = 1;\nthrow new TypeError("my message");'},
@@ -250,7 +251,10 @@ describe('a deploy is refused', () => {
         'Environment variable MY_APP is used',
       ],
     ],
-  ])('for %s', async (_, files, expected) => {
+  ];
+  /** The others of each kind are nightly. */
+  const some = refused.filter((_, n) => n % 2 === 0);
+  test.each(rounds({commit: some, nightly: refused}))('for %s', async (_, files, expected) => {
     const tenant = new TenantDeployments();
     const errors = await errorsOf(tenant.deploy(files));
     const shown = errors.map(({message, file, line}) => `${file}${line === null ? '' : `:${line}`} ${message}`);

@@ -7,6 +7,7 @@ import {tmpdir} from 'node:os';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {HostOp} from '../../../worker/runtime/guest/host-call.ts';
+import {firstOf} from '../../harness/nightly.ts';
 import {Sandbox} from './sandbox.ts';
 import {loop, memory} from './wasm.ts';
 
@@ -25,29 +26,31 @@ function attackInProcess(body: string): {signal: NodeJS.Signals | null; status: 
 describe('what would not end is ended', () => {
   const TIMED_OUT = 'Script execution timed out.';
 
-  test.each([
-    ['a loop', 'for (;;);'],
-    ['a loop around try', 'for (;;) try { for (;;); } catch {} finally { continue; }'],
-    ['microtasks without end', 'const f = () => Promise.resolve().then(f); await f()'],
-    ['queueMicrotask without end', 'const f = () => queueMicrotask(f); f(); await new Promise(() => {})'],
-    ['awaits without end', 'for (;;) await null'],
-    ['a regular expression that goes back and back', "/^(a+)+$/.test('a'.repeat(40) + 'b')"],
-    [
-      'a loop in WebAssembly',
-      `new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([${loop}]))).exports.f()`,
-    ],
-    ['a loop in a getter of the result', 'return {get a() { for (;;); }}'],
-    ['a loop in a proxy that is logged', 'console.log(new Proxy({}, {ownKeys() { for (;;); }}))'],
-    ['a thenable without end', 'const t = {then(ok) { ok(t); }}; await t'],
-    [
-      'a sort that never agrees',
-      'const a = Array.from({length: 3e6}, Math.random); for (;;) a.sort(() => Math.random() - 0.5)',
-    ],
-    ['an iterator without end', 'new Set((function* () { for (;;) yield 1; })())'],
-    ['lines without end', 'for (;;) console.log(1)'],
-    ['calls of the host without end', "for (;;) await ctx.db.get('x').catch(() => {})"],
-    ['big numbers', 'let x = 3n; for (;;) x = (x * x) % (2n ** 100000n)'],
-  ])('%s', (_title, body) => {
+  test.each(
+    firstOf(8, [
+      ['a loop', 'for (;;);'],
+      ['a loop around try', 'for (;;) try { for (;;); } catch {} finally { continue; }'],
+      ['microtasks without end', 'const f = () => Promise.resolve().then(f); await f()'],
+      ['queueMicrotask without end', 'const f = () => queueMicrotask(f); f(); await new Promise(() => {})'],
+      ['awaits without end', 'for (;;) await null'],
+      ['a regular expression that goes back and back', "/^(a+)+$/.test('a'.repeat(40) + 'b')"],
+      [
+        'a loop in WebAssembly',
+        `new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([${loop}]))).exports.f()`,
+      ],
+      ['a loop in a getter of the result', 'return {get a() { for (;;); }}'],
+      ['a loop in a proxy that is logged', 'console.log(new Proxy({}, {ownKeys() { for (;;); }}))'],
+      ['a thenable without end', 'const t = {then(ok) { ok(t); }}; await t'],
+      [
+        'a sort that never agrees',
+        'const a = Array.from({length: 3e6}, Math.random); for (;;) a.sort(() => Math.random() - 0.5)',
+      ],
+      ['an iterator without end', 'new Set((function* () { for (;;) yield 1; })())'],
+      ['lines without end', 'for (;;) console.log(1)'],
+      ['calls of the host without end', "for (;;) await ctx.db.get('x').catch(() => {})"],
+      ['big numbers', 'let x = 3n; for (;;) x = (x * x) % (2n ** 100000n)'],
+    ]),
+  )('%s', (_title, body) => {
     const own = new Sandbox();
     expect(() => own.attack(body, {timeoutMs: 150})).toThrow(TIMED_OUT);
     own.close();
@@ -63,41 +66,43 @@ describe('what would not end is ended', () => {
 });
 
 describe('what would fill the memory ends its isolate, or fails, and nothing else', () => {
-  test.each([
-    ['objects', 'const a = []; for (;;) a.push({x: new Array(100).fill(a)})'],
-    ['arrays', 'const a = []; for (;;) a.push(new Array(1e6).fill(1.5))'],
-    ['array buffers', 'const a = []; for (;;) a.push(new ArrayBuffer(1e7))'],
-    ['one huge buffer', 'new ArrayBuffer(2 ** 33)'],
-    ['a resizable buffer', 'new ArrayBuffer(1, {maxByteLength: 2 ** 33}).resize(2 ** 33)'],
-    ['strings that double', "let s = 'x'; for (;;) s += s"],
-    ['many repeated strings', "const a = []; for (let i = 0; ; i++) a.push(('x' + i).repeat(1e6).toUpperCase())"],
-    ['a padded string', "const a = []; for (;;) a.push(''.padEnd(2 ** 28, 'ab'))"],
-    ['joins', "Array(2 ** 20).fill('x'.repeat(2 ** 20)).join('')"],
-    ['promises', 'const a = []; for (;;) a.push(new Promise(() => {}))'],
-    ['closures', 'let f = () => {}; for (;;) { const g = f; f = () => g; }'],
-    ['typed arrays', 'const a = []; for (;;) a.push(new Float64Array(1e6).fill(1))'],
-    ['deep JSON', "JSON.parse('['.repeat(1e7))"],
-    ['wide JSON', 'JSON.stringify(Array(1e7).fill({a: 1}))'],
-    ['a big number', '2n ** (2n ** 30n)'],
-    ['a result', "return Array(1e6).fill('x'.repeat(1e3))"],
-    ['what is logged', "console.log(Array.from({length: 1e6}, () => 'x'.repeat(1e3)))"],
-    ['bytes for the host', 'await crypto.subtle.digest("SHA-1", new Uint8Array(2 ** 30))'],
-    ['text for the host', "await ctx.db.get('x'.repeat(2 ** 28))"],
-    [
-      'WebAssembly memories',
-      `const a = [], m = new WebAssembly.Module(new Uint8Array([${memory(0, 1)}])); for (;;) { const i = new WebAssembly.Instance(m); i.exports.f(511); a.push(i); }`,
-    ],
-    [
-      'streams',
-      'const s = new ReadableStream({pull(c) { c.enqueue(new Uint8Array(1e6)); }}); const all = []; for await (const x of s) all.push(x)',
-    ],
-    ['symbols and keys', 'const o = {}; for (let i = 0; ; i++) o["k" + i] = Symbol(i)'],
-    ['iterated spread', 'const a = []; for (;;) a.push(...Array(1e5).fill(0))'],
-    [
-      'regular expressions',
-      "const a = []; for (let i = 0; ; i++) { const r = new RegExp('(a|b){1,500}' + i); r.test('a'.repeat(100)); a.push(r); }",
-    ],
-  ])('%s', (_title, body) => {
+  test.each(
+    firstOf(7, [
+      ['objects', 'const a = []; for (;;) a.push({x: new Array(100).fill(a)})'],
+      ['arrays', 'const a = []; for (;;) a.push(new Array(1e6).fill(1.5))'],
+      ['array buffers', 'const a = []; for (;;) a.push(new ArrayBuffer(1e7))'],
+      ['one huge buffer', 'new ArrayBuffer(2 ** 33)'],
+      ['a resizable buffer', 'new ArrayBuffer(1, {maxByteLength: 2 ** 33}).resize(2 ** 33)'],
+      ['strings that double', "let s = 'x'; for (;;) s += s"],
+      ['many repeated strings', "const a = []; for (let i = 0; ; i++) a.push(('x' + i).repeat(1e6).toUpperCase())"],
+      ['a padded string', "const a = []; for (;;) a.push(''.padEnd(2 ** 28, 'ab'))"],
+      ['joins', "Array(2 ** 20).fill('x'.repeat(2 ** 20)).join('')"],
+      ['promises', 'const a = []; for (;;) a.push(new Promise(() => {}))'],
+      ['closures', 'let f = () => {}; for (;;) { const g = f; f = () => g; }'],
+      ['typed arrays', 'const a = []; for (;;) a.push(new Float64Array(1e6).fill(1))'],
+      ['deep JSON', "JSON.parse('['.repeat(1e7))"],
+      ['wide JSON', 'JSON.stringify(Array(1e7).fill({a: 1}))'],
+      ['a big number', '2n ** (2n ** 30n)'],
+      ['a result', "return Array(1e6).fill('x'.repeat(1e3))"],
+      ['what is logged', "console.log(Array.from({length: 1e6}, () => 'x'.repeat(1e3)))"],
+      ['bytes for the host', 'await crypto.subtle.digest("SHA-1", new Uint8Array(2 ** 30))'],
+      ['text for the host', "await ctx.db.get('x'.repeat(2 ** 28))"],
+      [
+        'WebAssembly memories',
+        `const a = [], m = new WebAssembly.Module(new Uint8Array([${memory(0, 1)}])); for (;;) { const i = new WebAssembly.Instance(m); i.exports.f(511); a.push(i); }`,
+      ],
+      [
+        'streams',
+        'const s = new ReadableStream({pull(c) { c.enqueue(new Uint8Array(1e6)); }}); const all = []; for await (const x of s) all.push(x)',
+      ],
+      ['symbols and keys', 'const o = {}; for (let i = 0; ; i++) o["k" + i] = Symbol(i)'],
+      ['iterated spread', 'const a = []; for (;;) a.push(...Array(1e5).fill(0))'],
+      [
+        'regular expressions',
+        "const a = []; for (let i = 0; ; i++) { const r = new RegExp('(a|b){1,500}' + i); r.test('a'.repeat(100)); a.push(r); }",
+      ],
+    ]),
+  )('%s', (_title, body) => {
     const own = new Sandbox();
     let ended: string;
     try {
@@ -116,11 +121,13 @@ describe('what would fill the memory ends its isolate, or fails, and nothing els
  * no embedder can turn into an error. A worker process has one tenant, so its supervisor starts another.
  */
 describe('what V8 itself gives up on ends its process at worst', () => {
-  test.each([
-    ['one huge array', 'new Array(2 ** 27).fill({})'],
-    ['a string with very many parts', "'x'.repeat(2 ** 29 - 24).split('')"],
-    ['a map that doubles its table', 'const m = new Map(); for (let i = 0; ; i++) m.set(i, {})'],
-  ])('%s', (_title, body) => {
+  test.each(
+    firstOf(1, [
+      ['one huge array', 'new Array(2 ** 27).fill({})'],
+      ['a string with very many parts', "'x'.repeat(2 ** 29 - 24).split('')"],
+      ['a map that doubles its table', 'const m = new Map(); for (let i = 0; ; i++) m.set(i, {})'],
+    ]),
+  )('%s', (_title, body) => {
     const {signal, status} = attackInProcess(body);
     expect([null, 'SIGABRT', 'SIGTRAP', 'SIGILL']).toContain(signal);
     if (signal === null) expect(status).toBe(0);

@@ -7,6 +7,7 @@ import {ServiceClient} from '../../../cli/client.ts';
 import {readProject} from '../../../cli/project/project-file.ts';
 import {type Pushed, push} from '../../../cli/project/push.ts';
 import {NODE_VERSIONS} from '../../../shared/node-version.ts';
+import {firstOf, nightly, rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -155,7 +156,7 @@ function storeOf(app: App): string {
   return join(service.directoryOf(app.tenant)!, 'packages');
 }
 
-describe.each(NODE_VERSIONS)('Node %s', version => {
+describe.each(rounds<readonly string[]>({commit: [OWN], nightly: NODE_VERSIONS}))('Node %s', version => {
   test('modules import what is installed: CommonJS, ES modules, exports, scopes, peers, aliases, two versions of one, bundled ones', async () => {
     const app = await App.empty(service);
     const root = await project({version});
@@ -245,7 +246,7 @@ describe('what is deployed', () => {
     expect(await app.action('m:all', {})).toEqual(ALL);
   });
 
-  test('is not served damaged: a deploy brings it again', async () => {
+  nightly.test('is not served damaged: a deploy brings it again', async () => {
     const app = await App.empty(service);
     const root = await project({});
     await deployed(app, root);
@@ -285,31 +286,12 @@ describe('a deploy is refused', () => {
     expect(error!.message).toContain('only they can import it');
   });
 
-  test.each([
-    ['no lock file', (root: string) => rmSync(join(root, 'package-lock.json')), 'there is no package-lock.json'],
-    [
-      'a package that is not installed',
-      (root: string) => rmSync(join(root, 'node_modules/common'), {recursive: true}),
-      'common is in "node.externalPackages" and not installed',
-    ],
-    [
-      'another version than is locked',
-      (root: string) => writeFileSync(join(root, 'node_modules/common/package.json'), '{"version": "3.0.0"}'),
-      'common is installed as 3.0.0, and locked as 1.0.0',
-    ],
-    [
-      'no integrity',
-      (root: string) => edit(root, lock => delete lock.packages['node_modules/modern']!.integrity),
-      'modern@1.0.0 has no integrity',
-    ],
-    [
-      'an integrity that is no SHA-512',
-      (root: string) => edit(root, lock => (lock.packages['node_modules/modern']!.integrity = 'sha1-AAAA')),
-      'modern@1.0.0 has the integrity sha1-AAAA, which is no SHA-512',
-    ],
+  const refused: [name: string, spoil: (root: string) => unknown, reason: string][] = [
+    ['no lock file', root => rmSync(join(root, 'package-lock.json')), 'there is no package-lock.json'],
+    ['no lock file that is JSON', root => writeFileSync(join(root, 'package-lock.json'), '{'), 'is not JSON'],
     [
       'the integrity of something else',
-      (root: string) =>
+      root =>
         edit(
           root,
           lock =>
@@ -319,22 +301,42 @@ describe('a deploy is refused', () => {
       'modern@1.0.0: what npm brings is not what is locked',
     ],
     [
+      'a package that is not installed',
+      root => rmSync(join(root, 'node_modules/common'), {recursive: true}),
+      'common is in "node.externalPackages" and not installed',
+    ],
+    [
+      'another version than is locked',
+      root => writeFileSync(join(root, 'node_modules/common/package.json'), '{"version": "3.0.0"}'),
+      'common is installed as 3.0.0, and locked as 1.0.0',
+    ],
+    [
+      'no integrity',
+      root => edit(root, lock => delete lock.packages['node_modules/modern']!.integrity),
+      'modern@1.0.0 has no integrity',
+    ],
+    [
+      'an integrity that is no SHA-512',
+      root => edit(root, lock => (lock.packages['node_modules/modern']!.integrity = 'sha1-AAAA')),
+      'modern@1.0.0 has the integrity sha1-AAAA, which is no SHA-512',
+    ],
+    [
       'a directory of the project',
-      (root: string) => edit(root, lock => (lock.packages['node_modules/modern']!.link = true)),
+      root => edit(root, lock => (lock.packages['node_modules/modern']!.link = true)),
       'modern is a directory of this project',
     ],
     [
       'a dependency that is not locked',
-      (root: string) => edit(root, lock => delete lock.packages['node_modules/shared']),
+      root => edit(root, lock => delete lock.packages['node_modules/shared']),
       'depends on shared, which is not locked',
     ],
     [
       'a lock file of npm 6',
-      (root: string) => edit(root, lock => delete (lock as {packages?: unknown}).packages),
+      root => edit(root, lock => delete (lock as {packages?: unknown}).packages),
       'is of a version that has no "packages"',
     ],
-    ['no lock file that is JSON', (root: string) => writeFileSync(join(root, 'package-lock.json'), '{'), 'is not JSON'],
-  ])('with %s', async (_name, spoil, reason) => {
+  ];
+  test.each(firstOf(3, refused))('with %s', async (_name, spoil, reason) => {
     const app = await App.empty(service);
     const root = await project({});
     spoil(root);

@@ -10,6 +10,7 @@ import {afterEach, describe, expect, onTestFinished, test} from 'vitest';
 import {SvcClient} from '../../../sdk/browser/client.ts';
 import {makeFunctionReference} from '../../../sdk/server/function-reference.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -247,25 +248,28 @@ describe('a clock that is set', () => {
     }
   });
 
-  test('forward by days does not make a mutation forgotten that was just answered: sent again, it does not run again', async () => {
-    const clock = new MovableClock();
-    try {
-      const {service, load} = await started({dist: clock.dist});
-      const client_id = FunctionSocket.newClient();
-      const sent = async () => {
-        const socket = await FunctionSocket.established(service, load.app.tenant, {client_id});
-        onTestFinished(() => socket.close());
-        return await socket.result(socket.sendMutation('entries:add', {n: -1}, 1));
-      };
-      const answer = await sent();
-      clock.set(2 * DAY_MS);
-      await load.progress();
-      expect(await sent()).toEqual(answer);
-      await load.expectKept();
-    } finally {
-      clock.remove();
-    }
-  });
+  nightly.test(
+    'forward by days does not make a mutation forgotten that was just answered: sent again, it does not run again',
+    async () => {
+      const clock = new MovableClock();
+      try {
+        const {service, load} = await started({dist: clock.dist});
+        const client_id = FunctionSocket.newClient();
+        const sent = async () => {
+          const socket = await FunctionSocket.established(service, load.app.tenant, {client_id});
+          onTestFinished(() => socket.close());
+          return await socket.result(socket.sendMutation('entries:add', {n: -1}, 1));
+        };
+        const answer = await sent();
+        clock.set(2 * DAY_MS);
+        await load.progress();
+        expect(await sent()).toEqual(answer);
+        await load.expectKept();
+      } finally {
+        clock.remove();
+      }
+    },
+  );
 
   test('while the worker is killed: what it has written is there, and no mutation runs twice', async () => {
     const clock = new MovableClock();
