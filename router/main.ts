@@ -18,7 +18,6 @@ import {
 } from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
-import {AdminCredential} from './auth/admin-credential.ts';
 import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
 import {KeyRing} from './auth/key-ring.ts';
@@ -149,7 +148,7 @@ async function start({
     const rateLimits = new RateLimits(settings.rateLimits, routers, () => performance.now());
     const parts = {
       buffered,
-      credentials: new Credentials(new AdminCredential(settings.accessTokenSha256, settings.adminTokenSha256), ring),
+      credentials: new Credentials(settings.accessTokenSha256, settings.adminTokenSha256, ring),
       grantKey: settings.grantKey,
       failedCredentials: new FailedCredentials(() => performance.now(), limits),
       directory: tenantDirectory,

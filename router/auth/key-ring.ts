@@ -2,83 +2,10 @@
  * A router's copy of all keys, complete before the router serves. The object of a key stays the same when its record
  * changes, so a `Caller` that was admitted with it can be checked for validity at any time.
  */
-import type {Grant, KeyRecord} from '../../shared/ipc/keys.ts';
+import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import {isWellFormed, keyIdIn} from '../../shared/key-secret.ts';
-import type {RateLimit} from '../../shared/rate-limit.ts';
-import type {Scope} from '../../shared/rights.ts';
 import {KEY_LOOK_MS, KEY_USES_REPORT_MS} from '../limits.ts';
-import {Secret, wholeHeader} from './secret.ts';
-
-/** Times are epoch milliseconds; Infinity means no end. */
-export class Key {
-  readonly id: string;
-  readonly name: string;
-  /** The id of the first key in its lineage. Rotation keeps it, and keys inherit it from the key that makes them. */
-  readonly family: string;
-  readonly grant: Grant;
-  readonly scopes: ReadonlySet<Scope>;
-  readonly tenants: ReadonlySet<string> | null;
-  readonly tables: ReadonlySet<string> | null;
-  /** Read by the rate limiter. */
-  readonly rateLimit: RateLimit | null;
-  readonly expiresAtMs: number;
-  isRevoked = false;
-  /** Since the last report. */
-  isUsed = false;
-  /** One caller for each secret of the key, the newest first. */
-  callers: Caller[] = [];
-
-  constructor(record: KeyRecord) {
-    this.id = record.id;
-    this.name = record.name;
-    this.family = record.family ?? record.id;
-    this.grant = record;
-    this.scopes = new Set(record.scopes);
-    this.tenants = record.tenants === null ? null : new Set(record.tenants);
-    this.tables = record.tables === null ? null : new Set(record.tables);
-    this.rateLimit = record.rate_limit;
-    this.expiresAtMs = record.expires_at ?? Number.POSITIVE_INFINITY;
-    this.take(record);
-  }
-
-  /**
-   * Takes over a changed record. Secrets that remain keep their `Caller` objects, so requests admitted with them stay
-   * valid.
-   */
-  take({secrets}: KeyRecord): void {
-    const known = new Map(this.callers.map(caller => [caller.sha256, caller]));
-    this.callers = secrets.map(({sha256, expires_at}) => {
-      const caller = known.get(sha256) ?? new Caller(this, sha256);
-      caller.secretExpiresAtMs = expires_at ?? Number.POSITIVE_INFINITY;
-      known.delete(sha256);
-      return caller;
-    });
-    for (const gone of known.values()) gone.secretExpiresAtMs = 0;
-  }
-}
-
-/** The holder of this secret of the key. */
-export class Caller extends Secret {
-  readonly key: Key;
-  readonly sha256: string;
-  /** Set if the secret ends before its key does. */
-  secretExpiresAtMs = 0;
-
-  constructor(key: Key, sha256: string) {
-    super(sha256);
-    this.key = key;
-    this.sha256 = sha256;
-  }
-
-  get endMs(): number {
-    return Math.min(this.key.expiresAtMs, this.secretExpiresAtMs);
-  }
-
-  /** Whether it may still send requests. */
-  isValid(nowMs: number): boolean {
-    return !this.key.isRevoked && nowMs < this.key.expiresAtMs && nowMs < this.secretExpiresAtMs;
-  }
-}
+import {type Caller, Key, wholeHeader} from './credentials.ts';
 
 export type KeyRingParts = {
   records: readonly KeyRecord[];

@@ -9,8 +9,7 @@ import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {misplacedCredential} from '../../shared/own-credential.ts';
 import {decodedOrSame, type Route} from '../routes.ts';
 import {cutSecret} from './audited.ts';
-import type {Principal} from './credentials.ts';
-import {bearerToken} from './secret.ts';
+import {bearerToken, type Principal} from './credentials.ts';
 
 export type Refusal = {
   readonly code: string;

@@ -1,7 +1,6 @@
 import {hash} from 'node:crypto';
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {AdminCredential} from '../../router/auth/admin-credential.ts';
 import {Credentials} from '../../router/auth/credentials.ts';
 import {KeyRing} from '../../router/auth/key-ring.ts';
 import {covers, type Grant, type KeyRecord} from '../../shared/ipc/keys.ts';
@@ -26,8 +25,12 @@ function recordOf(secrets: [secret: string, expiresAt: number | null][], more: P
 function ringOf(...records: KeyRecord[]) {
   const clock = {ms: NOW};
   const ring = new KeyRing({records, now: () => clock.ms, onUsed: () => undefined});
-  const admin = new AdminCredential(hash('sha256', 'svc_key_operators_own_token'), hash('sha256', 'admin-token'));
-  return {clock, ring, credentials: new Credentials(admin, ring)};
+  const credentials = new Credentials(
+    hash('sha256', 'svc_key_operators_own_token'),
+    hash('sha256', 'admin-token'),
+    ring,
+  );
+  return {clock, ring, credentials};
 }
 
 describe('the secret of a key', () => {

@@ -9,7 +9,6 @@ import {connect, createServer, type Socket, type Server as SocketServer} from 'n
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {IncomingBody} from '../../../engine/io/incoming-body.ts';
-import {AdminCredential} from '../../../router/auth/admin-credential.ts';
 import {Credentials} from '../../../router/auth/credentials.ts';
 import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
 import {KeyRing} from '../../../router/auth/key-ring.ts';
@@ -129,7 +128,7 @@ export class Edge {
     const limits = limitsOfOne(1);
     const traffic = new Traffic(limits.unsentReplyBytes, ignored);
     const keys = new KeyRing({records: [], now: Date.now, onUsed: ignored});
-    const credentials = new Credentials(new AdminCredential(sha256(ACCESS), sha256(ADMIN)), keys);
+    const credentials = new Credentials(sha256(ACCESS), sha256(ADMIN), keys);
     const onBug = (_: unknown, error: unknown) => {
       throw error;
     };

@@ -1,6 +1,7 @@
 import {hash} from 'node:crypto';
 import {describe, expect, test} from 'vitest';
-import {AdminCredential} from '../../router/auth/admin-credential.ts';
+import {Credentials} from '../../router/auth/credentials.ts';
+import {KeyRing} from '../../router/auth/key-ring.ts';
 
 const ACCESS = 'access-token';
 const ADMIN = 'admin-token';
@@ -8,16 +9,17 @@ const ADMIN = 'admin-token';
 const request = (authorization: string, adminToken: string) => ({
   getHeader: (name: string) => ({authorization, 'x-svc-admin-token': adminToken})[name] ?? '',
 });
-const fresh = () => new AdminCredential(hash('sha256', ACCESS), hash('sha256', ADMIN));
+const noKeys = () => new KeyRing({records: [], now: Date.now, onUsed: () => undefined});
+const fresh = (access = ACCESS) => new Credentials(hash('sha256', access), hash('sha256', ADMIN), noKeys());
 
 describe.each([
-  ['before', (credential: AdminCredential) => credential],
+  ['before', (credentials: Credentials) => credentials],
   [
     'after',
-    (credential: AdminCredential) => {
-      credential.accepts(request(`Bearer ${ACCESS}`, ''));
-      credential.accepts(request('', ADMIN));
-      return credential;
+    (credentials: Credentials) => {
+      credentials.of(request(`Bearer ${ACCESS}`, ''));
+      credentials.of(request('', ADMIN));
+      return credentials;
     },
   ],
 ])('%s the right credentials were seen', (_when, prepare) => {
@@ -29,7 +31,7 @@ describe.each([
     ['Bearer wrong', ADMIN],
     [`Bearer ${ACCESS}`, 'wrong'],
   ])('Authorization %j and X-Svc-Admin-Token %j are accepted', (authorization, adminToken) => {
-    expect(prepare(fresh()).accepts(request(authorization, adminToken))).toBe(true);
+    expect(prepare(fresh()).of(request(authorization, adminToken))).toBe(null);
   });
 
   test.each([
@@ -45,12 +47,12 @@ describe.each([
     [`Bearer ${ACCESS.slice(0, -1)}N`, ''],
     [`Bearer ${ACCESS.slice(0, -1)}\u016e`, ''],
   ])('Authorization %j and X-Svc-Admin-Token %j are not', (authorization, adminToken) => {
-    expect(prepare(fresh()).accepts(request(authorization, adminToken))).toBe(false);
+    expect(prepare(fresh()).of(request(authorization, adminToken))).toBe(undefined);
   });
 });
 
 test('a token beyond ASCII is taken whole, never cut to the length of another', () => {
-  const credential = new AdminCredential(hash('sha256', 'é'), hash('sha256', ADMIN));
-  expect(credential.accepts(request('Bearer é', ''))).toBe(true);
-  expect(credential.accepts(request('Bearer éx', ''))).toBe(false);
+  const credentials = fresh('é');
+  expect(credentials.of(request('Bearer é', ''))).toBe(null);
+  expect(credentials.of(request('Bearer éx', ''))).toBe(undefined);
 });
