@@ -40,8 +40,7 @@ import type {ControlChannel} from '../control-channel.ts';
 import {announcedBody} from '../http/announced-body.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from '../http/origin.ts';
-import {RequestIds} from '../http/request-id.ts';
-import {lackingMeta, limitedMeta, metaWithGrant, ownedMeta, requestMeta} from '../http/request-meta.ts';
+import {RequestIds} from '../http/reply-head.ts';
 import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
@@ -49,12 +48,11 @@ import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEnt
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import type {Callers} from './callers.ts';
-import {conditionsOf} from './conditions.ts';
-import {deploymentMeta} from './deployment-meta.ts';
 import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
 import {tenantOfBody, tenantOfQuery, tenantOfSessionPath} from './named-tenant.ts';
+import {conditionsOf, deploymentMeta, metaWithGrant, requestMeta} from './request-meta.ts';
 import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
 import {createTenant, deleteTenant, listTenants} from './tenant-handlers.ts';
 
@@ -198,29 +196,22 @@ export class Intake {
     const tenant = this.#tenantOf(exchange, route, parameters, query);
     for (let i = 0; i < parameters.length; i++) parameters[i] = decodeParameter(parameters[i]!);
     const key = route.isRead ? '' : req.getHeader('idempotency-key');
-    const {ifMatch, ifNoneMatch} = conditionsOf(req, route);
-    const parts = route.takesQuery ? query : '';
-    const lastEventId = route.takesLastEventId ? req.getHeader('last-event-id') : '';
-    const contentType = route.takesContentType ? req.getHeader('content-type') : '';
-    exchange.meta = requestMeta(
+    const conditions = conditionsOf(req, route);
+    const {principal, requestId} = exchange;
+    if (principal !== null) judgeQuery(principal, route.rights.queryScope, query);
+    exchange.meta = requestMeta({
       operation,
       parameters,
-      parts,
-      key,
-      exchange.requestId,
-      ifMatch,
-      ifNoneMatch,
-      lastEventId,
-      contentType,
-    );
-    if (exchange.principal !== null) {
-      if (key !== '') exchange.meta = ownedMeta(exchange.meta, exchange.principal.key.family);
-      judgeQuery(exchange.principal, route.rights.queryScope, query);
-      const tables = judgeTables(exchange.principal, route.rights.tables, parameters[route.tableAt] ?? '', query);
-      if (tables !== null) exchange.meta = limitedMeta(exchange.meta, tables);
-      const lacking = lackingForBody(exchange.principal, route.rights.bodyScope);
-      if (lacking !== null) exchange.meta = lackingMeta(exchange.meta, lacking);
-    }
+      query: route.takesQuery ? query : '',
+      idempotencyKey: key,
+      family: principal === null || key === '' ? '' : principal.key.family,
+      conditions,
+      lastEventId: route.takesLastEventId ? req.getHeader('last-event-id') : '',
+      contentType: route.takesContentType ? req.getHeader('content-type') : '',
+      requestId,
+      tables: judgeTables(principal, route.rights.tables, parameters[route.tableAt] ?? '', query),
+      lacking: lackingForBody(principal, route.rights.bodyScope),
+    });
     if (route.isEndless) this.#keepEndless(exchange);
     if (operation === 'settings.put' && tenant !== null) this.#forwardVouchedFor(exchange, route, tenant, req);
     else this.#forward(exchange, route, tenant, req);

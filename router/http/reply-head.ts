@@ -1,8 +1,10 @@
-/** Writes the head of an answer: its status line and its headers from several sources. */
+/** The head of an answer: its status line, its request id, and its other headers from several sources. */
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
+import {randomBytes} from 'node:crypto';
+import {STATUS_CODES} from 'node:http';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
-import {statusLine} from './status-lines.ts';
+import {REQUEST_ID_CHARS_MAX} from '../../shared/limits.ts';
 
 export const JSON_TYPE = 'application/json';
 /**
@@ -11,6 +13,23 @@ export const JSON_TYPE = 'application/json';
  */
 const JSON_WITH_REQUEST_ID = `Content-Type: ${JSON_TYPE}\r\nX-Request-Id`;
 const ASCII = /^[\t\x20-\x7e]*$/;
+const USABLE_ID = new RegExp(`^[\\x21-\\x7e]{1,${REQUEST_ID_CHARS_MAX}}$`);
+
+/** By status, built once. */
+const STATUS_LINES: string[] = [];
+for (const [status, text] of Object.entries(STATUS_CODES)) STATUS_LINES[Number(status)] = `${status} ${text}`;
+
+/** X-Request-Id: the client's own if it is usable, else a new one that is unique across restarts and cheap to make. */
+export class RequestIds {
+  readonly #prefix = `${randomBytes(5).toString('hex')}-`;
+  #count = 0;
+
+  /** @param fromClient the header's value; empty if missing */
+  next(fromClient: string): string {
+    if (fromClient !== '' && USABLE_ID.test(fromClient)) return fromClient;
+    return this.#prefix + (++this.#count).toString(36);
+  }
+}
 
 /**
  * Called corked.
@@ -26,7 +45,7 @@ export function writeHead(
   edge: HeaderList | null,
   headers: HeaderList | null,
 ): void {
-  if (status !== 200) res.writeStatus(statusLine(status));
+  if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? `${status} Status`);
   if (contentType === JSON_TYPE) res.writeHeader(JSON_WITH_REQUEST_ID, requestId);
   else {
     if (contentType !== '') res.writeHeader('Content-Type', contentType);

@@ -5,7 +5,7 @@ import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders} from '../http/origin.ts';
-import {RequestIds} from '../http/request-id.ts';
+import {RequestIds} from '../http/reply-head.ts';
 import {UNSENT_REPLY_BYTES_MAX} from '../limits.ts';
 import type {Handler} from '../server.ts';
 

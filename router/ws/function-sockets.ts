@@ -12,7 +12,7 @@ import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
-import type {RequestIds} from '../http/request-id.ts';
+import type {RequestIds} from '../http/reply-head.ts';
 import {
   FUNCTION_SOCKET_LOOK_MS,
   FUNCTION_SOCKET_MESSAGE_BYTES_READ,

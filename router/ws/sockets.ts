@@ -21,7 +21,7 @@ import {judgeOperation, judgePageKey, judgeTenant, keyEnded, refuseKeyInUrl} fro
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
-import type {RequestIds} from '../http/request-id.ts';
+import type {RequestIds} from '../http/reply-head.ts';
 import {
   FUNCTION_SOCKET_LOOK_MS,
   SOCKET_BUFFERED_BYTES_MAX,

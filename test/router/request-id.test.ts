@@ -1,6 +1,5 @@
 import {expect, test} from 'vitest';
-import {RequestIds} from '../../router/http/request-id.ts';
-import {requestMeta} from '../../router/http/request-meta.ts';
+import {RequestIds} from '../../router/http/reply-head.ts';
 
 test("a client's printable id of up to 64 characters is kept", () => {
   const ids = new RequestIds();
@@ -16,15 +15,3 @@ test.each(['', 'two words', 'x'.repeat(65), 'ü', 'a\tb'])(
     expect(ids.next(given)).not.toBe(first);
   },
 );
-
-test('the meta of a request is JSON whatever its parts hold', () => {
-  const meta = requestMeta('documents.patch', ['a"b', '\0\u2028\\'], 'q="1"', 'key"', 'id"\\');
-  expect(JSON.parse(meta)).toEqual({
-    op: 'documents.patch',
-    p: ['a"b', '\0\u2028\\'],
-    q: 'q="1"',
-    k: 'key"',
-    r: 'id"\\',
-  });
-  expect(JSON.parse(requestMeta('schema.all', [], '', '', 'r'))).toEqual({op: 'schema.all', r: 'r'});
-});

@@ -2,11 +2,15 @@
 import {Buffer} from 'node:buffer';
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {requestMeta} from '../../router/http/request-meta.ts';
+import {type NativeRequest, requestMeta} from '../../router/edge/request-meta.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {parseRequestMeta} from '../../worker/ipc/request-meta.ts';
 
 const parse = (meta: unknown) => parseRequestMeta(Buffer.from(typeof meta === 'string' ? meta : JSON.stringify(meta)));
+const request: NativeRequest = {
+  ...{operation: 'documents.get', parameters: [], query: '', idempotencyKey: '', family: '', requestId: 'r'},
+  ...{conditions: {ifMatch: '', ifNoneMatch: ''}, lastEventId: '', contentType: '', tables: null, lacking: null},
+};
 
 test('every text arrives as it was, with quotes, control characters and beyond ASCII', () => {
   const text = fc.oneof(
@@ -15,11 +19,22 @@ test('every text arrives as it was, with quotes, control characters and beyond A
     fc.constantFrom('"', '\\', '\u0000', '\u007f', 'é', '\u2028', ''),
   );
   fc.assert(
-    fc.property(fc.array(text, {maxLength: 3}), text, text, text, (parameters, query, key, requestId) => {
-      const {op, p = [], q = '', k = '', r} = parse(requestMeta('documents.get', parameters, query, key, requestId));
-      expect({op, p, q, k, r}).toEqual({op: 'documents.get', p: parameters, q: query, k: key, r: requestId});
+    fc.property(fc.array(text, {maxLength: 3}), text, text, text, (parameters, query, idempotencyKey, requestId) => {
+      const meta = requestMeta({...request, parameters, query, idempotencyKey, requestId});
+      const {op, p = [], q = '', k = '', r} = parse(meta);
+      expect({op, p, q, k, r}).toEqual({op: 'documents.get', p: parameters, q: query, k: idempotencyKey, r: requestId});
     }),
   );
+});
+
+test('what a request lacks is not in its meta; everything else is', () => {
+  expect(JSON.parse(requestMeta(request))).toEqual({op: 'documents.get', r: 'r'});
+  const all = {conditions: {ifMatch: '"1"', ifNoneMatch: '*'}, lastEventId: '7', contentType: 'text/csv'};
+  const ofKey = {family: 'fam', tables: ['a', 'b'], lacking: 'schedule'} as const;
+  expect(JSON.parse(requestMeta({...request, ...all, ...ofKey, idempotencyKey: 'once'}))).toEqual({
+    ...{op: 'documents.get', r: 'r', k: 'once', f: 'fam'},
+    ...{im: '"1"', nm: '*', le: '7', ct: 'text/csv', t: ['a', 'b'], n: 'schedule'},
+  });
 });
 
 describe('what a router cannot have meant costs its connection', () => {
