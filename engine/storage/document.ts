@@ -8,7 +8,7 @@
 import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {TABLE_NAME_CHARS_MAX} from '../../shared/limits.ts';
-import {quotedText} from '../../shared/values/quoted-text.ts';
+import {quotedText} from '../../shared/values/canonical-json.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {CONDITION_TAGS_MAX} from '../limits.ts';
 import type {DocumentRow} from './rows.ts';

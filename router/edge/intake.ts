@@ -37,10 +37,10 @@ import {
   refuseKeyInUrl,
 } from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
-import {announcedBody} from '../http/announced-body.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/reply-head.ts';
+import {announcedBody} from '../http/request-body.ts';
 import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import type {Allowance, RateLimits} from '../rates/rate-limits.ts';

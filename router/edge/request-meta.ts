@@ -10,7 +10,7 @@ import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
 import type {Scope} from '../../shared/rights.ts';
-import {quotedText} from '../../shared/values/quoted-text.ts';
+import {quotedText} from '../../shared/values/canonical-json.ts';
 import type {Route} from '../routes.ts';
 import {listOf} from './forwarded-header.ts';
 

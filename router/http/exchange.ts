@@ -1,6 +1,6 @@
 /**
  * One HTTP request and its answer. Only this file and its parts (`reply-head.ts`, `streamed-reply.ts`,
- * `arriving-body.ts`, `upload.ts`, `unwanted-body.ts`) use uWebSockets.js's response. Its quirks:
+ * `request-body.ts`, `upload.ts`) use uWebSockets.js's response. Its quirks:
  *
  * - A request object is invalid after its handler has returned, so everything needed is read before.
  * - A response must not be used after `onAborted`, and every write outside the handler must be corked.
@@ -34,11 +34,10 @@ import type {Route} from '../routes.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
 import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
-import {type AnnouncedBody, bodyTooLarge} from './announced-body.ts';
-import {ArrivingBody} from './arriving-body.ts';
 import {EventBoundary} from './event-boundary.ts';
 import {peerAddress} from './peer-address.ts';
 import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
+import {type AnnouncedBody, ArrivingBody, bodyTooLarge} from './request-body.ts';
 import {StreamedReply} from './streamed-reply.ts';
 import {Upload} from './upload.ts';
 

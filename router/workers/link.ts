@@ -28,8 +28,15 @@ import type {RouterLimits} from '../router-limits.ts';
 import {type Forwarded, type Holder, heldBytes, type RequestUpload} from './forwarded.ts';
 import {type HeldBytes, tooManyBytes} from './held-bytes.ts';
 import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
-import {parseResponseMeta} from './response-meta.ts';
-import {bytesIn, closeCodeIn, errorIn, momentIn, serviceErrorIn, streamsIn} from './worker-says.ts';
+import {
+  bytesIn,
+  closeCodeIn,
+  errorIn,
+  momentIn,
+  parseResponseMeta,
+  serviceErrorIn,
+  streamsIn,
+} from './worker-frames.ts';
 import {connectToWorker} from './worker-socket.ts';
 
 /** Stream ids are u32; 0 belongs to the hello. */

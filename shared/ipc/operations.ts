@@ -70,7 +70,7 @@ export type ResponseMeta = {
   e?: string;
   /** Seconds for `Retry-After`. */
   ra?: number;
-  /** More headers; never those that frame the message or that the router sets (`response-headers.ts`). */
+  /** More headers; never those that frame the message or that the router sets (`http-headers.ts`). */
   h?: HeaderList;
   /** `Content-Type` of the body. Absent: `application/json`. Empty: none is sent. */
   t?: string;

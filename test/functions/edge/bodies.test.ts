@@ -4,7 +4,7 @@ import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import {STREAM_CHUNK_BYTES_MAX, STREAM_STALL_MS} from '../../../engine/limits.ts';
-import {parseResponseMeta} from '../../../router/workers/response-meta.ts';
+import {parseResponseMeta} from '../../../router/workers/worker-frames.ts';
 import {corsHeaders, preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {MalformedFrame} from '../../../shared/ipc/frame.ts';
 import {RESPONSE_HEADERS_MAX, STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';

@@ -4,8 +4,7 @@
  * its line.
  */
 
-import {isHeaderName, isHeaderValue} from '../../../shared/http-headers.ts';
-import {appHeaders, headersFault} from '../../../shared/ipc/response-headers.ts';
+import {appHeaders, headersFault, isHeaderName, isHeaderValue} from '../../../shared/http-headers.ts';
 import type {HttpResponseHead} from '../guest/actions/http-action.ts';
 import {
   HTTP_ACTION_HEADERS_BYTES_MAX,
