@@ -21,7 +21,6 @@ import {createLogger} from '../shared/log.ts';
 import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
 import {KeyRing} from './auth/key-ring.ts';
-import {refusedRequest} from './auth/refusal.ts';
 import {Refusals} from './auth/refusals.ts';
 import {ControlChannel} from './control-channel.ts';
 import {Callers} from './edge/callers.ts';
@@ -33,7 +32,7 @@ import {Traffic} from './http/traffic.ts';
 import {REFUSAL_LOOK_MS} from './limits.ts';
 import {SocketHub} from './live/tenant-live.ts';
 import {RouterFigures} from './metrics/figures.ts';
-import {metricsHandler} from './metrics/listener.ts';
+import {mountMetrics} from './metrics/listener.ts';
 import {RateLimits} from './rates/rate-limits.ts';
 import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
@@ -129,12 +128,7 @@ async function start({
   const {routers, place} = settings;
   if (routers > 1) log = createLogger({process: 'router', place});
   const limits = limitsOfOne(routers);
-  const observer = new Traffic(limits.unsentReplyBytes, (exchange, status, seconds) => {
-    if (exchange.audited !== 0) send(outcomeOf(exchange, status));
-    if (exchange.refusal !== null) refusals.note(refusedRequest(exchange, exchange.refusal));
-    if (status >= 500) log.warn('a request failed', requestFields(exchange, status, seconds));
-    else if (logsRequests) log.debug('request', requestFields(exchange, status, seconds));
-  });
+  const observer = new Traffic(limits.unsentReplyBytes, {log, logsAll: logsRequests, refusals, send});
   traffic = observer;
   const tenantDirectory = new TenantDirectory(tenants, suspects, routers, send, log);
   directory = tenantDirectory;
@@ -163,11 +157,13 @@ async function start({
     };
     const originRule = new OriginRule(settings.host, port, settings.allowedHosts, settings.allowedOrigins);
     const made = new Intake(parts, originRule);
-    const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
+    made.mount(app);
+    const hub = new SocketHub(app);
+    const mounted = new Sockets({...parts, hub, originRule, requestIds: made.requestIds});
     mounted.mount(app);
     const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds});
     ofFunctions.mount(app);
-    tenantDirectory.useHub(new SocketHub(app, mounted.traffic), ofFunctions.traffic);
+    tenantDirectory.useHub(hub, ofFunctions.traffic);
     ownFigures.addSource(() => mounted.metrics());
     ownFigures.addSource(() => ofFunctions.metrics());
     ownFigures.addSource(() => rateLimits.metrics());
@@ -179,7 +175,6 @@ async function start({
     sockets = mounted;
     functionSockets = ofFunctions;
     intake = made;
-    return (method, res, req) => made.handle(method, res, req);
   });
   if (server === null) {
     listenFailed(settings.host, settings.port);
@@ -198,9 +193,10 @@ async function start({
 async function listenForMetrics(settings: RouterSettings): Promise<Server | null | undefined> {
   if (settings.metricsPort === null) return null;
   const onBug = (error: unknown) => log.error('metrics could not be shown', {error});
-  const server = await Server.listen(METRICS_HOST, settings.metricsPort, 'exclusive', port =>
-    metricsHandler(() => control.metrics(), new OriginRule(METRICS_HOST, port, settings.allowedHosts), onBug),
-  );
+  const server = await Server.listen(METRICS_HOST, settings.metricsPort, 'exclusive', (port, app) => {
+    const originRule = new OriginRule(METRICS_HOST, port, settings.allowedHosts);
+    mountMetrics(app, () => control.metrics(), originRule, onBug);
+  });
   return server ?? undefined;
 }
 
@@ -222,21 +218,4 @@ function drain(): void {
     refusals.close();
     process.exit(0);
   });
-}
-
-function outcomeOf({audited, errorCode}: Exchange, status: number): RouterToSupervisor {
-  const code = errorCode === '' ? null : errorCode;
-  return {type: 'audit_outcome', of: audited, status: status === 0 ? null : status, code};
-}
-
-function requestFields(exchange: Exchange, status: number, seconds: number): Record<string, unknown> {
-  return {
-    request: exchange.requestId,
-    method: exchange.method,
-    route: exchange.route?.pattern ?? 'none',
-    tenant: exchange.tenantId,
-    address: exchange.knownAddress || undefined,
-    status,
-    ms: Math.round(seconds * 1e5) / 100,
-  };
 }

@@ -1,26 +1,15 @@
-/** A listening HTTP server. It only mounts one handler for every method and path. */
+/** A listening HTTP server. */
 
-import type {HttpRequest, HttpResponse, TemplatedApp, us_listen_socket} from 'uWebSockets.js';
+import type {TemplatedApp, us_listen_socket} from 'uWebSockets.js';
 import {assert} from '../shared/assert.ts';
 import {FREE_PORT_ATTEMPTS} from '../shared/limits.ts';
 import {freePort} from './http/free-port.ts';
 import {uws} from './http/uws.ts';
 
-export type Handler = (method: string, res: HttpResponse, req: HttpRequest) => void;
-
 /**
  * `shared`: other routers of this service listen on the same port, and the kernel distributes connections among them.
  */
 export type PortSharing = 'exclusive' | 'shared';
-
-/** One app method per HTTP method, so that the method need not be read from every request. */
-const MOUNTS = [
-  ['get', 'GET'],
-  ['post', 'POST'],
-  ['put', 'PUT'],
-  ['patch', 'PATCH'],
-  ['del', 'DELETE'],
-] as const;
 
 export class Server {
   readonly port: number;
@@ -33,14 +22,14 @@ export class Server {
 
   /**
    * @param port 0: any free one
-   * @param mount creates the handler once the port is known; it can add to the app, for example sockets
+   * @param mount adds the handlers of requests and sockets once the port is known
    * @returns null if the port is not available
    */
   static async listen(
     host: string,
     port: number,
     sharing: PortSharing,
-    mount: (port: number, app: TemplatedApp) => Handler,
+    mount: (port: number, app: TemplatedApp) => void,
   ): Promise<Server | null> {
     if (port !== 0) return await Server.#listenOn(host, port, sharing, mount);
     assert(sharing === 'exclusive', 'who shares a port is told which');
@@ -56,21 +45,17 @@ export class Server {
     host: string,
     port: number,
     sharing: PortSharing,
-    mount: (port: number, app: TemplatedApp) => Handler,
+    mount: (port: number, app: TemplatedApp) => void,
   ): Promise<Server | null> {
     return new Promise(resolve => {
       const app = uws.App();
-      let handler: Handler | null = null;
-      const handle: Handler = (method, res, req) => handler?.(method, res, req);
-      for (const [name, method] of MOUNTS) app[name]('/*', (res, req) => handle(method, res, req));
-      app.any('/*', (res, req) => handle(req.getCaseSensitiveMethod(), res, req));
       listenOn(app, host, port, sharing, socket => {
         if (socket === false) {
           resolve(null);
           return;
         }
         const server = new Server(socket);
-        handler = mount(server.port, app);
+        mount(server.port, app);
         resolve(server);
       });
     });

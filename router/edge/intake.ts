@@ -9,7 +9,7 @@
  * routes' own bodies and where only the body names the tenant.
  */
 
-import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
+import type {HttpRequest, HttpResponse, TemplatedApp} from 'uWebSockets.js';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
 import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {signedGrantOf} from '../../shared/egress/signed-grant.ts';
@@ -73,6 +73,15 @@ export type IntakeParts = {
   onBug: (exchange: Exchange, error: unknown) => void;
 };
 
+/** One app method per HTTP method, so that the method need not be read from every request. */
+const MOUNTS = [
+  ['get', 'GET'],
+  ['post', 'POST'],
+  ['put', 'PUT'],
+  ['patch', 'PATCH'],
+  ['del', 'DELETE'],
+] as const;
+
 export class Intake {
   readonly #parts: IntakeParts;
   readonly requestIds = new RequestIds();
@@ -104,7 +113,12 @@ export class Intake {
     }
   }
 
-  handle(method: string, res: HttpResponse, req: HttpRequest): void {
+  mount(app: TemplatedApp): void {
+    for (const [name, method] of MOUNTS) app[name]('/*', (res, req) => this.#handle(method, res, req));
+    app.any('/*', (res, req) => this.#handle(req.getCaseSensitiveMethod(), res, req));
+  }
+
+  #handle(method: string, res: HttpResponse, req: HttpRequest): void {
     const requestId = this.requestIds.next(req.getHeader('x-request-id'));
     const exchange = new Exchange(res, method, requestId, this.#isDraining, this.#parts.observer);
     try {

@@ -113,9 +113,9 @@ export class ArrivingBody {
    * buffer capacity
    */
   collect(held: HeldBody, isWanted: () => boolean, done: (body: Buffer, refusal: ServiceError | null) => void): void {
-    let chunks: Buffer[] = [];
+    let parts: Buffer[] = [];
     const refuse = (error: ServiceError): void => {
-      chunks = [];
+      parts = [];
       done(EMPTY, error);
     };
     this.read((chunk, isLast) => {
@@ -128,13 +128,13 @@ export class ArrivingBody {
         refuse(tooManyBytes());
         return;
       }
-      const chunk = Buffer.from(new Uint8Array(chunk)); // a copy
-      if (isLast && chunks.length === 0) {
-        done(chunk, null);
+      const part = Buffer.from(new Uint8Array(chunk)); // a copy
+      if (isLast && parts.length === 0) {
+        done(part, null);
         return;
       }
-      chunks.push(chunk);
-      if (isLast) done(Buffer.concat(chunks, this.bytes), null);
+      parts.push(part);
+      if (isLast) done(Buffer.concat(parts, this.bytes), null);
     });
   }
 

@@ -1,9 +1,13 @@
 /**
- * Counts every request by route and status, and its duration by route. Counting takes a few typed-array stores, because
- * it is on the hottest path; the metrics are converted to prom-client's format only when requested.
+ * Counts every request by route and status, and its duration by route, and reports those that someone waits for: the
+ * outcomes of audited actions, refusals and failures. Counting takes a few typed-array stores, because it is on the
+ * hottest path; the metrics are converted to prom-client's format only when requested.
  */
-
+import type {RefusedRequest} from '../../shared/ipc/audit.ts';
+import type {RouterToSupervisor} from '../../shared/ipc/control.ts';
+import type {Logger} from '../../shared/log.ts';
 import {Histogram, type MetricJson} from '../../shared/metrics/metric-json.ts';
+import {refusedRequest} from '../auth/refusal.ts';
 import {ROUTES} from '../routes.ts';
 import type {Exchange, ExchangeObserver} from './exchange.ts';
 
@@ -13,11 +17,20 @@ const STATUSES = 600;
 /** Requests without a route (unknown paths, refused origins) are counted in one more slot after the last route. */
 const NO_ROUTE = ROUTES.length;
 
+/** Where ended requests are reported. */
+type Reports = {
+  readonly log: Logger;
+  /** Every request is logged, not only failed ones. */
+  readonly logsAll: boolean;
+  readonly refusals: {note(refused: RefusedRequest): void};
+  send(message: RouterToSupervisor): void;
+};
+
 export class Traffic implements ExchangeObserver {
   readonly #counts = new Float64Array((ROUTES.length + 1) * STATUSES);
   /** By route. */
   readonly #seconds = Array.from({length: ROUTES.length + 1}, () => new Histogram(BUCKETS));
-  readonly #onEnded: (exchange: Exchange, status: number, seconds: number) => void;
+  readonly #reports: Reports;
   #onIdle: (() => void) | null = null;
   #bytesIn = 0;
   #bytesOut = 0;
@@ -25,10 +38,9 @@ export class Traffic implements ExchangeObserver {
   unsentBytes = 0;
   readonly unsentBytesMax: number;
 
-  /** @param onEnded called after every request, for the log */
-  constructor(unsentBytesMax: number, onEnded: (exchange: Exchange, status: number, seconds: number) => void) {
+  constructor(unsentBytesMax: number, reports: Reports) {
     this.unsentBytesMax = unsentBytesMax;
-    this.#onEnded = onEnded;
+    this.#reports = reports;
   }
 
   /**
@@ -52,7 +64,11 @@ export class Traffic implements ExchangeObserver {
     this.#seconds[route]!.observe(seconds);
     this.#bytesIn += exchange.bytesIn;
     this.#bytesOut += exchange.bytesOut;
-    this.#onEnded(exchange, status, seconds);
+    const {log, logsAll} = this.#reports;
+    if (exchange.audited !== 0) this.#reports.send(outcomeOf(exchange, status));
+    if (exchange.refusal !== null) this.#reports.refusals.note(refusedRequest(exchange, exchange.refusal));
+    if (status >= 500) log.warn('a request failed', requestFields(exchange, status, seconds));
+    else if (logsAll) log.debug('request', requestFields(exchange, status, seconds));
     if (this.#inFlight === 0 && this.#onIdle !== null) setImmediate(this.#onIdle);
   }
 
@@ -125,4 +141,21 @@ export class Traffic implements ExchangeObserver {
 function routeLabels(index: number): {method: string; route: string} {
   const route = ROUTES[index];
   return route === undefined ? {method: 'other', route: 'none'} : {method: route.method, route: route.pattern};
+}
+
+function outcomeOf({audited, errorCode}: Exchange, status: number): RouterToSupervisor {
+  const code = errorCode === '' ? null : errorCode;
+  return {type: 'audit_outcome', of: audited, status: status === 0 ? null : status, code};
+}
+
+function requestFields(exchange: Exchange, status: number, seconds: number): Record<string, unknown> {
+  return {
+    request: exchange.requestId,
+    method: exchange.method,
+    route: exchange.route?.pattern ?? 'none',
+    tenant: exchange.tenantId,
+    address: exchange.knownAddress || undefined,
+    status,
+    ms: Math.round(seconds * 1e5) / 100,
+  };
 }

@@ -1,5 +1,5 @@
 /** Metrics of the router's function sockets. */
-import {gauge, type MetricJson} from '../../shared/metrics/metric-json.ts';
+import {counter, gauge, type MetricJson} from '../../shared/metrics/metric-json.ts';
 
 export class PipeTraffic {
   #receivedMessages = 0;
@@ -47,8 +47,4 @@ export class PipeTraffic {
       ),
     ];
   }
-}
-
-function counter(name: string, help: string, value: number): MetricJson {
-  return {name, help, type: 'counter', aggregator: 'sum', values: [{labels: {}, value}]};
 }

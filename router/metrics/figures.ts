@@ -2,7 +2,7 @@
  * Metrics of one router, as reported to the supervisor, which adds up those of all routers
  * (supervisor/metrics/metrics-page.ts).
  */
-import {gauge, type MetricJson} from '../../shared/metrics/metric-json.ts';
+import {counter, gauge, type MetricJson} from '../../shared/metrics/metric-json.ts';
 import type {Traffic} from '../http/traffic.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {LongestDelay} from './longest-delay.ts';
@@ -74,8 +74,4 @@ export class RouterFigures {
       },
     ];
   }
-}
-
-function counter(name: string, help: string, value: number): MetricJson {
-  return {name, help, type: 'counter', aggregator: 'sum', values: [{labels: {}, value}]};
 }

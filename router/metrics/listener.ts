@@ -1,13 +1,12 @@
 /**
  * The metrics page on a separate port, loopback only and without a credential: for a Prometheus on the same machine.
  */
-import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
+import type {HttpRequest, HttpResponse, TemplatedApp} from 'uWebSockets.js';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/reply-head.ts';
 import {UNSENT_REPLY_BYTES_MAX} from '../limits.ts';
-import type {Handler} from '../server.ts';
 
 export const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 /** Scrapes are not counted as traffic. */
@@ -19,13 +18,15 @@ const UNOBSERVED: ExchangeObserver = {
 };
 
 /** @param render returns the page */
-export function metricsHandler(
+export function mountMetrics(
+  app: TemplatedApp,
   render: () => Promise<string>,
   originRule: OriginRule,
   onBug: (error: unknown) => void,
-): Handler {
+): void {
   const requestIds = new RequestIds();
-  return (method: string, res: HttpResponse, req: HttpRequest) => {
+  app.any('/*', (res: HttpResponse, req: HttpRequest) => {
+    const method = req.getCaseSensitiveMethod();
     const exchange = new Exchange(res, method, requestIds.next(req.getHeader('x-request-id')), false, UNOBSERVED);
     const fail = (caught: unknown) => {
       if (!(caught instanceof ServiceError)) onBug(caught);
@@ -44,5 +45,5 @@ export function metricsHandler(
     render()
       .then(text => exchange.reply(200, text, null, PROMETHEUS_TEXT))
       .catch(fail);
-  };
+  });
 }

@@ -28,7 +28,7 @@ import {
   SOCKET_FRAME_BYTES_READ,
   SOCKET_IDLE_SECONDS,
 } from '../limits.ts';
-import {SocketTraffic} from '../live/socket-traffic.ts';
+import type {SocketHub} from '../live/tenant-live.ts';
 import {type Allowance, type RateLimits, spendAll} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
@@ -48,6 +48,7 @@ export type SocketParts = {
   observer: ExchangeObserver;
   callers: Callers;
   rateLimits: RateLimits;
+  hub: SocketHub;
   /** Simultaneously open sockets, in this router. */
   socketsMax: number;
   /** Bytes buffered for all its sockets. */
@@ -55,7 +56,6 @@ export type SocketParts = {
 };
 
 export class Sockets {
-  readonly traffic = new SocketTraffic();
   readonly #parts: SocketParts;
   readonly #open = new Set<Connection>();
   #isDraining = false;
@@ -96,7 +96,7 @@ export class Sockets {
   metrics(): MetricJson[] {
     let subscriptions = 0;
     for (const connection of this.#open) subscriptions += connection.subscriptions.size;
-    return this.traffic.json({
+    return this.#parts.hub.metrics({
       connections: this.#open.size,
       subscriptions,
       liveQueries: this.#parts.directory.liveQueries(),

@@ -52,6 +52,10 @@ export function gauge(name: string, help: string, value: number, aggregator: 'su
   return {name, help, type: 'gauge', aggregator, values: [{labels: {}, value}]};
 }
 
+export function counter(name: string, help: string, value: number): MetricJson {
+  return {name, help, type: 'counter', aggregator: 'sum', values: [{labels: {}, value}]};
+}
+
 /** Counts of values up to each bound, with their sum and count; converted to prom-client's form only on request. */
 export class Histogram {
   readonly #bounds: readonly number[];

@@ -3,7 +3,6 @@ import type {TemplatedApp, WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {describe, expect, test} from 'vitest';
-import {SocketTraffic} from '../../router/live/socket-traffic.ts';
 import {SocketHub, TenantLive} from '../../router/live/tenant-live.ts';
 import type {TenantPipes} from '../../router/live/tenant-pipes.ts';
 import type {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
@@ -98,7 +97,7 @@ describe('sockets of svc.v2 count among the same', () => {
       const publish = (topic: string, frame: Buffer) => {
         for (const take of this.#topics.get(topic) ?? []) take(frame);
       };
-      const hub = new SocketHub({publish} as unknown as TemplatedApp, new SocketTraffic());
+      const hub = new SocketHub({publish} as unknown as TemplatedApp);
       this.#live = new TenantLive(
         () => hub,
         false,

@@ -181,8 +181,7 @@ test('a thousand random and mutated runs of frames leave a router that serves', 
 /* ── what is not shown yet ── */
 
 test('a live query has one result in a batch', () => {
-  const traffic = {published: () => undefined, coalesced: () => undefined};
-  const hub = new SocketHub({publish: () => undefined} as never, traffic as never);
+  const hub = new SocketHub({publish: () => undefined} as never);
   const live = new TenantLive(
     () => hub,
     false,

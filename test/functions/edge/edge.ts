@@ -126,7 +126,12 @@ export class Edge {
       if (message.type === 'request') control.settle({type: 'reply', id: message.id, result: 1});
     });
     const limits = limitsOfOne(1);
-    const traffic = new Traffic(limits.unsentReplyBytes, ignored);
+    const traffic = new Traffic(limits.unsentReplyBytes, {
+      log,
+      logsAll: false,
+      refusals: {note: ignored},
+      send: ignored,
+    });
     const keys = new KeyRing({records: [], now: Date.now, onUsed: ignored});
     const credentials = new Credentials(sha256(ACCESS), sha256(ADMIN), keys);
     const onBug = (_: unknown, error: unknown) => {
@@ -149,10 +154,10 @@ export class Edge {
       onBug,
     };
     let intake: Intake | null = null;
-    const server = await Server.listen('127.0.0.1', 0, 'exclusive', port => {
+    const server = await Server.listen('127.0.0.1', 0, 'exclusive', (port, app) => {
       const made = new Intake(parts, new OriginRule('127.0.0.1', port, []));
       intake = made;
-      return (method, res, req) => made.handle(method, res, req);
+      made.mount(app);
     });
     edge = new Edge(server!, intake!, directory, folder, worker, sockets);
     return edge;
