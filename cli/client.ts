@@ -16,7 +16,7 @@ import {type Command, Option} from 'commander';
 import {type Dispatcher, Pool} from 'undici';
 import {backOffMs} from '../shared/back-off.ts';
 import type {ErrorObject} from '../shared/errors.ts';
-import {REST_MS} from '../supervisor/limits.ts';
+import {COOL_DOWN_MS} from '../supervisor/limits.ts';
 import {CommandFailure} from './failure.ts';
 import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, COMMAND_TIMEOUT_MS} from './limits.ts';
 import {notedDataDirectory} from './server-note.ts';
@@ -223,7 +223,7 @@ export class ServiceClient {
     if (status < 300) return {status, body: bytes};
     if (status !== 503) throw refusal(status, bytes);
     const seconds = Number(response.headers['retry-after'] ?? 0);
-    return {again: refusal(status, bytes), retryAfterMs: Math.min(seconds * 1000 || 0, REST_MS)};
+    return {again: refusal(status, bytes), retryAfterMs: Math.min(seconds * 1000 || 0, COOL_DOWN_MS)};
   }
 
   #send(

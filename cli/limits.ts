@@ -39,7 +39,7 @@ export const JOURNAL_KEEP_RECORDS_DEFAULT = 1_000_000;
 /** How often a command polls the server for the progress of its deploy. (ours) */
 export const DEPLOY_PROGRESS_MS = 500;
 /** How often a command that waits for a task polls for its end. (ours) */
-export const TASK_LOOK_MS = 500;
+export const TASK_POLL_MS = 500;
 /** Packages that a command uploads at once, and that it requests from npm at once. (ours) */
 export const PACKAGE_UPLOADS_AT_ONCE = 4;
 export const PACKAGES_PER_NPM = 50;

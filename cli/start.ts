@@ -3,7 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {createLogger, type Logger} from '../shared/log.ts';
 import {VERSION} from '../shared/version.ts';
-import {isDemanded, type Wall, wallFields} from '../supervisor/confinement/layers.ts';
+import {isDemanded, layerFields, type SandboxLayer} from '../supervisor/confinement/layers.ts';
 import {StartError} from '../supervisor/files/start-error.ts';
 import type {Credentials} from '../supervisor/keys/credentials.ts';
 import {BUNDLED_ENTRIES, Supervisor} from '../supervisor/main.ts';
@@ -52,9 +52,9 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
     const listening = await supervisor.start();
     note(listening.port, data, log);
     stop.drain = () => supervisor.drain().finally(() => forgetServer(listening.port));
-    process.stdout.write(welcome(listening, supervisor.credentials, supervisor.walls));
-    const {stand} = wallFields(supervisor.walls);
-    for (const {name: layer, missing: reason} of supervisor.walls) {
+    process.stdout.write(welcome(listening, supervisor.credentials, supervisor.sandboxLayers));
+    const {stand} = layerFields(supervisor.sandboxLayers);
+    for (const {name: layer, missing: reason} of supervisor.sandboxLayers) {
       if (reason !== null) log[isDemanded(layer) ? 'warn' : 'info']('a sandbox layer is missing', {layer, reason});
     }
     log.info('listening', {
@@ -118,7 +118,7 @@ function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
 function welcome(
   listening: {host: string; port: number; metricsPort: number | null},
   credentials: Credentials,
-  walls: readonly Wall[],
+  sandboxLayers: readonly SandboxLayer[],
 ): string {
   const host = listening.host.includes(':') ? `[${listening.host}]` : listening.host;
   const url = `http://${host}:${listening.port}`;
@@ -133,7 +133,7 @@ function welcome(
     accessTokenFile === null
       ? '$SVC_ACCESS_TOKEN'
       : `$(sed -n 's/.*"access_token": *"\\([^"]*\\)".*/\\1/p' ${shellQuoted(accessTokenFile)})`;
-  const {stand, missing} = wallFields(walls);
+  const {stand, missing} = layerFields(sandboxLayers);
   const lines = [
     `svc listening on ${url}`,
     accessTokenFile === adminTokenFile ? `credentials: ${accessTokenFile}` : places.join(', '),

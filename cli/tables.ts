@@ -7,7 +7,7 @@ import type {FoundTask, StartedTask, Task} from '../shared/protocol/tasks.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {showList, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
-import {TASK_LOOK_MS} from './limits.ts';
+import {TASK_POLL_MS} from './limits.ts';
 import {pathOf, type Target, type TargetOptions} from './project/target.ts';
 import {TransientLine} from './transient-line.ts';
 
@@ -66,6 +66,6 @@ async function ended(target: Target, id: string): Promise<Task> {
       throw new CommandFailure(`the task ${id} was ${task.state} after ${task.changed} documents${why}`, 1);
     }
     progress.show(`${task.changed.toLocaleString('en-US')} documents deleted …`);
-    await delay(TASK_LOOK_MS);
+    await delay(TASK_POLL_MS);
   }
 }

@@ -32,11 +32,11 @@ export const EGRESS_LOOKUP_MS_MAX = 8_000;
 export const EGRESS_LOOKUP_FAILURES_KEPT = 256;
 export const EGRESS_LOOKUP_FAILURE_MS = 2_000;
 /** Addresses of the machine's own interfaces are read at most this often. (ours) */
-export const EGRESS_OWN_ADDRESSES_LOOK_MS = 1_000;
+export const EGRESS_OWN_ADDRESSES_POLL_MS = 1_000;
 /** Search domains of resolv.conf that are tried. (as older versions of the C library) */
 export const EGRESS_SEARCH_DOMAINS_MAX = 6;
 /** /etc/hosts and /etc/resolv.conf are checked for changes at most this often. (ours) */
-export const EGRESS_SYSTEM_FILE_LOOK_MS = 1_000;
+export const EGRESS_SYSTEM_FILE_POLL_MS = 1_000;
 /**
  * Threads and processes of one tenant that are connected to the egress process. Beyond: further connections are
  * refused. (ours)
@@ -55,4 +55,4 @@ export const EGRESS_IDLE_MS_MAX = 60 * 60 * 1000;
 /** Bytes buffered in the egress process for one direction of a connection. Beyond: the sender waits. (ours) */
 export const EGRESS_WINDOW_BYTES = 64 * KIB;
 /** Pause before the egress process tries again to open a proxy endpoint. (ours) */
-export const EGRESS_DOOR_AGAIN_MS = 1_000;
+export const EGRESS_ENDPOINT_RETRY_MS = 1_000;

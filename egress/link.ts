@@ -29,7 +29,7 @@ type Entry = {
 
 export class Link {
   readonly #socket: Socket;
-  readonly #door: Entry;
+  readonly #endpoint: Entry;
   readonly #connections = new Map<number, Outgoing>();
   readonly #lookups = new Set<AbortController>();
   readonly #late: NodeJS.Timeout;
@@ -37,9 +37,9 @@ export class Link {
   #isKnown = false;
   #text = '';
 
-  constructor(socket: Socket, door: Entry, onEnd: () => void) {
+  constructor(socket: Socket, endpoint: Entry, onEnd: () => void) {
     this.#socket = socket;
-    this.#door = door;
+    this.#endpoint = endpoint;
     this.#late = setTimeout(() => this.end(), EGRESS_HELLO_MS_MAX);
     socket.setEncoding('latin1');
     socket.on('data', (chunk: string) => this.#received(chunk));
@@ -88,7 +88,7 @@ export class Link {
       const at = this.#text.indexOf('\n');
       if (at === -1 || this.#socket.destroyed) return;
       if (this.#isKnown) {
-        const waitMs = this.#door.questionAfterMs();
+        const waitMs = this.#endpoint.questionAfterMs();
         if (waitMs > 0) {
           this.#pauseTimer = setTimeout(() => {
             this.#pauseTimer = null;
@@ -106,7 +106,7 @@ export class Link {
 
   #greeted(line: string): void {
     const secret = objectIn(line)?.secret;
-    if (typeof secret !== 'string' || !this.#door.isSecret(secret)) {
+    if (typeof secret !== 'string' || !this.#endpoint.isSecret(secret)) {
       this.end();
       return;
     }
@@ -130,36 +130,36 @@ export class Link {
     const lookup = new AbortController();
     this.#lookups.add(lookup);
     try {
-      const addresses = await this.#door.policy.addresses(host, LOOKUP_PORT, lookup.signal);
+      const addresses = await this.#endpoint.policy.addresses(host, LOOKUP_PORT, lookup.signal);
       this.#answer({type: 'addresses', id, addresses});
     } catch (caught) {
       this.#answer({type: 'failed', id, error: failureOf(caught)});
     } finally {
       this.#lookups.delete(lookup);
-      this.#door.closed();
+      this.#endpoint.closed();
     }
   }
 
   #isRoom(id: number): boolean {
-    const busy = this.#door.opened();
+    const busy = this.#endpoint.opened();
     if (busy === null) return true;
-    this.#door.parts.metrics.count('busy');
+    this.#endpoint.parts.metrics.count('busy');
     this.#answer({type: 'failed', id, error: {refused: false, message: busy, code: 'EMFILE', syscall: 'connect'}});
     return false;
   }
 
   #connect({id, host, port, family}: EgressQuestion & {type: 'connect'}): void {
-    const door = this.#door;
-    const {metrics} = door.parts;
+    const endpoint = this.#endpoint;
+    const {metrics} = endpoint.parts;
     if (!this.#isRoom(id)) return;
     const addresses = async (signal: AbortSignal) => {
-      const found = await door.policy.addresses(host, port, signal);
+      const found = await endpoint.policy.addresses(host, port, signal);
       const ofFamily = found.filter(address => family === 0 || isIP(address) === family);
       if (ofFamily.length === 0) throw noAddress(host);
       return ofFamily;
     };
     const connection = new Outgoing(
-      {host, port, addresses, directory: door.directory},
+      {host, port, addresses, directory: endpoint.directory},
       {
         open: (path, address, at) => {
           metrics.count('opened');
@@ -177,7 +177,7 @@ export class Link {
         },
         over: () => {
           this.#connections.delete(id);
-          door.closed();
+          endpoint.closed();
         },
       },
     );

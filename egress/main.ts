@@ -10,10 +10,10 @@ import {unreachable} from '../shared/assert.ts';
 import type {EgressToSupervisor, SupervisorToEgress} from '../shared/ipc/egress.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
-import {Doors} from './doors.ts';
+import {ProxyEndpoints} from './proxy-endpoints.ts';
 
 const log = createLogger({process: 'egress'});
-const doors = new Doors({
+const endpoints = new ProxyEndpoints({
   failed: ({tenant, socketPath}, error) =>
     log.error("a worker's way out cannot be opened; it is tried again", {tenant, path: socketPath, error}),
 });
@@ -33,18 +33,18 @@ setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
 async function received(message: SupervisorToEgress): Promise<void> {
   switch (message.type) {
     case 'start':
-      await Promise.all(message.grants.map(grant => doors.grant(grant)));
+      await Promise.all(message.grants.map(grant => endpoints.grant(grant)));
       send({type: 'started'});
       return;
     case 'grant':
-      await doors.grant(message.grant);
+      await endpoints.grant(message.grant);
       send({type: 'granted', id: message.id});
       return;
     case 'revoke':
-      await doors.revoke(message.socketPath);
+      await endpoints.revoke(message.socketPath);
       return;
     case 'metrics':
-      send({type: 'metrics', id: message.id, report: doors.report()});
+      send({type: 'metrics', id: message.id, report: endpoints.report()});
       return;
     default:
       unreachable(message);

@@ -11,7 +11,7 @@ import {
   EGRESS_LOOKUP_TIMEOUT_MS,
   EGRESS_LOOKUP_TRIES,
   EGRESS_SEARCH_DOMAINS_MAX,
-  EGRESS_SYSTEM_FILE_LOOK_MS,
+  EGRESS_SYSTEM_FILE_POLL_MS,
 } from './limits.ts';
 import type {Resolve} from './policy.ts';
 
@@ -100,7 +100,7 @@ class SystemFile<T> {
 
   content(): T {
     const nowMs = performance.now();
-    if (nowMs - this.#lookedMs < EGRESS_SYSTEM_FILE_LOOK_MS) return this.#content;
+    if (nowMs - this.#lookedMs < EGRESS_SYSTEM_FILE_POLL_MS) return this.#content;
     this.#lookedMs = nowMs;
     const stamp = this.#look();
     if (stamp !== this.#stamp) this.#content = this.#parse(stamp === '' ? '' : readFileSync(this.#path, 'utf8'));

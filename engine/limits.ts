@@ -238,8 +238,8 @@ export const LIVE_RESULT_BYTES_MAX = 512 * MIB;
  * Key ranges in the read set of one subscribed query, and their bytes. Beyond: larger ranges are watched, up to the
  * whole tenant, and the query runs more often. (ours)
  */
-export const HELD_READ_INTERVALS_MAX = 4_096;
-export const HELD_READS_BYTES_MAX = 2 * MIB;
+export const SUBSCRIBED_READ_INTERVALS_MAX = 4_096;
+export const SUBSCRIBED_READS_BYTES_MAX = 2 * MIB;
 
 /* Scheduler */
 
@@ -271,7 +271,7 @@ export const SUSPECT_RUNS_MAX = 2;
 /* Functions: the HTTP edge */
 
 /** Bytes of a streamed response that a worker buffers for its reader. Beyond: the response is cut short. (ours) */
-export const STREAM_HELD_BYTES_MAX = 21 * MIB;
+export const STREAM_BACKLOG_BYTES_MAX = 21 * MIB;
 /** A pushed response leaves in chunks of at most this size, well below STREAM_WINDOW_BYTES. (ours) */
 export const STREAM_CHUNK_BYTES_MAX = 64 * KIB;
 
@@ -309,7 +309,7 @@ export const READER_MMAP_BYTES = 1 << 30;
 /** Findings in one report. Beyond: they are left out. (ours) */
 export const VERIFY_FINDINGS_MAX = 20;
 /** Rows that are parsed and filtered between two checks of the pace. (ours) */
-export const SCAN_ROWS_BETWEEN_LOOKS = 32;
+export const SCAN_ROWS_BETWEEN_CHECKS = 32;
 /**
  * Rows a native query reads at once: few if a filter can stop early, more if every row is needed, and no more than fit.
  * (ours)

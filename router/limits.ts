@@ -45,7 +45,7 @@ export const AUTH_FAILURE_ADDRESSES_MAX = 10_000;
 export const AUTH_FAILURE_DELAY_MS = 1_000;
 export const AUTH_FAILURES_DELAYED_MAX = 1_000;
 /** How often a router checks for expired keys, and how often it reports which keys were used. (ours) */
-export const KEY_LOOK_MS = 1_000;
+export const KEY_POLL_MS = 1_000;
 export const KEY_USES_REPORT_MS = 2_000;
 /** Names and ids of an action's subject are cut to this length in the audit record. (ours) */
 export const AUDIT_SUBJECT_CHARS_MAX = 256;
@@ -54,7 +54,7 @@ export const AUDIT_SUBJECT_CHARS_MAX = 256;
  * a router tracks this many groups of keys and as many of other clients. Beyond: they are counted in a metric. (ours)
  */
 export const REFUSAL_WINDOW_MS = 60_000;
-export const REFUSAL_LOOK_MS = 5_000;
+export const REFUSAL_POLL_MS = 5_000;
 export const REFUSAL_GROUPS_MAX = 500;
 /**
  * Replies of this size and above are handed to the kernel as it takes them instead of being copied into a send buffer.
@@ -83,8 +83,8 @@ export const IN_FLIGHT_BYTES_MAX = 128 * MIB;
 /**
  * Bytes of requests that the router buffers itself, for one tenant and in total. Beyond: 503 session.overloaded. (ours)
  */
-export const TENANT_HELD_BYTES_MAX = 128 * MIB;
-export const ROUTER_HELD_BYTES_MAX = 1024 * MIB;
+export const TENANT_RESERVED_BYTES_MAX = 128 * MIB;
+export const ROUTER_RESERVED_BYTES_MAX = 1024 * MIB;
 /** Per-tenant share of the total above that is always available, unless hundreds of tenants compete. (ours) */
 export const TENANT_SHARE_BYTES = 1 * MIB;
 /**
@@ -173,7 +173,7 @@ export const SOCKETS_BUFFERED_BYTES_MAX = 1024 * MIB;
  * 9.8)
  */
 export const FUNCTION_SOCKET_PING_MS = 15_000;
-export const FUNCTION_SOCKET_LOOK_MS = 1_000;
+export const FUNCTION_SOCKET_POLL_MS = 1_000;
 
 /* Functions: the HTTP edge */
 

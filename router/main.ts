@@ -29,7 +29,7 @@ import {ShippedFiles} from './edge/shipped-files.ts';
 import type {Exchange} from './http/exchange.ts';
 import {OriginRule} from './http/origin.ts';
 import {Traffic} from './http/traffic.ts';
-import {REFUSAL_LOOK_MS} from './limits.ts';
+import {REFUSAL_POLL_MS} from './limits.ts';
 import {SocketHub} from './live/tenant-live.ts';
 import {RouterFigures} from './metrics/figures.ts';
 import {mountMetrics} from './metrics/listener.ts';
@@ -67,7 +67,7 @@ process.on('uncaughtException', error => {
 });
 process.on('message', (message: SupervisorToRouter) => receive(message));
 setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
-setInterval(() => refusals.look(), REFUSAL_LOOK_MS);
+setInterval(() => refusals.look(), REFUSAL_POLL_MS);
 
 /** If a send fails, the supervisor is gone; `disconnect` follows and ends this process. */
 function send(message: RouterToSupervisor): void {

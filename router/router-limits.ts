@@ -14,18 +14,18 @@ import {
   IN_FLIGHT_BYTES_MAX,
   IN_FLIGHT_REQUESTS_MAX,
   LINK_BUFFER_BYTES_MAX,
-  ROUTER_HELD_BYTES_MAX,
+  ROUTER_RESERVED_BYTES_MAX,
   SOCKETS_BUFFERED_BYTES_MAX,
   SOCKETS_MAX,
-  TENANT_HELD_BYTES_MAX,
+  TENANT_RESERVED_BYTES_MAX,
   UNSENT_REPLY_BYTES_MAX,
   WAITING_BYTES_MAX,
   WAITING_REQUESTS_MAX,
 } from './limits.ts';
 
 export type RouterLimits = {
-  heldBytes: number;
-  tenantHeldBytes: number;
+  reservedBytes: number;
+  tenantReservedBytes: number;
   /** For one waking tenant. */
   waitingRequests: number;
   waitingBytes: number;
@@ -47,8 +47,8 @@ export type RouterLimits = {
 export function limitsOfOne(routers: number): RouterLimits {
   const share = (of: number) => Math.floor(of / routers);
   return {
-    heldBytes: share(ROUTER_HELD_BYTES_MAX),
-    tenantHeldBytes: share(TENANT_HELD_BYTES_MAX),
+    reservedBytes: share(ROUTER_RESERVED_BYTES_MAX),
+    tenantReservedBytes: share(TENANT_RESERVED_BYTES_MAX),
     waitingRequests: share(WAITING_REQUESTS_MAX),
     // Waiting bytes also count among the held bytes, which bound the sum if one body exceeds a share.
     waitingBytes: Math.max(BODY_BYTES_MAX, share(WAITING_BYTES_MAX)),

@@ -71,7 +71,7 @@ export const ATTRIBUTED_CRASHES_MAX = 30;
  */
 export const ROUTER_DRAIN_MS = 3_000;
 /** How often a worker checks that its socket still exists. (ours) */
-export const SOCKET_LOOK_MS = 1_000;
+export const SOCKET_POLL_MS = 1_000;
 
 /* IPC frames */
 

@@ -101,22 +101,22 @@ export const WORKER_GROUP_SHARE_MAX = 0.75;
 /** Time-out for probing a program that confines children, at a start. (ours) */
 export const CONFINEMENT_TRY_MS_MAX = 5_000;
 /**
- * A tenant whose workers crash this often, without serving for HEALTHY_MS in between, is suspended for REST_MS and
+ * A tenant whose workers crash this often, without serving for HEALTHY_MS in between, is suspended for COOL_DOWN_MS and
  * answers 503. (design)
  */
 export const CRASHES_BEFORE_COOL_DOWN = 5;
 export const HEALTHY_MS = 5_000;
-export const REST_MS = 30_000;
+export const COOL_DOWN_MS = 30_000;
 /**
  * Time limit for requests under way when a tenant moves to a worker that runs code; other requests wait meanwhile.
  * (ours)
  */
 export const MOVE_MS_MAX = 5_000;
 /**
- * A tenant with a damaged file is opened again without a request after REST_MS, then after twice as long each time, up
+ * A tenant with a damaged file is opened again without a request after COOL_DOWN_MS, then after twice as long each time, up
  * to this. (ours)
  */
-export const DAMAGED_REST_MS_MAX = 60 * 60 * 1000;
+export const DAMAGED_COOL_DOWN_MS_MAX = 60 * 60 * 1000;
 /** Time from SIGTERM to exit 0. Work that is not finished by then is ended. (design) */
 export const DRAIN_MS = 4_500;
 /**
@@ -132,7 +132,7 @@ export const SOCKET_PATH_BYTES_MAX = 100;
  */
 export const RESERVE_BYTES = MIB;
 export const RESERVE_SPARE_BYTES = 8 * MIB;
-export const RESERVE_LOOK_MS = 10_000;
+export const RESERVE_POLL_MS = 10_000;
 /** Directories of tenants that a refused start lists. (ours) */
 export const REFUSAL_DIRECTORIES_SHOWN = 20;
 /** Tenants of one server: the registry is kept in memory. Beyond: 503 session.overloaded on creation. (ours) */
@@ -144,8 +144,8 @@ export const TENANTS_MAX = 100_000;
  * Scans of all processes until none of a tenant's user runs, or polls of a worker's cgroup until it is empty, and the
  * pause between them. (ours)
  */
-export const LEFTOVER_LOOKS_MAX = 1_000;
-export const LEFTOVER_LOOK_MS = 5;
+export const LEFTOVER_POLLS_MAX = 1_000;
+export const LEFTOVER_POLL_MS = 5;
 /** User ids are noted as given this many ahead, so that one write is sufficient for that many tenants. (ours) */
 export const USER_NUMBERS_NOTED = 64;
 /**

@@ -34,7 +34,7 @@ import {SupervisorMetrics} from './metrics/metrics.ts';
 import {MetricsPage} from './metrics/metrics-page.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './processes/child.ts';
 import {EgressProcess} from './processes/egress-process.ts';
-import {KillPace} from './processes/kill-pace.ts';
+import {KillRate} from './processes/kill-rate.ts';
 import {NodeInstalls} from './processes/node-installs.ts';
 import type {ProcessKind} from './processes/process-use.ts';
 import type {Listening, RouterMessage} from './processes/router-process.ts';
@@ -81,7 +81,7 @@ const REGISTRY_FILE = 'registry.sqlite';
 export class Supervisor {
   readonly credentials: Credentials;
   /** The sandbox layers of workers, for the operator. */
-  readonly walls: Confinement['walls'];
+  readonly sandboxLayers: Confinement['sandboxLayers'];
   readonly #log: Logger;
   readonly #lock: OwnerLock;
   readonly #registryPath: string;
@@ -116,9 +116,12 @@ export class Supervisor {
     // Must run before any child exists.
     const {groups, missing} = findGroups(log);
     const confined = await confinedCode(own, settings.workerUsers, settings.data, log);
-    const walls: Confinement['walls'] = [...confined.confinement.walls, {name: 'memory', missing}];
-    if (settings.requireSandbox) requireAll(walls);
-    return new Supervisor(settings, env, log, lock, credentials, files, {...confined, groups, walls});
+    const sandboxLayers: Confinement['sandboxLayers'] = [
+      ...confined.confinement.sandboxLayers,
+      {name: 'memory', missing},
+    ];
+    if (settings.requireSandbox) requireAll(sandboxLayers);
+    return new Supervisor(settings, env, log, lock, credentials, files, {...confined, groups, sandboxLayers});
   }
 
   private constructor(
@@ -128,10 +131,15 @@ export class Supervisor {
     lock: OwnerLock,
     credentials: Credentials,
     files: TenantFiles,
-    {code, confinement, groups, walls}: ConfinedCode & {groups: WorkerGroups | null; walls: Confinement['walls']},
+    {
+      code,
+      confinement,
+      groups,
+      sandboxLayers,
+    }: ConfinedCode & {groups: WorkerGroups | null; sandboxLayers: Confinement['sandboxLayers']},
   ) {
     this.credentials = credentials;
-    this.walls = walls;
+    this.sandboxLayers = sandboxLayers;
     this.#log = log;
     this.#lock = lock;
     const {entries} = settings;
@@ -159,12 +167,12 @@ export class Supervisor {
       sparesWanted: settings.spareWorkers,
       sparesRunCode: () => this.#code.isAnywhere,
       warmUpDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
-      pace: new KillPace(() => performance.now()),
+      rate: new KillRate(() => performance.now()),
       onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
       onUnended: (user: number) => this.#users.unended(user),
     };
     this.#pool = new WorkerPool(pool, log);
-    this.#metrics = new SupervisorMetrics(walls, () => ({
+    this.#metrics = new SupervisorMetrics(sandboxLayers, () => ({
       tenants: this.#placement.size,
       spares: this.#pool.spares,
       isUnwritable: this.#registry.isUnwritable,
@@ -175,7 +183,7 @@ export class Supervisor {
       entry: entries.egress,
       confinement: confinement.egress,
       env: childEnv,
-      pace: new KillPace(() => performance.now()),
+      rate: new KillRate(() => performance.now()),
       onEnd: () => {
         this.#metrics.died('egress');
         this.#page.egressEnded();
@@ -187,7 +195,7 @@ export class Supervisor {
     const egress = new TenantEgress({
       registry: this.#registry,
       process: this.#egress,
-      nextDoorPath: user => this.#runDirectory.nextDoorPath(user),
+      nextEndpointPath: user => this.#runDirectory.nextEndpointPath(user),
       grantKey,
       log,
     });

@@ -3,14 +3,14 @@ import {expect, test} from 'vitest';
 import {ROUTERS_MAX} from '../cli/limits.ts';
 import {CURSOR_CHARS_MAX} from '../engine/limits.ts';
 import {
-  FUNCTION_SOCKET_LOOK_MS,
   FUNCTION_SOCKET_MESSAGE_BYTES_MAX,
   FUNCTION_SOCKET_MESSAGE_BYTES_READ,
   FUNCTION_SOCKET_PING_MS,
+  FUNCTION_SOCKET_POLL_MS,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
   IN_FLIGHT_BYTES_MAX,
   READ_AGAIN_MS_MAX,
-  TENANT_HELD_BYTES_MAX,
+  TENANT_RESERVED_BYTES_MAX,
   UNSENT_REPLY_BYTES_MAX,
 } from '../router/limits.ts';
 import {
@@ -51,7 +51,7 @@ test.each([
   ['a body holds any document', BODY_BYTES_MAX > DOCUMENT_BYTES_MAX],
   [
     "a router's share holds any request and any answer",
-    Math.min(TENANT_HELD_BYTES_MAX, IN_FLIGHT_BYTES_MAX) / ROUTERS_MAX >= BODY_BYTES_MAX &&
+    Math.min(TENANT_RESERVED_BYTES_MAX, IN_FLIGHT_BYTES_MAX) / ROUTERS_MAX >= BODY_BYTES_MAX &&
       UNSENT_REPLY_BYTES_MAX / ROUTERS_MAX >= FRAME_BODY_BYTES_MAX,
   ],
   [
@@ -64,7 +64,7 @@ test.each([
   ],
   ['a message holds what clients say at once', 3 * CLIENT_FRAME_CHARS <= FUNCTION_SOCKET_MESSAGE_BYTES_MAX],
   ['what a client sends is taken', CLIENT_QUERIES_MAX <= QUERIES_PER_SOCKET_MAX],
-  ['a ping may be lost', FUNCTION_SOCKET_PING_MS + FUNCTION_SOCKET_LOOK_MS < CLIENT_SILENCE_MS / 2],
+  ['a ping may be lost', FUNCTION_SOCKET_PING_MS + FUNCTION_SOCKET_POLL_MS < CLIENT_SILENCE_MS / 2],
   ['a frame holds any message of a socket', FRAME_BODY_BYTES_MAX > FUNCTION_SOCKET_MESSAGE_BYTES_READ],
   ['a window is opened before it is used up', FUNCTION_SOCKET_WINDOW_BYTES > 2 * FUNCTION_SOCKET_CREDIT_BYTES],
   ['a drain has time left for the workers', ROUTER_DRAIN_MS < DRAIN_MS],

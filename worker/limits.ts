@@ -6,6 +6,6 @@
  * Interval at which an idle worker checks whether its tenant's files still exist; a busy one checks with every commit.
  * (ours)
  */
-export const FILE_LOOK_MS = 1_000;
+export const FILE_POLL_MS = 1_000;
 /** Time for an earlier owner, left over from a killed supervisor, to end. (ours) */
 export const OWNER_WAIT_MS = 4_000;

@@ -66,7 +66,7 @@ import {ResultFollowers} from './api/follow/result-followers.ts';
 import {ControlGate} from './control/gate.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
-import {FILE_LOOK_MS, OWNER_WAIT_MS} from './limits.ts';
+import {FILE_POLL_MS, OWNER_WAIT_MS} from './limits.ts';
 import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
 
 /** Messages from a tenant to the supervisor. */
@@ -191,7 +191,7 @@ export class Tenant {
     this.#filesTimer = setInterval(() => {
       this.#files.check();
       if (isReadOnly && !isDiskReadOnly(settings.directory)) fail(log, 'the disk can be written again', null);
-    }, FILE_LOOK_MS).unref();
+    }, FILE_POLL_MS).unref();
     const stages: Stage[] = [];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
     this.#groups = new CommitGroups({
@@ -238,7 +238,7 @@ export class Tenant {
         metrics: this.metrics,
         log,
         clock: Date.now,
-        egress: () => egress.door(storedSettings(this.#writerDb).egress),
+        egress: () => egress.endpoint(storedSettings(this.#writerDb).egress),
         functions: this.#functions.loaded,
         servicesMemoryMbMax: settings.servicesMemoryMbMax,
       },

@@ -26,12 +26,12 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number
   let first = 1;
   let offset = 0;
   /** The beginning of a line that continues in the next chunk. */
-  let held: Buffer[] = [];
-  let heldBytes = 0;
+  let buffered: Buffer[] = [];
+  let bufferedBytes = 0;
   const hold = (chunk: Buffer): void => {
-    const kept = chunk.subarray(0, bytesMax + 1 - heldBytes);
-    if (kept.length > 0) held.push(kept);
-    heldBytes += kept.length;
+    const kept = chunk.subarray(0, bytesMax + 1 - bufferedBytes);
+    if (kept.length > 0) buffered.push(kept);
+    bufferedBytes += kept.length;
   };
   for await (const chunk of chunks) {
     const start = chunk.indexOf(LINE_FEED) + 1;
@@ -41,18 +41,18 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number
       continue;
     }
     const end = chunk.lastIndexOf(LINE_FEED) + 1;
-    const begunBefore = heldBytes > 0;
+    const begunBefore = bufferedBytes > 0;
     if (begunBefore) hold(chunk.subarray(0, start - 1));
-    const bytes = begunBefore ? Buffer.concat([...held, END, chunk.subarray(start, end)]) : chunk.subarray(0, end);
-    held = [];
-    heldBytes = 0;
+    const bytes = begunBefore ? Buffer.concat([...buffered, END, chunk.subarray(start, end)]) : chunk.subarray(0, end);
+    buffered = [];
+    bufferedBytes = 0;
     const count = linesIn(chunk);
     yield {first, count, bytes, endsAt: offset + end};
     first += count;
     offset += chunk.length;
     if (end < chunk.length) hold(chunk.subarray(end));
   }
-  if (heldBytes > 0) yield {first, count: 1, bytes: Buffer.concat([...held, END]), endsAt: offset};
+  if (bufferedBytes > 0) yield {first, count: 1, bytes: Buffer.concat([...buffered, END]), endsAt: offset};
 }
 
 /** The first of these lines, up to the one with this number. */

@@ -6,7 +6,7 @@
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {valueAt} from '../../shared/values/paths.ts';
-import {type CatalogIndex, type CatalogTable, indexKey, isKept} from '../storage/catalog.ts';
+import {type CatalogIndex, type CatalogTable, indexKey, isMaintained} from '../storage/catalog.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import type {Statements} from '../storage/statements.ts';
@@ -37,8 +37,8 @@ const NO_INDEXES: readonly CatalogIndex[] = [];
 export const NO_KEYS: readonly Buffer[] = [];
 
 /** The indexes that have entries of the table's documents. */
-export function keptIndexes(table: CatalogTable): readonly CatalogIndex[] {
-  return table.indexes.length === 0 ? NO_INDEXES : table.indexes.filter(isKept);
+export function maintainedIndexes(table: CatalogTable): readonly CatalogIndex[] {
+  return table.indexes.length === 0 ? NO_INDEXES : table.indexes.filter(isMaintained);
 }
 
 /** @throws op.invalid_input 400 when one is too long */

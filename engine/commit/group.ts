@@ -254,7 +254,7 @@ export class CommitGroups {
         this.#parts.snapshot?.advance();
         // Writes that arrived while this thread made the sync have not been received yet.
         if (!durable.isInThread)
-          this.#parts.linger?.told(durable.group.writes.length, this.#waiting, performance.now());
+          this.#parts.linger?.notified(durable.group.writes.length, this.#waiting, performance.now());
       }
       // Commit first, so that the disk works while this thread settles the durable group.
       const isReady = this.#committed === null && this.#open !== null && this.#underWay === null;

@@ -38,8 +38,8 @@ export class Linger {
    */
   #inFlight = 0;
   #same = 0;
-  #toldMs = 0;
-  #told = 0;
+  #notifiedMs = 0;
+  #notified = 0;
   /** Number of writers that were answered last, have not written since, and are awaited. */
   #awaited = 0;
   #hasWaited = false;
@@ -57,10 +57,10 @@ export class Linger {
   }
 
   /** Call it directly before writers are answered. @param waiting writes that have arrived in the meantime */
-  told(writes: number, waiting: number, nowMs: number): void {
+  notified(writes: number, waiting: number, nowMs: number): void {
     this.#saw(writes + waiting);
-    this.#toldMs = nowMs;
-    this.#told = writes;
+    this.#notifiedMs = nowMs;
+    this.#notified = writes;
     this.#awaited = this.#same >= SAME_MIN && writes + waiting <= LINGER_WRITES_MAX ? writes : 0;
     if (this.#awaited > 0 && this.#skipped > 0) {
       this.#skipped--;
@@ -79,12 +79,12 @@ export class Linger {
   remainingMs(nowMs: number): number {
     if (this.#awaited <= 0 || this.#syncMs < LINGER_SYNC_MS_MIN) return 0;
     this.#hasWaited = true;
-    return Math.max(0, this.#toldMs + Math.min(LINGER_SYNCS * this.#syncMs, this.#msMax) - nowMs);
+    return Math.max(0, this.#notifiedMs + Math.min(LINGER_SYNCS * this.#syncMs, this.#msMax) - nowMs);
   }
 
   /** A group is committed, so no writer is awaited any more. */
   committed(): void {
-    if (this.#hasWaited) this.#judge(this.#awaited > this.#told * MISSING_SHARE);
+    if (this.#hasWaited) this.#judge(this.#awaited > this.#notified * MISSING_SHARE);
     this.#hasWaited = false;
     this.#awaited = 0;
   }

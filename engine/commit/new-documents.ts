@@ -10,7 +10,7 @@ import {documentChecksum} from '../storage/checksum.ts';
 import {parseFields} from '../storage/document.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import {type Fields, Side} from './commit.ts';
-import {checkSchema, checkUnique, keptIndexes, keysOf, NO_KEYS} from './document-write.ts';
+import {checkSchema, checkUnique, keysOf, maintainedIndexes, NO_KEYS} from './document-write.ts';
 import type {Writer} from './writer.ts';
 
 /** A new document without an id, whose fields have been checked. */
@@ -61,7 +61,7 @@ export class NewDocuments {
     if (this.#target?.table.name === name) return this.#target;
     this.flush();
     const table = this.#writer.table(name);
-    const indexes = keptIndexes(table);
+    const indexes = maintainedIndexes(table);
     this.#target = {table, indexes, isUnique: indexes.some(index => index.isUnique)};
     return this.#target;
   }

@@ -23,7 +23,7 @@ import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
-import {checkSchema, checkUnique, keptIndexes, keysOf, NO_KEYS, TableCounters} from './document-write.ts';
+import {checkSchema, checkUnique, keysOf, maintainedIndexes, NO_KEYS, TableCounters} from './document-write.ts';
 import {type JournalHead, PendingRecord, readJournalHead, recordDigest} from './record.ts';
 
 /** A mark in a transaction to return to, together with SQLite's savepoint. */
@@ -262,7 +262,7 @@ export class Writer {
       throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
     }
     // Check the lengths of keys before anything is changed: a function may catch the error and continue.
-    const indexes = keptIndexes(table);
+    const indexes = maintainedIndexes(table);
     const keys = keysOf(indexes, fields);
     checkUnique(this, table, indexes, keys, fields, null);
     const row = this.newRow(table, body, chosenId, flags, updated);
@@ -312,7 +312,7 @@ export class Writer {
   /** Replaces the fields of an existing document. @param old its parsed fields, @param body the stored text of `fields` */
   update(table: CatalogTable, row: DocumentRow, old: Fields, fields: Fields, body: string, flags = 0): void {
     checkSchema(table, fields);
-    const indexes = keptIndexes(table);
+    const indexes = maintainedIndexes(table);
     const keys = keysOf(indexes, fields);
     const keysBefore = keysOf(indexes, old);
     checkUnique(this, table, indexes, keys, fields, {doc: row.doc, keys: keysBefore});
@@ -332,7 +332,7 @@ export class Writer {
   delete(table: CatalogTable, row: DocumentRow): void {
     const {changes} = this.statements.deleteDocument.run(row.doc);
     assert(changes === 1, `document ${row.doc} is there to be deleted`);
-    const indexes = keptIndexes(table);
+    const indexes = maintainedIndexes(table);
     const old = indexes.length === 0 ? null : parseFields(row);
     const keys = old === null ? NO_KEYS : keysOf(indexes, old);
     for (const [i, index] of indexes.entries()) this.statements.deleteEntry.run(index.number, keys[i]!, row.doc);

@@ -26,7 +26,7 @@ const OVERSHOOT_BYTES = STREAM_WINDOW_BYTES;
 export class IncomingBody {
   readonly #source: BodySource;
   #chunks: Buffer[] = [];
-  #heldBytes = 0;
+  #bufferedBytes = 0;
   #state: 'arriving' | 'whole' | 'failed' | 'cancelled' = 'arriving';
   #wake: (() => void) | null = null;
   #onArrived: (() => void) | null = null;
@@ -55,8 +55,8 @@ export class IncomingBody {
   /** For the connection. @throws MalformedFrame when the router sends beyond the window */
   push(chunk: Buffer): void {
     if (this.#state !== 'arriving' || chunk.length === 0) return;
-    this.#heldBytes += chunk.length;
-    if (this.#heldBytes > STREAM_WINDOW_BYTES + OVERSHOOT_BYTES) {
+    this.#bufferedBytes += chunk.length;
+    if (this.#bufferedBytes > STREAM_WINDOW_BYTES + OVERSHOOT_BYTES) {
       throw new MalformedFrame('a request body came faster than it was taken');
     }
     this.#chunks.push(Buffer.from(chunk));
@@ -80,7 +80,7 @@ export class IncomingBody {
     while (true) {
       const chunk = this.#chunks.shift();
       if (chunk !== undefined) {
-        this.#heldBytes -= chunk.length;
+        this.#bufferedBytes -= chunk.length;
         if (this.#state === 'arriving') this.#source.taken(chunk.length);
         return chunk;
       }
@@ -119,7 +119,7 @@ export class IncomingBody {
     const wasArriving = this.#state === 'arriving';
     if (this.#state !== 'failed') this.#state = 'cancelled';
     this.#chunks = [];
-    this.#heldBytes = 0;
+    this.#bufferedBytes = 0;
     if (wasArriving) this.#onArrived?.();
     if (wasArriving) this.#source.cancelled();
     this.#wakeReader();

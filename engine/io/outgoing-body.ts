@@ -1,6 +1,6 @@
 /**
  * A response body that is sent while it is made. At most STREAM_WINDOW_BYTES leave beyond the router's credit; up to
- * STREAM_HELD_BYTES_MAX more are buffered here. A producer that awaits `ready` before each chunk buffers almost
+ * STREAM_BACKLOG_BYTES_MAX more are buffered here. A producer that awaits `ready` before each chunk buffers almost
  * nothing.
  *
  *   open ──end──▶ ending ──all sent──▶ closed
@@ -12,7 +12,7 @@
 import type {Buffer} from 'node:buffer';
 import type {ServiceError} from '../../shared/errors.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
-import {STREAM_CHUNK_BYTES_MAX, STREAM_HELD_BYTES_MAX, STREAM_STALL_MS} from '../limits.ts';
+import {STREAM_BACKLOG_BYTES_MAX, STREAM_CHUNK_BYTES_MAX, STREAM_STALL_MS} from '../limits.ts';
 
 /** The connection's side of the body. */
 export interface BodySink {
@@ -30,8 +30,8 @@ export class OutgoingBody {
   onCancel: () => void = () => undefined;
   readonly #sink: BodySink;
   #creditBytes = STREAM_WINDOW_BYTES;
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #buffered: Buffer[] = [];
+  #bufferedBytes = 0;
   #state: 'open' | 'ending' | 'closed' = 'open';
   #stallTimer: NodeJS.Timeout | null = null;
   #waiting: (() => void)[] = [];
@@ -46,13 +46,13 @@ export class OutgoingBody {
   }
 
   /** Bytes written and not sent yet. */
-  get heldBytes(): number {
-    return this.#heldBytes;
+  get bufferedBytes(): number {
+    return this.#bufferedBytes;
   }
 
   /** All written bytes have left, or the body has ended. */
   get isReady(): boolean {
-    return this.#state !== 'open' || this.#held.length === 0;
+    return this.#state !== 'open' || this.#buffered.length === 0;
   }
 
   /** Resolves when it is ready. */
@@ -65,11 +65,11 @@ export class OutgoingBody {
   write(chunk: Buffer): void {
     if (this.#state !== 'open') return;
     for (let at = 0; at < chunk.length; at += STREAM_CHUNK_BYTES_MAX) {
-      this.#held.push(chunk.subarray(at, at + STREAM_CHUNK_BYTES_MAX));
+      this.#buffered.push(chunk.subarray(at, at + STREAM_CHUNK_BYTES_MAX));
     }
-    this.#heldBytes += chunk.length;
+    this.#bufferedBytes += chunk.length;
     this.#send();
-    if (this.#heldBytes > STREAM_HELD_BYTES_MAX) this.#cut('too much of it waits for its reader');
+    if (this.#bufferedBytes > STREAM_BACKLOG_BYTES_MAX) this.#cut('too much of it waits for its reader');
   }
 
   /** The body is complete. Buffered bytes are still sent. */
@@ -103,14 +103,14 @@ export class OutgoingBody {
 
   #send(): void {
     let sent = 0;
-    while (this.#creditBytes > 0 && sent < this.#held.length) {
-      const chunk = this.#held[sent++]!;
+    while (this.#creditBytes > 0 && sent < this.#buffered.length) {
+      const chunk = this.#buffered[sent++]!;
       this.#creditBytes -= chunk.length;
-      this.#heldBytes -= chunk.length;
+      this.#bufferedBytes -= chunk.length;
       this.#sink.chunk(chunk);
     }
-    this.#held.splice(0, sent);
-    if (this.#held.length > 0) {
+    this.#buffered.splice(0, sent);
+    if (this.#buffered.length > 0) {
       this.#stallTimer ??= setTimeout(() => this.#cut('its reader stalled'), STREAM_STALL_MS);
     } else if (this.#state === 'ending') {
       this.#close();
@@ -129,8 +129,8 @@ export class OutgoingBody {
     this.#state = 'closed';
     if (this.#stallTimer !== null) clearTimeout(this.#stallTimer);
     this.#stallTimer = null;
-    this.#held = [];
-    this.#heldBytes = 0;
+    this.#buffered = [];
+    this.#bufferedBytes = 0;
     this.#wake();
   }
 

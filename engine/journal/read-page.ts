@@ -63,9 +63,9 @@ export class JournalReader {
    */
   page({after, limit, timeline}: JournalRequest): string {
     const from = this.begin(after, timeline);
-    const asked = Math.min(limit, JOURNAL_PAGE_RECORDS_MAX);
-    const {records, hasMore} = this.#records(from, asked, JOURNAL_PAGE_BYTES_MAX);
-    assert(records.length <= asked, 'a page has at most as many records as were asked for');
+    const requested = Math.min(limit, JOURNAL_PAGE_RECORDS_MAX);
+    const {records, hasMore} = this.#records(from, requested, JOURNAL_PAGE_BYTES_MAX);
+    assert(records.length <= requested, 'a page has at most as many records as were asked for');
     return (
       `{"records":[${records.join(',')}],"next_cursor":${from + records.length},"latest_sequence":${this.head()},` +
       `"cursor_floor":${this.floor()},"has_more":${hasMore},"timeline":"${this.timeline}"}`
@@ -106,16 +106,16 @@ export class JournalReader {
     return this.#records(this.begin(from, null), JOURNAL_PAGE_RECORDS_MAX, bytesMax).records;
   }
 
-  #records(from: number, asked: number, bytesMax: number): {records: string[]; hasMore: boolean} {
+  #records(from: number, requested: number, bytesMax: number): {records: string[]; hasMore: boolean} {
     const records: string[] = [];
     let previous = from < this.head() ? this.#digestOf(from, this.floor()) : '';
     let hasMore = false;
     let bytes = 0;
     // Read one by one: records can be long, and a page ends when it is full. One extra row answers has_more.
     reading(() => {
-      for (const row of this.#after.iterate(from, asked + 1)) {
+      for (const row of this.#after.iterate(from, requested + 1)) {
         const sequence = from + records.length + 1;
-        hasMore = records.length === asked;
+        hasMore = records.length === requested;
         if (hasMore) break;
         if (row.sequence !== sequence || !fits(previous, row)) {
           if (records.length === 0) throw storageDamaged({check: 'chain', sequence});

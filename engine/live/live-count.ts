@@ -7,7 +7,7 @@ import type {Side} from '../commit/commit.ts';
 import {eachMatch} from '../reads/count.ts';
 import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
 import {orderOf} from '../reads/order.ts';
-import {type Pace, UNHURRIED} from '../reads/pace.ts';
+import {type ReadBudget, UNHURRIED} from '../reads/read-budget.ts';
 import type {LiveBatch, LiveScan} from '../reads/scan-message.ts';
 import {showOf} from '../reads/select.ts';
 import type {QueryReader} from '../storage/rows.ts';
@@ -58,10 +58,10 @@ export class LiveCount implements LiveResult {
     return this.#ranges;
   }
 
-  run(reader: QueryReader, pace: Pace = UNHURRIED): void {
+  run(reader: QueryReader, readBudget: ReadBudget = UNHURRIED): void {
     this.#docs.clear();
     this.#isTouched = true;
-    eachMatch(reader, this.query, pace, doc => this.#docs.add(doc));
+    eachMatch(reader, this.query, readBudget, doc => this.#docs.add(doc));
   }
 
   scan(): LiveScan {

@@ -18,7 +18,7 @@ import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {Change, Commit, Stage} from '../commit/commit.ts';
 import {LIVE_QUERIES_MAX, LIVE_RESULT_BYTES_MAX} from '../limits.ts';
-import {HAND_OVER, InlineBudget, InlinePace} from '../reads/pace.ts';
+import {HAND_OVER, InlineBudget, InlineReadBudget} from '../reads/read-budget.ts';
 import type {LiveScans} from '../reads/scan-pool.ts';
 import {shapeText} from '../reads/shape.ts';
 import type {Reader} from '../storage/reader.ts';
@@ -54,7 +54,7 @@ export type LiveParts = {
 type TableRenamed = Extract<JournalEvent, {type: 'table.renamed'}>;
 
 /** A live query with subscribers. */
-class Held implements Watcher {
+class Subscribed implements Watcher {
   readonly live: LiveResult;
   /** Bytes of its result, as last added to the total. */
   bytes = 0;
@@ -65,10 +65,10 @@ class Held implements Watcher {
   watch: Watch | null = null;
   /** Its table was renamed, or another table got its name: its documents must be found again. */
   isLost = false;
-  readonly #touched: Set<Held>;
+  readonly #touched: Set<Subscribed>;
 
   /** @param touched it adds itself here when a commit can affect its result */
-  constructor(query: LiveQueryObject, key: string, touched: Set<Held>) {
+  constructor(query: LiveQueryObject, key: string, touched: Set<Subscribed>) {
     this.live = query.count === true ? new LiveCount(query) : new LiveQuery(query);
     this.key = key;
     this.#touched = touched;
@@ -85,11 +85,11 @@ class Held implements Watcher {
 
 export class LiveQueries implements Stage {
   readonly #parts: LiveParts;
-  readonly #byKey = new Map<string, Held>();
+  readonly #byKey = new Map<string, Subscribed>();
   readonly dependents: {readonly size: number} = this.#byKey;
-  readonly #byHolder = new Map<LiveHolder, Map<number, Held>>();
+  readonly #byHolder = new Map<LiveHolder, Map<number, Subscribed>>();
   /** Queries that the current commit can affect. */
-  readonly #touched = new Set<Held>();
+  readonly #touched = new Set<Subscribed>();
   readonly #bytesMax: number;
   #bytes = 0;
   /** Shared by the queries that begin in this turn; null: none has begun. */
@@ -108,11 +108,11 @@ export class LiveQueries implements Stage {
   /** Sends the current result, now or when it is ready, and every new one from then on; or the reason for a refusal. */
   subscribe(holder: LiveHolder, stream: number, query: LiveQueryObject): void {
     try {
-      const held = this.#hold(query);
-      emplace(held.holders, holder, () => new Set<number>()).add(stream);
-      emplace(this.#byHolder, holder, () => new Map<number, Held>()).set(stream, held);
-      if (held.evaluation !== null) return;
-      holder.live(stream, held.live.text);
+      const subscribed = this.#hold(query);
+      emplace(subscribed.holders, holder, () => new Set<number>()).add(stream);
+      emplace(this.#byHolder, holder, () => new Map<number, Subscribed>()).set(stream, subscribed);
+      if (subscribed.evaluation !== null) return;
+      holder.live(stream, subscribed.live.text);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       holder.liveFailed(stream, caught);
@@ -121,13 +121,13 @@ export class LiveQueries implements Stage {
   }
 
   unsubscribe(holder: LiveHolder, stream: number): void {
-    const held = this.#byHolder.get(holder)?.get(stream);
-    if (held === undefined) return; // it failed while the frame was in transit
+    const subscribed = this.#byHolder.get(holder)?.get(stream);
+    if (subscribed === undefined) return; // it failed while the frame was in transit
     this.#byHolder.get(holder)!.delete(stream);
-    const streams = held.holders.get(holder)!;
+    const streams = subscribed.holders.get(holder)!;
     streams.delete(stream);
-    if (streams.size === 0) held.holders.delete(holder);
-    if (held.holders.size === 0) this.#drop(held);
+    if (streams.size === 0) subscribed.holders.delete(holder);
+    if (subscribed.holders.size === 0) this.#drop(subscribed);
   }
 
   /** The router has disconnected. */
@@ -146,89 +146,89 @@ export class LiveQueries implements Stage {
   }
 
   #renamed({table, to}: TableRenamed): void {
-    for (const held of this.#byKey.values()) {
-      const of = held.live.query.table;
+    for (const subscribed of this.#byKey.values()) {
+      const of = subscribed.live.query.table;
       if (of !== table && of !== to) continue;
-      held.evaluation?.giveUp();
-      held.evaluation = null;
-      held.isLost = true;
-      this.#touched.add(held);
+      subscribed.evaluation?.giveUp();
+      subscribed.evaluation = null;
+      subscribed.isLost = true;
+      this.#touched.add(subscribed);
     }
   }
 
-  #publish(touched: readonly Held[]): void {
+  #publish(touched: readonly Subscribed[]): void {
     const {reader, metrics} = this.#parts;
-    const told = new Set<LiveHolder>();
+    const notified = new Set<LiveHolder>();
     // One budget for all: a commit that makes many queries run again must not wait for all of them.
     const budget = new InlineBudget();
     reader.inSnapshot();
-    for (const held of touched) {
-      const {live, isLost} = held;
+    for (const subscribed of touched) {
+      const {live, isLost} = subscribed;
       try {
         const isMatched = live.isTouched;
-        const text = this.#refreshed(held, budget);
+        const text = this.#refreshed(subscribed, budget);
         const result = text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched';
         metrics.count('svc_live_evaluations_total', {result});
         // A query that was behind, or has no result yet, is sent in any case.
-        if (text !== null || isLost) this.#send(held, told);
+        if (text !== null || isLost) this.#send(subscribed, notified);
       } catch (caught) {
-        if (caught === HAND_OVER) this.#fallBehind(held);
+        if (caught === HAND_OVER) this.#fallBehind(subscribed);
         // Anything else is a bug or a broken file, and ends the worker.
-        else if (caught instanceof ServiceError) this.#end(held, caught, told);
+        else if (caught instanceof ServiceError) this.#end(subscribed, caught, notified);
         else throw caught;
       }
     }
-    this.#endBatch(told);
+    this.#endBatch(notified);
   }
 
-  #refreshed(held: Held, budget?: InlineBudget): string | null {
+  #refreshed(subscribed: Subscribed, budget?: InlineBudget): string | null {
     const {reader, count} = this.#parts;
-    const {live, isLost} = held;
+    const {live, isLost} = subscribed;
     const isStale = live.isStale || isLost;
-    const pace = isStale ? new InlinePace(count, budget) : undefined;
-    held.isLost = false;
-    if (isLost) live.run(reader, pace);
-    const text = live.refresh(reader, pace);
-    if (isStale) this.#watch(held, live.watched);
-    const hasGrown = live.bytes > held.bytes;
-    this.#addUp(held, live.bytes);
+    const readBudget = isStale ? new InlineReadBudget(count, budget) : undefined;
+    subscribed.isLost = false;
+    if (isLost) live.run(reader, readBudget);
+    const text = live.refresh(reader, readBudget);
+    if (isStale) this.#watch(subscribed, live.watched);
+    const hasGrown = live.bytes > subscribed.bytes;
+    this.#addUp(subscribed, live.bytes);
     // The query that exceeds the limit is ended; the others stay.
     if (hasGrown && this.#bytes > this.#bytesMax) throw tooMuch();
     return text;
   }
 
   /** Watches the ranges of its current and future entries. */
-  #watch(held: Held, ranges: readonly FieldRange[]): void {
-    held.watch?.end();
-    held.watch = this.#parts.index.watchValues(held, held.live.query.table, ranges);
+  #watch(subscribed: Subscribed, ranges: readonly FieldRange[]): void {
+    subscribed.watch?.end();
+    subscribed.watch = this.#parts.index.watchValues(subscribed, subscribed.live.query.table, ranges);
   }
 
-  #send(held: Held, told: Set<LiveHolder>): void {
-    for (const [holder, streams] of held.holders) {
-      for (const stream of streams) holder.live(stream, held.live.text);
-      told.add(holder);
+  #send(subscribed: Subscribed, notified: Set<LiveHolder>): void {
+    for (const [holder, streams] of subscribed.holders) {
+      for (const stream of streams) holder.live(stream, subscribed.live.text);
+      notified.add(holder);
     }
   }
 
   /* ── queries that read much ── */
 
   /** Runs before the replies of the commit leave: from here on the old result is not sent to new subscribers. */
-  #fallBehind(held: Held): void {
-    for (const [holder, streams] of held.holders) {
+  #fallBehind(subscribed: Subscribed): void {
+    for (const [holder, streams] of subscribed.holders) {
       for (const stream of streams) holder.liveBehind(stream);
     }
-    this.#evaluate(held);
+    this.#evaluate(subscribed);
   }
 
-  #evaluate(held: Held): void {
+  #evaluate(subscribed: Subscribed): void {
     const {reader, scans} = this.#parts;
-    this.#watch(held, held.live.whole);
-    held.evaluation = new Evaluation(held.live, reader, scans, {
-      current: () => this.#current(held),
+    this.#watch(subscribed, subscribed.live.whole);
+    subscribed.evaluation = new Evaluation(subscribed.live, reader, scans, {
+      current: () => this.#current(subscribed),
       failed: error => {
-        const told = new Set<LiveHolder>();
-        this.#end(held, error, told);
-        this.#endBatch(told);
+        const notified = new Set<LiveHolder>();
+        this.#end(subscribed, error, notified);
+        this.#endBatch(notified);
       },
     });
   }
@@ -237,38 +237,38 @@ export class LiveQueries implements Stage {
    * The result is that of the newest commit. It is sent even if it is equal, because it was reported as behind, or is
    * the first.
    */
-  #current(held: Held): void {
-    held.evaluation = null;
-    this.#watch(held, held.live.watched);
-    const told = new Set<LiveHolder>();
+  #current(subscribed: Subscribed): void {
+    subscribed.evaluation = null;
+    this.#watch(subscribed, subscribed.live.watched);
+    const notified = new Set<LiveHolder>();
     try {
-      const text = this.#refreshed(held);
+      const text = this.#refreshed(subscribed);
       this.#parts.metrics.count('svc_live_evaluations_total', {result: text === null ? 'equal' : 'changed'});
-      this.#send(held, told);
+      this.#send(subscribed, notified);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      this.#end(held, caught, told);
+      this.#end(subscribed, caught, notified);
     }
-    this.#endBatch(told);
+    this.#endBatch(notified);
   }
 
-  #endBatch(told: ReadonlySet<LiveHolder>): void {
-    for (const holder of told) holder.liveEnd(this.#parts.sequence());
+  #endBatch(notified: ReadonlySet<LiveHolder>): void {
+    for (const holder of notified) holder.liveEnd(this.#parts.sequence());
   }
 
   /** Ends a live query that cannot continue, for all its subscribers. */
-  #end(held: Held, error: ServiceError, told: Set<LiveHolder>): void {
-    for (const [holder, streams] of held.holders) {
+  #end(subscribed: Subscribed, error: ServiceError, notified: Set<LiveHolder>): void {
+    for (const [holder, streams] of subscribed.holders) {
       for (const stream of streams) {
         holder.liveFailed(stream, error);
         this.#byHolder.get(holder)!.delete(stream);
       }
-      told.add(holder);
+      notified.add(holder);
     }
-    this.#drop(held);
+    this.#drop(subscribed);
   }
 
-  #hold(query: LiveQueryObject): Held {
+  #hold(query: LiveQueryObject): Subscribed {
     // Long texts of equal length are slow keys, because engines hash them by their length alone.
     const key = hash('sha256', shapeText(query), 'base64');
     const known = this.#byKey.get(key);
@@ -278,14 +278,14 @@ export class LiveQueries implements Stage {
     }
     // Checked before the run, so that a client that is refused repeatedly does not cause reads.
     if (this.#bytes >= this.#bytesMax) throw tooMuch();
-    const held = new Held(query, key, this.#touched);
-    const isCurrent = this.#runInline(held.live);
-    if (this.#bytes + held.live.bytes > this.#bytesMax) throw tooMuch();
-    this.#byKey.set(key, held);
-    this.#addUp(held, held.live.bytes);
-    if (isCurrent) this.#watch(held, held.live.watched);
-    else this.#evaluate(held);
-    return held;
+    const subscribed = new Subscribed(query, key, this.#touched);
+    const isCurrent = this.#runInline(subscribed.live);
+    if (this.#bytes + subscribed.live.bytes > this.#bytesMax) throw tooMuch();
+    this.#byKey.set(key, subscribed);
+    this.#addUp(subscribed, subscribed.live.bytes);
+    if (isCurrent) this.#watch(subscribed, subscribed.live.watched);
+    else this.#evaluate(subscribed);
+    return subscribed;
   }
 
   /**
@@ -301,7 +301,7 @@ export class LiveQueries implements Stage {
     }
     reader.inSnapshot();
     try {
-      live.run(reader, new InlinePace(count, this.#turnBudget));
+      live.run(reader, new InlineReadBudget(count, this.#turnBudget));
       live.refresh(reader);
       return true;
     } catch (caught) {
@@ -310,16 +310,16 @@ export class LiveQueries implements Stage {
     }
   }
 
-  #drop(held: Held): void {
-    held.evaluation?.giveUp();
-    held.watch?.end();
-    this.#byKey.delete(held.key);
-    this.#addUp(held, 0);
+  #drop(subscribed: Subscribed): void {
+    subscribed.evaluation?.giveUp();
+    subscribed.watch?.end();
+    this.#byKey.delete(subscribed.key);
+    this.#addUp(subscribed, 0);
   }
 
-  #addUp(held: Held, bytes: number): void {
-    this.#bytes += bytes - held.bytes;
-    held.bytes = bytes;
+  #addUp(subscribed: Subscribed, bytes: number): void {
+    this.#bytes += bytes - subscribed.bytes;
+    subscribed.bytes = bytes;
     assert(this.#bytes >= 0, 'what live results take is counted once');
   }
 }

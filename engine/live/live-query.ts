@@ -19,8 +19,8 @@ import {LIVE_RESERVE_DOCUMENTS} from '../limits.ts';
 import {compileFilters, matches, type Predicate} from '../reads/filter.ts';
 import {find} from '../reads/find.ts';
 import {type Order, orderKey, orderOf} from '../reads/order.ts';
-import type {Pace} from '../reads/pace.ts';
 import {NO_KEY, type Position} from '../reads/position.ts';
+import type {ReadBudget} from '../reads/read-budget.ts';
 import type {LiveBatch, LiveScan} from '../reads/scan-message.ts';
 import {type Show, showOf} from '../reads/select.ts';
 import {type ParsedDocument, parseDocument} from '../storage/document.ts';
@@ -100,8 +100,8 @@ export class LiveQuery implements LiveResult {
     });
   }
 
-  run(reader: QueryReader, pace?: Pace): void {
-    const {rows} = find(reader, this.query, this.#limit, null, pace);
+  run(reader: QueryReader, readBudget?: ReadBudget): void {
+    const {rows} = find(reader, this.query, this.#limit, null, readBudget);
     this.#begin(0);
     for (const row of rows) this.#append(this.#entryOf(row, null));
     this.#isComplete = rows.length < this.#limit;
@@ -133,8 +133,8 @@ export class LiveQuery implements LiveResult {
     this.#stale = !this.#isComplete && this.#entries.length < this.#limit;
   }
 
-  refresh(reader: QueryReader, pace?: Pace): string | null {
-    if (this.#stale) this.run(reader, pace);
+  refresh(reader: QueryReader, readBudget?: ReadBudget): string | null {
+    if (this.#stale) this.run(reader, readBudget);
     if (!this.#changed) return null;
     this.#changed = false;
     const shown = this.#entries.length > this.#limit ? this.#entries.slice(0, this.#limit) : this.#entries;

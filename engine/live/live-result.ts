@@ -1,7 +1,7 @@
 /** The result of a live query: a list of documents, or a count. */
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import type {Side} from '../commit/commit.ts';
-import type {Pace} from '../reads/pace.ts';
+import type {ReadBudget} from '../reads/read-budget.ts';
 import type {LiveBatch, LiveScan} from '../reads/scan-message.ts';
 import type {QueryReader} from '../storage/rows.ts';
 import type {FieldRange} from './live-index.ts';
@@ -21,7 +21,7 @@ export interface LiveResult {
   /** The key ranges in which a write can affect the current result, until the query runs again. */
   readonly watched: readonly FieldRange[];
   /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and the errors of its pace */
-  run(reader: QueryReader, pace?: Pace): void;
+  run(reader: QueryReader, readBudget?: ReadBudget): void;
   /** The scan for a scan thread. Pass each batch to `take`, then call `taken`. */
   scan(): LiveScan;
   take(batch: LiveBatch): void;
@@ -32,5 +32,5 @@ export interface LiveResult {
    * The new text after the writes of a commit, or null when the result is equal. A stale query runs again.
    * @throws op.too_large 413 when it exceeds RESULT_BYTES_MAX, and the errors of its pace: then it is still stale
    */
-  refresh(reader: QueryReader, pace?: Pace): string | null;
+  refresh(reader: QueryReader, readBudget?: ReadBudget): string | null;
 }

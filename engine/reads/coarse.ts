@@ -4,7 +4,7 @@
  *
  *   as it was read ──▶ one range per index, from its first bound to its last ──▶ the whole of each table ──▶ all tables
  */
-import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../limits.ts';
+import {SUBSCRIBED_READ_INTERVALS_MAX, SUBSCRIBED_READS_BYTES_MAX} from '../limits.ts';
 import {ANY_TABLE, BY_CREATION, BY_ID, type PackedReadSet} from './read-set.ts';
 
 type Interval = PackedReadSet['intervals'][number];
@@ -30,8 +30,8 @@ export function readSetBytes({intervals, absentTables}: PackedReadSet): number {
 /** The same read set, if it is small enough. */
 export function coarse(
   readSet: PackedReadSet,
-  intervalsMax = HELD_READ_INTERVALS_MAX,
-  bytesMax = HELD_READS_BYTES_MAX,
+  intervalsMax = SUBSCRIBED_READ_INTERVALS_MAX,
+  bytesMax = SUBSCRIBED_READS_BYTES_MAX,
 ): PackedReadSet {
   const fits = (one: PackedReadSet) =>
     one.intervals.length + one.absentTables.length <= intervalsMax && readSetBytes(one) <= bytesMax;

@@ -10,10 +10,10 @@ import type {EntryPlace, QueryReader} from '../storage/rows.ts';
 import {compileFilters} from './filter.ts';
 import {openScans} from './find.ts';
 import {type Order, orderOf} from './order.ts';
-import type {Pace} from './pace.ts';
 import {type Plan, type PlannedPath, planQuery} from './plan.ts';
 import {NO_KEY} from './position.ts';
 import type {RangeScan} from './range-scans.ts';
+import type {ReadBudget} from './read-budget.ts';
 import {Spent} from './scan.ts';
 
 export type Counted = {
@@ -27,14 +27,14 @@ export type Counted = {
 const CREATION: Order = {fields: [], reverse: false};
 
 /** Counts up to the query's limit. @throws op.invalid_input 400, op.too_large 413, the errors of the pace */
-export function countMatches(reader: QueryReader, query: QueryObject, pace: Pace): Counted {
+export function countMatches(reader: QueryReader, query: QueryObject, readBudget: ReadBudget): Counted {
   const plan = planOf(reader, query);
   const limit = query.limit ?? Number.POSITIVE_INFINITY;
   const spent = new Spent();
   let count = 0;
   for (const planned of plan.paths) {
     if (count >= limit) break;
-    count += countPath(reader, planned, limit - count, pace, spent);
+    count += countPath(reader, planned, limit - count, readBudget, spent);
   }
   return {count, plan, read: spent.documents};
 }
@@ -43,15 +43,20 @@ export function countMatches(reader: QueryReader, query: QueryObject, pace: Pace
  * Calls `each` with the number of each matching document; a number can come more than once. The query's limit is
  * ignored. Documents are read only if a filter has to be evaluated on them. @throws as above
  */
-export function eachMatch(reader: QueryReader, query: QueryObject, pace: Pace, each: (doc: number) => void): void {
+export function eachMatch(
+  reader: QueryReader,
+  query: QueryObject,
+  readBudget: ReadBudget,
+  each: (doc: number) => void,
+): void {
   const spent = new Spent();
   for (const planned of planOf(reader, query).paths) {
     const {rangeScans} = planned.path;
     if (planned.passes === null && rangeScans.every(isNumbered)) {
-      for (const rangeScan of rangeScans) eachNumber(reader, rangeScan, pace, each);
+      for (const rangeScan of rangeScans) eachNumber(reader, rangeScan, readBudget, each);
       continue;
     }
-    for (const {candidates} of openScans(reader, [planned], {pace, spent})) {
+    for (const {candidates} of openScans(reader, [planned], {readBudget, spent})) {
       for (let row = candidates.next(Infinity); row !== null; row = candidates.next(Infinity)) each(row.doc);
     }
   }
@@ -63,7 +68,12 @@ function isNumbered(rangeScan: RangeScan): rangeScan is Numbered {
   return rangeScan.kind === 'table' || isOfIndex(rangeScan);
 }
 
-function eachNumber(reader: QueryReader, rangeScan: Numbered, pace: Pace, each: (doc: number) => void): void {
+function eachNumber(
+  reader: QueryReader,
+  rangeScan: Numbered,
+  readBudget: ReadBudget,
+  each: (doc: number) => void,
+): void {
   let after: EntryPlace | null = null;
   let docs: number[];
   do {
@@ -76,7 +86,7 @@ function eachNumber(reader: QueryReader, rangeScan: Numbered, pace: Pace, each: 
       ({docs, last: after} = reader.entryNumbers(index.number, lower, upper, after, COUNT_ENTRIES_AT_ONCE));
     }
     for (const doc of docs) each(doc);
-    pace.hasRead(Math.ceil(docs.length / COUNT_ENTRIES_OF_A_DOCUMENT), 0);
+    readBudget.hasRead(Math.ceil(docs.length / COUNT_ENTRIES_OF_A_DOCUMENT), 0);
   } while (after !== null);
 }
 
@@ -87,7 +97,13 @@ function planOf(reader: QueryReader, query: QueryObject): Plan {
   return planQuery(reader, query.table, filters, CREATION);
 }
 
-function countPath(reader: QueryReader, planned: PlannedPath, most: number, pace: Pace, spent: Spent): number {
+function countPath(
+  reader: QueryReader,
+  planned: PlannedPath,
+  most: number,
+  readBudget: ReadBudget,
+  spent: Spent,
+): number {
   const {path, passes} = planned;
   const {table, rangeScans} = path;
   if (table === null) return 0;
@@ -97,10 +113,10 @@ function countPath(reader: QueryReader, planned: PlannedPath, most: number, pace
       const known = reader.documentCount(table);
       if (known !== null) return Math.min(known, most);
     }
-    if (rangeScans.every(isOfIndex)) return countEntries(reader, rangeScans, most, pace);
+    if (rangeScans.every(isOfIndex)) return countEntries(reader, rangeScans, most, readBudget);
   }
   let count = 0;
-  for (const {candidates} of openScans(reader, [planned], {pace, spent})) {
+  for (const {candidates} of openScans(reader, [planned], {readBudget, spent})) {
     while (count < most && candidates.next(most - count) !== null) count++;
   }
   return count;
@@ -114,7 +130,7 @@ function countEntries(
   reader: QueryReader,
   rangeScans: readonly (RangeScan & {kind: 'index'})[],
   most: number,
-  pace: Pace,
+  readBudget: ReadBudget,
 ): number {
   let count = 0;
   for (const {index, lower, upper} of rangeScans) {
@@ -125,7 +141,7 @@ function countEntries(
       const found = reader.countEntries(index.number, lower, upper, after, wanted);
       count += found.count;
       after = found.last;
-      pace.hasRead(Math.ceil(found.count / COUNT_ENTRIES_OF_A_DOCUMENT), 0);
+      readBudget.hasRead(Math.ceil(found.count / COUNT_ENTRIES_OF_A_DOCUMENT), 0);
     } while (after !== null);
   }
   return count;

@@ -3,7 +3,7 @@
  *
  * There are two ways. If the plan returns the requested order, reading stops at the last document needed. Otherwise all
  * candidates are read, and a heap keeps the first ones in the order. SCAN_…_MAX limits what is read, and
- * RESULT_BYTES_MAX what is returned. The `pace` limits the time.
+ * RESULT_BYTES_MAX what is returned. The `readBudget` limits the time.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
@@ -16,9 +16,9 @@ import {compileFilters} from './filter.ts';
 import type {Resume} from './index-use.ts';
 import {Merged} from './merged.ts';
 import {type Order, orderKey, orderOf} from './order.ts';
-import {type Pace, UNHURRIED} from './pace.ts';
 import {type Plan, type PlannedPath, planQuery} from './plan.ts';
 import {NO_KEY, type Position} from './position.ts';
+import {type ReadBudget, UNHURRIED} from './read-budget.ts';
 import {type ReadPath, readOf} from './read-path.ts';
 import type {ReadSet} from './read-set.ts';
 import {Scan, Spent} from './scan.ts';
@@ -45,7 +45,7 @@ export function find(
   query: QueryObject,
   most: number,
   after: Position | null,
-  pace: Pace = UNHURRIED,
+  readBudget: ReadBudget = UNHURRIED,
   whenFull: WhenFull = 'refuse',
 ): Found {
   checkTableName(query.table);
@@ -57,8 +57,8 @@ export function find(
   const [{path}] = plan.paths as [PlannedPath];
   if (path.table === null) return {rows: [], order, readSet: () => readOf(path, null, 'end'), plan, spent};
   const begin = (resume: Resume) => (after === null || !plan.ordered ? null : resume(placeOf(after, order)));
-  if (readsAll(path, plan.ordered, most)) pace.willReadAll(path.table);
-  const scans = openScans(reader, plan.paths, {pace, spent, begin, isSideBySide: plan.ordered});
+  if (readsAll(path, plan.ordered, most)) readBudget.willReadAll(path.table);
+  const scans = openScans(reader, plan.paths, {readBudget, spent, begin, isSideBySide: plan.ordered});
   const readSet = () => joinedReads(scans.map(({readSet}) => readSet()));
   const all = scans.map(({candidates}) => candidates);
   if (plan.ordered) {
@@ -71,7 +71,7 @@ export function find(
 
 type OpenScan = {candidates: Candidates; readSet: () => ReadSet};
 type Opening = {
-  pace: Pace;
+  readBudget: ReadBudget;
   spent: Spent;
   begin?: (resume: Resume) => ReturnType<Resume>;
   /** Rows of all scans are in memory at once. */
@@ -82,15 +82,15 @@ type Opening = {
 export function openScans(
   reader: QueryReader,
   paths: readonly PlannedPath[],
-  {pace, spent, begin = () => null, isSideBySide = false}: Opening,
+  {readBudget, spent, begin = () => null, isSideBySide = false}: Opening,
 ): OpenScan[] {
   const batchChars = isSideBySide ? Math.ceil(SCAN_ROWS_CHARS / paths.length) : SCAN_ROWS_CHARS;
   const scans: OpenScan[] = [];
   for (const {path, passes, resume} of paths) {
     const after = begin(resume);
     if (after === 'over') continue;
-    const scan = new Scan(reader, path, {after, isFiltered: passes !== null, pace, spent, batchChars});
-    scans.push({candidates: new Candidates(scan, passes, pace), readSet: () => scan.readSet()});
+    const scan = new Scan(reader, path, {after, isFiltered: passes !== null, readBudget, spent, batchChars});
+    scans.push({candidates: new Candidates(scan, passes, readBudget), readSet: () => scan.readSet()});
   }
   return scans;
 }

@@ -7,7 +7,7 @@ import type {DocumentRow, QueryReader} from '../storage/rows.ts';
 import {eachMatch} from './count.ts';
 import {find} from './find.ts';
 import {type Order, orderKey} from './order.ts';
-import type {Pace} from './pace.ts';
+import type {ReadBudget} from './read-budget.ts';
 import type {LiveBatch, LiveScan} from './scan-message.ts';
 import {type Show, showOf} from './select.ts';
 
@@ -17,20 +17,20 @@ type Numbers = {docs: number[]; isComplete: true};
 export type LiveRows = Shown | Numbers;
 
 /** @throws op.invalid_input 400, op.too_large 413 */
-export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, pace: Pace): LiveRows {
+export function liveRows(reader: QueryReader, {query, most, reserve}: LiveScan, readBudget: ReadBudget): LiveRows {
   if (query.count === true) {
     const docs: number[] = [];
-    eachMatch(reader, query, pace, doc => docs.push(doc));
+    eachMatch(reader, query, readBudget, doc => docs.push(doc));
     return {docs, isComplete: true};
   }
   const wanted = most === null ? Number.POSITIVE_INFINITY : most + reserve;
   try {
-    const {rows, order} = find(reader, query, wanted, null, pace);
+    const {rows, order} = find(reader, query, wanted, null, readBudget);
     return {rows, order, show: showOf(query), isComplete: rows.length < wanted};
   } catch (caught) {
     // Only the reserve may be too large.
     if (!(caught instanceof ServiceError) || caught.code !== 'op.too_large' || reserve === 0) throw caught;
-    return liveRows(reader, {kind: 'live', query, most, reserve: 0}, pace);
+    return liveRows(reader, {kind: 'live', query, most, reserve: 0}, readBudget);
   }
 }
 

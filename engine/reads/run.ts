@@ -17,65 +17,65 @@ import {bindingOf, type Cursor, decodeCursor, encodeCursor} from './cursor.ts';
 import {explainedText} from './explain.ts';
 import {find, resultTooLarge} from './find.ts';
 import {orderKey} from './order.ts';
-import {type Pace, UNHURRIED} from './pace.ts';
 import {NO_KEY, type Position} from './position.ts';
+import {type ReadBudget, UNHURRIED} from './read-budget.ts';
 import type {RequestScan} from './scan-message.ts';
 import {type Show, showOf} from './select.ts';
 import {shapeText} from './shape.ts';
 
 /** The result of a request, as its response body. @throws op.invalid_input 400, op.too_large 413 */
-export function runScan(reader: QueryReader, scan: RequestScan, pace: Pace): string {
+export function runScan(reader: QueryReader, scan: RequestScan, readBudget: ReadBudget): string {
   switch (scan.kind) {
     case 'query':
-      return runQuery(reader, scan.query, pace);
+      return runQuery(reader, scan.query, readBudget);
     case 'list':
-      return listTable(reader, scan.table, pace);
+      return listTable(reader, scan.table, readBudget);
     case 'page':
-      return runPage(reader, scan.page, pace);
+      return runPage(reader, scan.page, readBudget);
     case 'count':
-      return runCount(reader, scan.query, pace);
+      return runCount(reader, scan.query, readBudget);
     case 'batch':
-      return runBatch(reader, scan.batch, pace);
+      return runBatch(reader, scan.batch, readBudget);
     default:
       return unreachable(scan);
   }
 }
 
 /** POST …/query: `{"data": […]}`. @throws op.invalid_input 400, op.too_large 413 */
-export function runQuery(reader: QueryReader, query: QueryObject, pace: Pace = UNHURRIED): string {
+export function runQuery(reader: QueryReader, query: QueryObject, readBudget: ReadBudget = UNHURRIED): string {
   const startedMs = query.explain === true ? performance.now() : 0;
   const show = showOf(query);
-  const {rows, plan, spent} = find(reader, query, query.limit ?? Number.POSITIVE_INFINITY, null, pace);
+  const {rows, plan, spent} = find(reader, query, query.limit ?? Number.POSITIVE_INFINITY, null, readBudget);
   const data = joinDocuments(rows, show);
   if (query.explain !== true) return `{"data":[${data}]}`;
   return `{"data":[${data}]${explainedText({plan, read: spent.documents, returned: rows.length}, startedMs)}}`;
 }
 
 /** GET …/documents/{table}: `{"data": […]}` in creation order. @throws op.invalid_input 400, op.too_large 413 */
-export function listTable(reader: QueryReader, table: string, pace: Pace = UNHURRIED): string {
-  return runQuery(reader, {table, filters: []}, pace);
+export function listTable(reader: QueryReader, table: string, readBudget: ReadBudget = UNHURRIED): string {
+  return runQuery(reader, {table, filters: []}, readBudget);
 }
 
 /** POST …/query/count: `{"count": 3}`. @throws op.invalid_input 400, op.too_large 413 */
-export function runCount(reader: QueryReader, query: QueryObject, pace: Pace = UNHURRIED): string {
+export function runCount(reader: QueryReader, query: QueryObject, readBudget: ReadBudget = UNHURRIED): string {
   const startedMs = query.explain === true ? performance.now() : 0;
   showOf(query); // an invalid selection is refused here as well
-  const {count, plan, read} = countMatches(reader, query, pace);
+  const {count, plan, read} = countMatches(reader, query, readBudget);
   // The order does not matter, so nothing is sorted.
-  const told = {plan: {...plan, ordered: true}, read, returned: 0};
-  return `{"count":${count}${query.explain === true ? explainedText(told, startedMs) : ''}}`;
+  const facts = {plan: {...plan, ordered: true}, read, returned: 0};
+  return `{"count":${count}${query.explain === true ? explainedText(facts, startedMs) : ''}}`;
 }
 
 /**
  * POST …/query/batch: `{"results": […]}` of one snapshot. @throws op.invalid_input 400, op.too_large 413, with the
  * query's position
  */
-export function runBatch(reader: QueryReader, {queries}: QueryBatch, pace: Pace = UNHURRIED): string {
+export function runBatch(reader: QueryReader, {queries}: QueryBatch, readBudget: ReadBudget = UNHURRIED): string {
   const results: string[] = [];
   let left = RESULT_BYTES_MAX;
   for (const [position, query] of queries.entries()) {
     const result = positioned('queries', position, 'query', () =>
-      (query.count === true ? runCount : runQuery)(reader, query, pace),
+      (query.count === true ? runCount : runQuery)(reader, query, readBudget),
     );
     left -= Buffer.byteLength(result) + 1;
     if (left < 0) {
@@ -92,7 +92,7 @@ export function runBatch(reader: QueryReader, {queries}: QueryBatch, pace: Pace 
 export function runPage(
   reader: QueryReader,
   {query, page_size, after}: PaginatedQueryBody,
-  pace: Pace = UNHURRIED,
+  readBudget: ReadBudget = UNHURRIED,
 ): string {
   const startedMs = query.explain === true ? performance.now() : 0;
   const show = showOf(query);
@@ -103,7 +103,7 @@ export function runPage(
   const wanted = Math.max(0, Math.min(page_size, PAGE_DOCUMENTS_MAX, left));
   // One extra document answers has_more, unless the query's limit ends the walk with this page.
   const most = wanted < left ? wanted + 1 : wanted;
-  const {rows, order, plan, spent} = find(reader, query, most, cursor?.position ?? null, pace, 'cut');
+  const {rows, order, plan, spent} = find(reader, query, most, cursor?.position ?? null, readBudget, 'cut');
   const {text, count} = joinFitting(rows, wanted, show);
   const hasMore = rows.length > count;
   let next = 'null';
@@ -113,8 +113,8 @@ export function runPage(
     const position: Position = {key, doc: last.doc, id: last.id};
     next = `"${encodeCursor(binding, {position, isEnd: false, delivered: delivered + count})}"`;
   }
-  const told = {plan, read: spent.documents, returned: count};
-  const explained = query.explain === true ? explainedText(told, startedMs) : '';
+  const facts = {plan, read: spent.documents, returned: count};
+  const explained = query.explain === true ? explainedText(facts, startedMs) : '';
   return `{"data":[${text}],"next_cursor":${next},"has_more":${hasMore}${explained}}`;
 }
 

@@ -9,7 +9,7 @@ import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {isEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {ThreadReader} from '../storage/thread-reader.ts';
 import {liveBatches, liveRows} from './live-scan.ts';
-import type {Pace} from './pace.ts';
+import type {ReadBudget} from './read-budget.ts';
 import {runScan} from './run.ts';
 import type {
   FromScanThread,
@@ -65,12 +65,12 @@ function run(scan: RequestScan | LiveScan, flag: Int32Array): void {
 
 function sendAnswer(scan: RequestScan, flag: Int32Array): void {
   // A copy: small buffers share their memory with others, and a transferred buffer must not.
-  const body = new Uint8Array(Buffer.from(storage.read(reader => runScan(reader, scan, paceOf(flag)))));
+  const body = new Uint8Array(Buffer.from(storage.read(reader => runScan(reader, scan, readBudgetOf(flag)))));
   post({type: 'answer', body}, [body.buffer]);
 }
 
 function beginBatches(scan: LiveScan, flag: Int32Array): void {
-  const found = storage.read(reader => liveRows(reader, scan, paceOf(flag)));
+  const found = storage.read(reader => liveRows(reader, scan, readBudgetOf(flag)));
   const left = liveBatches(found);
   batches = {left, next: left.next().value!, isComplete: found.isComplete};
   sendBatch();
@@ -84,7 +84,7 @@ function sendBatch(): void {
   post({type: 'batch', batch, isLast: batches === null, isComplete});
 }
 
-function paceOf(flag: Int32Array): Pace {
+function readBudgetOf(flag: Int32Array): ReadBudget {
   const look = () => {
     if (Atomics.load(flag, 0) !== 0) throw GIVEN_UP;
   };

@@ -19,9 +19,9 @@ import {
   SCAN_ROWS_MOST,
 } from '../limits.ts';
 import type {DocumentRow, QueryReader} from '../storage/rows.ts';
-import {type Pace, UNHURRIED} from './pace.ts';
 import type {Position} from './position.ts';
 import {afterId, type RangeScan} from './range-scans.ts';
+import {type ReadBudget, UNHURRIED} from './read-budget.ts';
 import {positionOn, type ReadPath, readOf} from './read-path.ts';
 import type {ReadSet} from './read-set.ts';
 
@@ -30,7 +30,7 @@ export type ScanOptions = {
   after: Position | null;
   /** The caller filters rows: more rows may have to be read than it needs. */
   isFiltered: boolean;
-  pace?: Pace;
+  readBudget?: ReadBudget;
   /** Shared by scans that are read in parallel. */
   spent?: Spent;
   /** Characters of rows that it holds at once, approximately. */
@@ -58,7 +58,7 @@ export class Scan {
   readonly #path: ReadPath;
   readonly #start: Position | null;
   readonly #isFiltered: boolean;
-  readonly #pace: Pace;
+  readonly #readBudget: ReadBudget;
   #rangeScan = 0;
   #rows: readonly DocumentRow[] = [];
   /** The segment of `#rows`. */
@@ -72,12 +72,12 @@ export class Scan {
   #isDone = false;
 
   constructor(reader: QueryReader, path: ReadPath, options: ScanOptions) {
-    const {after, isFiltered, pace = UNHURRIED, spent = new Spent(), batchChars = SCAN_ROWS_CHARS} = options;
+    const {after, isFiltered, readBudget = UNHURRIED, spent = new Spent(), batchChars = SCAN_ROWS_CHARS} = options;
     this.#reader = reader;
     this.#path = path;
     this.#start = after;
     this.#isFiltered = isFiltered;
-    this.#pace = pace;
+    this.#readBudget = readBudget;
     this.#spent = spent;
     this.#batchChars = batchChars;
     this.#size = isFiltered ? SCAN_ROWS_FIRST_FILTERED : SCAN_ROWS_FIRST;
@@ -123,7 +123,7 @@ export class Scan {
     // A shorter batch ended with the segment, or with as much text as a batch can hold.
     if (endsScan || (rows.length < size && chars < this.#batchChars)) this.#rangeScan++;
     this.#spent.add(rows.length, chars);
-    this.#pace.hasRead(rows.length, chars);
+    this.#readBudget.hasRead(rows.length, chars);
     const fitting = Math.floor((this.#batchChars * rows.length) / (chars + 1));
     if (rows.length > 0) this.#size = Math.max(SCAN_ROWS_LEAST, Math.min(this.#size * 2, SCAN_ROWS_MOST, fitting));
   }

@@ -10,7 +10,7 @@ import type {Connection} from '../storage/connection.ts';
 import {reading} from '../storage/damage.ts';
 import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
 import {checkSums} from '../storage/row-sums.ts';
-import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
+import {type ListEntry, type ListRequest, listText, notAListCursor, rowsRequested} from './list-page.ts';
 
 export type CronRunRow = CronRun & {n: number; name: string; checksum: number};
 
@@ -44,7 +44,7 @@ export class CronRunReader {
 
   *#entries(name: string, request: ListRequest): Generator<ListEntry, void, void> {
     const before = request.after === null ? Number.MAX_SAFE_INTEGER : decodeCursor(request.after);
-    for (const row of reading(() => this.#before.all(name, before, rowsAsked(request)))) {
+    for (const row of reading(() => this.#before.all(name, before, rowsRequested(request)))) {
       yield {text: cronRunText(checkedRowOf('cron_runs', row)), cursor: String(row.n)};
     }
   }

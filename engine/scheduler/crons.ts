@@ -18,7 +18,7 @@ import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-c
 import {checkSums} from '../storage/row-sums.ts';
 import type {CronRow} from '../storage/statements.ts';
 import {cronRunText, noteCronRun} from './cron-runs.ts';
-import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
+import {type ListEntry, type ListRequest, listText, notAListCursor, rowsRequested} from './list-page.ts';
 import {firstTick, type Rhythm, shownSchedule, tickAfter} from './ticks.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
@@ -287,7 +287,7 @@ export class CronReader {
 
   *#entries(request: ListRequest): Generator<ListEntry, void, void> {
     const from = request.after === null ? '' : decodeCursor(request.after);
-    for (const row of this.#after.iterate(from, rowsAsked(request))) {
+    for (const row of this.#after.iterate(from, rowsRequested(request))) {
       yield {text: cronText(row), cursor: Buffer.from(row.name).toString('base64url')};
     }
   }

@@ -13,7 +13,7 @@ import {reading, reportDamage} from '../storage/damage.ts';
 import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import {checkSums} from '../storage/row-sums.ts';
 import type {JobRow} from '../storage/statements.ts';
-import {type ListEntry, type ListRequest, listText, notAListCursor, rowsAsked} from './list-page.ts';
+import {type ListEntry, type ListRequest, listText, notAListCursor, rowsRequested} from './list-page.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @param nowMs the clock's time, @param mutation stored text of checked work. @returns the job's id */
@@ -156,7 +156,7 @@ export class JobReader {
 
   *#entries(request: ListRequest): Generator<ListEntry, void, void> {
     const from = request.after === null ? BEFORE_ALL : decodeCursor(request.after);
-    for (const row of this.#pending.iterate(...from, rowsAsked(request))) {
+    for (const row of this.#pending.iterate(...from, rowsRequested(request))) {
       yield {text: jobText(row), cursor: `${row.run_at}-${row.id}`};
     }
   }

@@ -23,7 +23,7 @@ export function parseListParameters(query: string): ListRequest {
 }
 
 /** Rows to read for a request: one more than the page shows whether there is a next page. */
-export function rowsAsked({limit, after}: ListRequest): number {
+export function rowsRequested({limit, after}: ListRequest): number {
   if (limit === null && after === null) return -1; // SQLite: all
   return (limit ?? PAGE_DOCUMENTS_MAX) + 1;
 }
@@ -31,7 +31,7 @@ export function rowsAsked({limit, after}: ListRequest): number {
 /** `{"<member>": [entry, …]}`, of a page with `next_cursor`. @throws op.too_large 413 */
 export function listText(member: string, entries: Iterable<ListEntry>, request: ListRequest): string {
   const isPage = request.limit !== null || request.after !== null;
-  const most = rowsAsked(request) - 1;
+  const most = rowsRequested(request) - 1;
   const texts: string[] = [];
   let bytes = 0;
   let last = '';

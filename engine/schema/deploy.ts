@@ -36,7 +36,7 @@ export class SchemaMismatch extends Error {
 }
 
 type Missing = {table: CatalogTable; missing: IndexEntry[]};
-type Moment = 'Document' | 'New document';
+type CheckedDocument = 'Document' | 'New document';
 
 export class SchemaDeploys {
   readonly #writer: Writer;
@@ -218,13 +218,13 @@ function isUnchanged(before: DeployedTable | null, after: DeployedTable): boolea
 /** @throws SchemaMismatch with a line for every table that does not match */
 async function allMatch(
   checks: DocumentCheck[],
-  moment: Moment,
+  checked: CheckedDocument,
   run: (check: DocumentCheck) => Promise<Offender[]>,
 ): Promise<void> {
   const lines: string[] = [];
   for (const check of checks) {
     const [first] = await run(check);
-    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, moment));
+    if (first !== undefined) lines.push(mismatchLine(check.table.name, first, checked));
   }
   if (lines.length > 0) throw new SchemaMismatch(lines);
 }
@@ -238,7 +238,7 @@ function lateMismatch(writer: Writer, checks: DocumentCheck[]): SchemaMismatch |
   return lines.length === 0 ? null : new SchemaMismatch(lines);
 }
 
-function mismatchLine(table: string, offender: Offender, moment: Moment): string {
-  const which = moment === 'Document' ? ` with ID "${offender.id}"` : '';
-  return `${moment}${which} in table "${table}" does not match the schema: ${shownViolation(offender)}`;
+function mismatchLine(table: string, offender: Offender, checked: CheckedDocument): string {
+  const which = checked === 'Document' ? ` with ID "${offender.id}"` : '';
+  return `${checked}${which} in table "${table}" does not match the schema: ${shownViolation(offender)}`;
 }

@@ -6,7 +6,7 @@ import {
   type CatalogTable,
   catalogIndex,
   type DeployedTable,
-  isKept,
+  isMaintained,
   refreshInfo,
 } from '../storage/catalog.ts';
 import {rowChecksum} from '../storage/row-checksum.ts';
@@ -31,7 +31,7 @@ export function install(
 
 /** The indexes of `wanted` that the table lacks; a failed one is built again. */
 export function missingIndexes(table: CatalogTable, wanted: readonly IndexEntry[]): IndexEntry[] {
-  return wanted.filter(entry => !table.indexes.some(index => isKept(index) && isSame(index, entry)));
+  return wanted.filter(entry => !table.indexes.some(index => isMaintained(index) && isSame(index, entry)));
 }
 
 /** New indexes start as `building` (empty tables: `enabled`) and are filled by `back-fill.ts`. */

@@ -289,7 +289,7 @@ export function catalogIndex(
 }
 
 /** Writes maintain its entries. */
-export function isKept({state}: CatalogIndex): boolean {
+export function isMaintained({state}: CatalogIndex): boolean {
   return state === 'building' || state === 'enabled';
 }
 

@@ -52,7 +52,7 @@ export type DeploymentRow = {
 };
 
 /** `checksum` is of the whole row. */
-export type KeptReply = {
+export type StoredReply = {
   key: string;
   request: string;
   status: number;
@@ -301,7 +301,7 @@ export function prepareStatements(db: Connection) {
       ),
     removeBulkRecord: () => run<[string, string]>('DELETE FROM bulk_records WHERE id = ? AND kind = ?'),
 
-    idempotent: () => db.prepare<[string], KeptReply>('SELECT * FROM idempotency WHERE key = ?'),
+    idempotent: () => db.prepare<[string], StoredReply>('SELECT * FROM idempotency WHERE key = ?'),
     insertIdempotent: () =>
       run<[string, string, number, string, number, number]>(
         `INSERT INTO idempotency (key, request, status, body, created_ms, checksum) VALUES (?, ?, ?, ?, ?, ?)

@@ -4,7 +4,7 @@
  */
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import {isWellFormed, keyIdIn} from '../../shared/key-secret.ts';
-import {KEY_LOOK_MS, KEY_USES_REPORT_MS} from '../limits.ts';
+import {KEY_POLL_MS, KEY_USES_REPORT_MS} from '../limits.ts';
 import {type Caller, Key, wholeHeader} from './credentials.ts';
 
 export type KeyRingParts = {
@@ -26,7 +26,7 @@ export class KeyRing {
     this.#parts = parts;
     this.#lookedMs = parts.now();
     for (const record of parts.records) this.#keys.set(record.id, new Key(record));
-    setInterval(() => this.#look(), KEY_LOOK_MS).unref();
+    setInterval(() => this.#look(), KEY_POLL_MS).unref();
     setInterval(() => this.#report(), KEY_USES_REPORT_MS).unref();
   }
 

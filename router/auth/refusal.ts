@@ -64,7 +64,11 @@ export function refusedRequest(exchange: RefusedExchange, {code, operation, tena
  * A safe description of an invalid credential: the id if it looks like a key, otherwise only that one was shown. It may
  * belong to another service, or be a mistyped one of ours.
  */
-export function toldOf(authorization: string, adminToken: string, offered: string | null = null): string | null {
+export function credentialHint(
+  authorization: string,
+  adminToken: string,
+  offered: string | null = null,
+): string | null {
   if (authorization === '' && adminToken === '' && offered === null) return null;
   const key = [bearerToken(authorization), adminToken, offered ?? ''].find(text => text.startsWith(KEY_PREFIX));
   return key === undefined ? 'other' : `${KEY_ID.exec(key)?.[0] ?? KEY_PREFIX}…`;
@@ -78,7 +82,7 @@ export function toldOf(authorization: string, adminToken: string, offered: strin
 export function refuseMisplaced(exchange: RefusedExchange, authorization: string): void {
   const message = misplacedCredential(bearerToken(authorization));
   if (message === null || exchange.method === 'OPTIONS') return;
-  noteRefusal(exchange, 'auth.unauthorized', {shown: toldOf(authorization, '')});
+  noteRefusal(exchange, 'auth.unauthorized', {shown: credentialHint(authorization, '')});
   throw new ServiceError('auth.unauthorized', message, {reason: 'InvalidAuthHeader'});
 }
 

@@ -25,7 +25,7 @@ export class Refusals {
   readonly #ofOthers = new Map<string, Group>();
   #keys = 0;
   #others = 0;
-  #untold = 0;
+  #unreported = 0;
 
   /** @param clock milliseconds, monotonic */
   constructor(tell: (refused: RefusedRequest) => void, clock: () => number) {
@@ -47,7 +47,7 @@ export class Refusals {
     } else if (groups.size < REFUSAL_GROUPS_MAX) {
       groups.set(name, {last: refused, more: 0, endMs: this.#clock() + REFUSAL_WINDOW_MS});
       this.#tell(refused);
-    } else this.#untold++;
+    } else this.#unreported++;
   }
 
   /** Reports the counts of windows that have ended, and forgets groups that had no further refusals. */
@@ -87,7 +87,7 @@ export class Refusals {
         help: 'Refused requests that were counted only, because the log of refusals records a limited number of kinds per minute.',
         type: 'counter',
         aggregator: 'sum',
-        values: [{labels: {}, value: this.#untold}],
+        values: [{labels: {}, value: this.#unreported}],
       },
     ];
   }

@@ -26,7 +26,7 @@ import {
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
-import {noteRefusal, refuseMisplaced, toldOf} from '../auth/refusal.ts';
+import {credentialHint, noteRefusal, refuseMisplaced} from '../auth/refusal.ts';
 import {
   judgeOperation,
   judgeQuery,
@@ -193,7 +193,7 @@ export class Intake {
     const bearer = exchange.route?.access === 'admin' ? req.getHeader('authorization') : '';
     const adminToken = req.getHeader('x-svc-admin-token');
     const message = credentials.refusal(bearer, adminToken, otherwise);
-    noteRefusal(exchange, 'auth.unauthorized', {shown: toldOf(bearer, adminToken)});
+    noteRefusal(exchange, 'auth.unauthorized', {shown: credentialHint(bearer, adminToken)});
     if (!isWrong || !failedCredentials.failed(exchange.address)) throw new ServiceError('auth.unauthorized', message);
     exchange.ignoreBody();
     failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
@@ -336,7 +336,7 @@ export class Intake {
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
-    exchange.held.tenant = tenant.held;
+    exchange.reserved.tenant = tenant.reserved;
     spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }

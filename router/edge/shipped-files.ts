@@ -45,11 +45,11 @@ const OF_PAGE: HeaderList = [
 ];
 
 /** One encoding of a file. */
-type Kept = {readonly body: Buffer; readonly etag: string; readonly headers: HeaderList};
+type CachedFile = {readonly body: Buffer; readonly etag: string; readonly headers: HeaderList};
 
 export class ShippedFiles {
   readonly #directory: URL;
-  readonly #kept = new Map<string, Kept>();
+  readonly #cached = new Map<string, CachedFile>();
 
   /** @param directory where the compressed files are */
   constructor(directory: URL) {
@@ -83,18 +83,18 @@ export class ShippedFiles {
     exchange.reply(success, body, headers, TYPES[name]);
   }
 
-  #read(name: string, packed: boolean): Kept {
+  #read(name: string, packed: boolean): CachedFile {
     const key = packed ? `${name}.gz` : name;
-    const known = this.#kept.get(key);
+    const known = this.#cached.get(key);
     if (known !== undefined) return known;
     const stored = readFileSync(fileURLToPath(new URL(`${name}.gz`, this.#directory)));
     const body = packed ? stored : gunzipSync(stored);
     const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
     const encoding: HeaderList = packed ? [['Content-Encoding', 'gzip']] : [];
     const headers: HeaderList = [...COMMON, ['ETag', etag], ...encoding, ...(name === PAGE ? OF_PAGE : [])];
-    const kept = {body, etag, headers};
-    this.#kept.set(key, kept);
-    return kept;
+    const cached = {body, etag, headers};
+    this.#cached.set(key, cached);
+    return cached;
   }
 }
 

@@ -32,7 +32,7 @@ import {noteRefusal, type Refusal} from '../auth/refusal.ts';
 import {CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../limits.ts';
 import type {Route} from '../routes.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
-import {HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
+import {ReservedBody, tooManyBytes} from '../workers/reserved-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
 import {EventBoundary} from './event-boundary.ts';
 import {peerAddress} from './peer-address.ts';
@@ -86,7 +86,7 @@ export class Exchange implements Forwarded {
   body: Buffer = EMPTY;
   upload: Upload | null = null;
   /** Accounts for the buffered bytes of the body. */
-  readonly held = new HeldBody();
+  readonly reserved = new ReservedBody();
   isRead = false;
   isShort = false;
   isUserCall = false;
@@ -186,12 +186,12 @@ export class Exchange implements Forwarded {
    */
   collectBody(onBody: () => void): void {
     this.#refuseLonger(BODY_BYTES_MAX);
-    if (!this.held.hasRoom(this.announcedBytes ?? 0)) {
+    if (!this.reserved.hasRoom(this.announcedBytes ?? 0)) {
       this.#closes = true;
       throw tooManyBytes();
     }
     this.#arrivingBody().collect(
-      this.held,
+      this.reserved,
       () => this.#state === 'open',
       (body, refusal) => {
         if (refusal === null) {
@@ -227,7 +227,7 @@ export class Exchange implements Forwarded {
     if (this.isUserCall ? this.body.length <= CALL_BODY_BYTES_READ : this.isRead) return;
     if (this.isUserCall) this.#call ??= callOf(this.meta, this.body);
     this.body = EMPTY;
-    this.held.giveBack();
+    this.reserved.giveBack();
   }
 
   /**
@@ -506,7 +506,7 @@ export class Exchange implements Forwarded {
 
   #done(status: number): void {
     this.#state = 'done';
-    this.held.giveBack();
+    this.reserved.giveBack();
     this.#stream?.over();
     this.#observer.unsentBytes -= this.#unsentBytes;
     this.#observer.ended(this, status);
@@ -516,7 +516,7 @@ export class Exchange implements Forwarded {
     this.#arriving?.clientGone();
     if (this.#state === 'done') return;
     this.#state = 'aborted';
-    this.held.giveBack();
+    this.reserved.giveBack();
     this.#stream?.over();
     this.upload?.fail();
     this.#observer.unsentBytes -= this.#unsentBytes;

@@ -14,7 +14,7 @@ import {Buffer} from 'node:buffer';
 import {ServiceError} from '../../shared/errors.ts';
 import {BODY_BYTES_MAX} from '../../shared/limits.ts';
 import {DROPPED_BODY_BYTES_MAX, DROPPED_BODY_MS} from '../limits.ts';
-import {type HeldBody, tooManyBytes} from '../workers/held-bytes.ts';
+import {type ReservedBody, tooManyBytes} from '../workers/reserved-bytes.ts';
 
 const EMPTY = Buffer.alloc(0);
 
@@ -112,7 +112,11 @@ export class ArrivingBody {
    * @param done called once, unless the body is no longer wanted; with a refusal if the body is too long or exceeds the
    * buffer capacity
    */
-  collect(held: HeldBody, isWanted: () => boolean, done: (body: Buffer, refusal: ServiceError | null) => void): void {
+  collect(
+    reserved: ReservedBody,
+    isWanted: () => boolean,
+    done: (body: Buffer, refusal: ServiceError | null) => void,
+  ): void {
     let parts: Buffer[] = [];
     const refuse = (error: ServiceError): void => {
       parts = [];
@@ -124,7 +128,7 @@ export class ArrivingBody {
         refuse(bodyTooLarge(BODY_BYTES_MAX));
         return;
       }
-      if (!held.hold(chunk.byteLength)) {
+      if (!reserved.hold(chunk.byteLength)) {
         refuse(tooManyBytes());
         return;
       }

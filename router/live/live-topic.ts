@@ -86,7 +86,7 @@ export class LiveTopic {
     }
   }
 
-  get isHeld(): boolean {
+  get isSubscribed(): boolean {
     return this.waiting.length > 0 || this.slots.some(slot => slot.holders.size > 0);
   }
 
@@ -112,7 +112,7 @@ export class LiveTopic {
 
   leave(slot: Slot, holder: LiveHolder): void {
     slot.holders.delete(holder);
-    if (!this.isHeld) this.#onAbandoned(this);
+    if (!this.isSubscribed) this.#onAbandoned(this);
   }
 
   #newSlot(): Slot {

@@ -186,7 +186,7 @@ export class TenantLive {
       for (const {holder, requestId} of live.waiting.splice(0)) {
         if (!holder.hasEnded) holder.refuse(requestId, error);
       }
-      if (!live.isHeld) this.#drop(live);
+      if (!live.isSubscribed) this.#drop(live);
     }
   }
 
@@ -226,7 +226,7 @@ export class TenantLive {
     registration.isFresh = true;
     if (!live.isCurrent) return;
     live.admit();
-    if (!live.isHeld) this.#drop(live);
+    if (!live.isSubscribed) this.#drop(live);
   }
 
   /** Publishes the batch. */
@@ -238,7 +238,7 @@ export class TenantLive {
       if (this.#byStream.get(live.stream) !== live) continue; // abandoned meanwhile
       if (live.take(data, sequence)) this.#publish(live, turn, committedMs);
       live.admit();
-      if (!live.isHeld) this.#drop(live);
+      if (!live.isSubscribed) this.#drop(live);
     }
   }
 

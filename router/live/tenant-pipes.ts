@@ -11,8 +11,8 @@ import {Buffer} from 'node:buffer';
 import {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../limits.ts';
-import type {HeldBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
+import type {ReservedBytes} from '../workers/reserved-bytes.ts';
 import {CloseCode} from './close-code.ts';
 import type {PipeTraffic} from './pipe-traffic.ts';
 
@@ -34,7 +34,7 @@ export class TenantPipes {
   readonly unhandled: BufferedBytes;
   readonly #sockets = new Map<number, PipeEnd>();
   readonly #traffic: () => PipeTraffic;
-  readonly #held: HeldBytes;
+  readonly #reserved: ReservedBytes;
   readonly #wake: () => void;
   #link: WorkerLink | null = null;
   /** Messages that wait for a worker, in order for each socket. */
@@ -43,10 +43,10 @@ export class TenantPipes {
   #lastStream = 0;
 
   /** @param wake requests the tenant's worker, which arrives through `attach` */
-  constructor(traffic: () => PipeTraffic, held: HeldBytes, unhandledBytesMax: number, wake: () => void) {
+  constructor(traffic: () => PipeTraffic, reserved: ReservedBytes, unhandledBytesMax: number, wake: () => void) {
     this.unhandled = new BufferedBytes(unhandledBytesMax);
     this.#traffic = traffic;
-    this.#held = held;
+    this.#reserved = reserved;
     this.#wake = wake;
   }
 
@@ -71,7 +71,7 @@ export class TenantPipes {
 
   receive(socket: PipeEnd, message: Buffer, isBinary: boolean): void {
     this.#traffic().received(message.length);
-    if (!this.#held.hasRoom(message.length)) socket.end(CloseCode.overloaded, 'session.overloaded');
+    if (!this.#reserved.hasRoom(message.length)) socket.end(CloseCode.overloaded, 'session.overloaded');
     else if (this.#link !== null) this.#link.socketMessage(socket.stream, message, isBinary);
     else this.#keep(socket, message, isBinary);
   }
@@ -154,12 +154,13 @@ export class TenantPipes {
       return;
     }
     this.#waiting.set(socket, waiting);
-    this.#held.take(message.length + MESSAGE_OVERHEAD_BYTES);
+    this.#reserved.take(message.length + MESSAGE_OVERHEAD_BYTES);
     waiting.push({message: Buffer.from(message), isBinary});
   }
 
   #forget(socket: PipeEnd): void {
-    for (const {message} of this.#waiting.get(socket) ?? []) this.#held.give(message.length + MESSAGE_OVERHEAD_BYTES);
+    for (const {message} of this.#waiting.get(socket) ?? [])
+      this.#reserved.give(message.length + MESSAGE_OVERHEAD_BYTES);
     this.#waiting.delete(socket);
   }
 }

@@ -43,7 +43,7 @@ export class RouterFigures {
         'Bytes of the bodies of requests sent to workers and not answered.',
         sum(link => link.inFlightBytes),
       ),
-      gauge('svc_router_held_bytes', 'Bytes of requests that routers buffer.', this.#directory.heldBytes),
+      gauge('svc_router_held_bytes', 'Bytes of requests that routers buffer.', this.#directory.reservedBytes),
       counter(
         'svc_quarantined_calls_total',
         'Calls of functions refused because the same call crashed a worker before.',

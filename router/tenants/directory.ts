@@ -12,8 +12,8 @@ import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
 import type {PipeEnd} from '../live/tenant-pipes.ts';
 import {limitsOfOne, type RouterLimits} from '../router-limits.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
-import {RouterBytes} from '../workers/held-bytes.ts';
 import type {WorkerLink} from '../workers/link.ts';
+import {RouterBytes} from '../workers/reserved-bytes.ts';
 import {PlacedTenant} from './placed-tenant.ts';
 
 type Send = (message: RouterToSupervisor) => void;
@@ -152,8 +152,8 @@ export class TenantDirectory {
   }
 
   /** Bytes of requests held in this router, for all tenants. */
-  get heldBytes(): number {
-    return this.#bytes.held;
+  get reservedBytes(): number {
+    return this.#bytes.reserved;
   }
 
   /** Calls refused because they crashed workers before. */

@@ -26,9 +26,9 @@ import type {PipeTraffic} from '../live/pipe-traffic.ts';
 import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
 import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import {type Forwarded, type Holder, heldBytes} from '../workers/forwarded.ts';
-import {HeldBytes, type RouterBytes} from '../workers/held-bytes.ts';
+import {type Forwarded, type Holder, reservedBytes} from '../workers/forwarded.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
+import {ReservedBytes, type RouterBytes} from '../workers/reserved-bytes.ts';
 import {Suspects} from './suspects.ts';
 
 export type TenantParts = {
@@ -64,7 +64,7 @@ export class PlacedTenant implements Holder {
   /** Its function sockets. */
   readonly pipes: TenantPipes;
   /** Bytes that the router holds for it. */
-  readonly held: HeldBytes;
+  readonly reserved: ReservedBytes;
   readonly #parts: TenantParts;
   readonly #log: Logger;
   #link: WorkerLink | null = null;
@@ -87,12 +87,12 @@ export class PlacedTenant implements Holder {
 
   constructor(id: string, parts: TenantParts) {
     this.id = id;
-    this.held = new HeldBytes(parts.bytes);
+    this.reserved = new ReservedBytes(parts.bytes);
     this.#parts = parts;
     this.#log = parts.log;
     this.live = new TenantLive(parts.hub, parts.routers > 1, () => this.#wakeForLive());
     const {functionSocketsUnhandledBytes} = parts.limits;
-    this.pipes = new TenantPipes(parts.pipeTraffic, this.held, functionSocketsUnhandledBytes, () =>
+    this.pipes = new TenantPipes(parts.pipeTraffic, this.reserved, functionSocketsUnhandledBytes, () =>
       this.#wakeForLive(),
     );
   }
@@ -134,7 +134,7 @@ export class PlacedTenant implements Holder {
     }
     this.#isCodeWanted = false;
     const {live, pipes} = this;
-    const link = new WorkerLink(address, this.#log, {live, pipes}, this.held, this.#parts.limits, {
+    const link = new WorkerLink(address, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
       malformed: ({address: {socketPath}}, why) => this.#parts.malformed(socketPath, why),
       closed: closed => this.#linkClosed(closed),
     });
@@ -206,7 +206,7 @@ export class PlacedTenant implements Holder {
   /** Removes a waiting request: its client has disconnected, or it waited too long. */
   abandon(request: Forwarded): void {
     request.holder = null;
-    if (this.#waiting.delete(request)) this.#waitingBytes -= heldBytes(request);
+    if (this.#waiting.delete(request)) this.#waitingBytes -= reservedBytes(request);
   }
 
   credit(): void {
@@ -242,7 +242,7 @@ export class PlacedTenant implements Holder {
   }
 
   #wait(request: Forwarded): void {
-    const bytes = this.#waitingBytes + heldBytes(request);
+    const bytes = this.#waitingBytes + reservedBytes(request);
     if (this.#waiting.size >= this.#parts.limits.waitingRequests || bytes > this.#parts.limits.waitingBytes) {
       throw new ServiceError('session.overloaded', 'too many requests wait for this tenant to wake; try again later');
     }

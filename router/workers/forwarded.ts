@@ -95,6 +95,6 @@ export interface RequestUpload {
 }
 
 /** The memory that a request can cost wherever it is held. */
-export function heldBytes(request: Forwarded): number {
+export function reservedBytes(request: Forwarded): number {
   return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }

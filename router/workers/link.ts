@@ -25,17 +25,17 @@ import {FRAME_CHUNK_BYTES, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {LARGE_REPLY_BYTES} from '../limits.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import {type Forwarded, type Holder, heldBytes, type RequestUpload} from './forwarded.ts';
-import {type HeldBytes, tooManyBytes} from './held-bytes.ts';
+import {type Forwarded, type Holder, type RequestUpload, reservedBytes} from './forwarded.ts';
 import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
+import {type ReservedBytes, tooManyBytes} from './reserved-bytes.ts';
 import {
   bytesIn,
   closeCodeIn,
   errorIn,
-  momentIn,
   parseResponseMeta,
   serviceErrorIn,
   streamsIn,
+  versionIn,
 } from './worker-frames.ts';
 import {connectToWorker} from './worker-socket.ts';
 
@@ -105,7 +105,7 @@ export class WorkerLink implements Holder {
   readonly #pipes: PipeReceiver;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
-  readonly #held: HeldBytes;
+  readonly #reserved: ReservedBytes;
   readonly #limits: RouterLimits;
   readonly #inFlight = new Map<number, Forwarded>();
   /** Memory cost of the requests in flight in the worker. */
@@ -134,12 +134,12 @@ export class WorkerLink implements Holder {
     address: WorkerAddress,
     log: Logger,
     {live, pipes}: Receivers,
-    held: HeldBytes,
+    reserved: ReservedBytes,
     limits: RouterLimits,
     events: LinkEvents,
   ) {
     this.address = address;
-    this.#held = held;
+    this.#reserved = reserved;
     this.#limits = limits;
     this.#log = log;
     this.#events = events;
@@ -193,7 +193,7 @@ export class WorkerLink implements Holder {
 
   /** @throws session.overloaded 503 when the worker is too far behind */
   send(request: Forwarded): void {
-    const bytes = heldBytes(request);
+    const bytes = reservedBytes(request);
     const {inFlightRequests, inFlightBytes, linkBufferBytes} = this.#limits;
     if (this.#inFlight.size >= inFlightRequests || this.#socket.writableLength > linkBufferBytes) {
       throw new ServiceError('session.overloaded', 'too many requests of this tenant are under way; try again later');
@@ -381,7 +381,7 @@ export class WorkerLink implements Holder {
         return;
       case FrameKind.liveEnd: {
         if (this.#retired) return;
-        const {sequence, committedMs} = momentIn(meta);
+        const {sequence, committedMs} = versionIn(meta);
         this.#live.endBatch(sequence, committedMs);
         return;
       }
@@ -465,7 +465,7 @@ export class WorkerLink implements Holder {
   #countBuffered(): void {
     const bytes = this.#socket.destroyed ? 0 : this.#socket.writableLength;
     if (bytes === this.#bufferedBytes) return;
-    this.#held.take(bytes - this.#bufferedBytes);
+    this.#reserved.take(bytes - this.#bufferedBytes);
     this.#bufferedBytes = bytes;
   }
 

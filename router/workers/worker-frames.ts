@@ -52,7 +52,7 @@ export function closeCodeIn(meta: Buffer): number {
 }
 
 /** @returns the sequence, and the commit time in epoch milliseconds. @throws MalformedFrame */
-export function momentIn(meta: Buffer): {sequence: number; committedMs: number} {
+export function versionIn(meta: Buffer): {sequence: number; committedMs: number} {
   const [sequence = Number.NaN, committedMs = Number.NaN, ...more] = meta.toString('latin1').split(' ').map(Number);
   if (!Number.isSafeInteger(sequence) || sequence < 0 || !Number.isFinite(committedMs) || more.length > 0) {
     throw new MalformedFrame('the end of a batch without its moment');

@@ -14,8 +14,8 @@ import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/reply-head.ts';
 import {
-  FUNCTION_SOCKET_LOOK_MS,
   FUNCTION_SOCKET_MESSAGE_BYTES_READ,
+  FUNCTION_SOCKET_POLL_MS,
   SOCKET_BUFFERED_BYTES_MAX,
   SOCKET_IDLE_SECONDS,
 } from '../limits.ts';
@@ -51,7 +51,7 @@ export class FunctionSockets {
   constructor(parts: FunctionSocketParts) {
     this.#parts = parts;
     this.#shares = new SocketShares(parts.socketsMax);
-    setInterval(() => this.#look(), FUNCTION_SOCKET_LOOK_MS).unref();
+    setInterval(() => this.#look(), FUNCTION_SOCKET_POLL_MS).unref();
   }
 
   mount(app: TemplatedApp): void {

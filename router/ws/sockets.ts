@@ -16,14 +16,14 @@ import {
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
-import {noteRefusal, toldOf} from '../auth/refusal.ts';
+import {credentialHint, noteRefusal} from '../auth/refusal.ts';
 import {judgeOperation, judgePageKey, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import type {RequestIds} from '../http/reply-head.ts';
 import {
-  FUNCTION_SOCKET_LOOK_MS,
+  FUNCTION_SOCKET_POLL_MS,
   SOCKET_BUFFERED_BYTES_MAX,
   SOCKET_FRAME_BYTES_READ,
   SOCKET_IDLE_SECONDS,
@@ -62,7 +62,7 @@ export class Sockets {
 
   constructor(parts: SocketParts) {
     this.#parts = parts;
-    setInterval(() => this.#look(), FUNCTION_SOCKET_LOOK_MS).unref();
+    setInterval(() => this.#look(), FUNCTION_SOCKET_POLL_MS).unref();
   }
 
   mount(app: TemplatedApp): void {
@@ -131,8 +131,8 @@ export class Sockets {
     const {failedCredentials} = this.#parts;
     const offered = offeredKey(req);
     const isJudged = exchange.principal !== null || error.code === 'auth.origin_forbidden';
-    const told = () => toldOf(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'), offered);
-    const refused = {operation: 'socket', tenant: tenantNamed(req) || null, shown: isJudged ? null : told()};
+    const hint = () => credentialHint(req.getHeader('authorization'), req.getHeader('x-svc-admin-token'), offered);
+    const refused = {operation: 'socket', tenant: tenantNamed(req) || null, shown: isJudged ? null : hint()};
     noteRefusal(exchange, error.code, refused);
     const isWrong = error.code === 'auth.unauthorized' && (showsCredential(req) || offered !== null);
     if (!isWrong || !failedCredentials.failed(exchange.address)) exchange.fail(error);

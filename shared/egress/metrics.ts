@@ -15,7 +15,7 @@ export class EgressMetrics {
     this.#outcomes.set(outcome, this.#outcomes.get(outcome)! + 1);
   }
 
-  report(doors: number): MetricJson[] {
+  report(endpoints: number): MetricJson[] {
     const outcomes = [...this.#outcomes].map(([outcome, value]) => ({labels: {outcome}, value}));
     const bytes = [
       {labels: {direction: 'in'}, value: this.receivedBytes},
@@ -27,7 +27,7 @@ export class EgressMetrics {
         'Outgoing connections of tenants, including the ones being made',
         this.connections,
       ),
-      gauge('svc_egress_doors', 'Workers that may ask the egress process for connections', doors),
+      gauge('svc_egress_doors', 'Workers that may ask the egress process for connections', endpoints),
       counter('svc_egress_connections_total', 'Outgoing connections that tenants requested, by outcome', outcomes),
       counter('svc_egress_bytes_total', 'Bytes of outgoing connections that are over', bytes),
     ];

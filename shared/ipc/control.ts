@@ -11,7 +11,7 @@ import type {MetricJson} from '../metrics/metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
-import type {DoorKey, EgressSettings} from './egress.ts';
+import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 
 /**
@@ -172,7 +172,7 @@ export type TenantSettings = {
   socketPath: string;
   secret: string;
   /** The proxy endpoint for the connections of the tenant's code. */
-  egress: DoorKey;
+  egress: EndpointKey;
   /** Number of routers that can connect. */
   routers: number;
   journalKeepRecords: number;

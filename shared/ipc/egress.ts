@@ -19,10 +19,10 @@ export type EgressSettings = {allow: string[]; deny: string[]};
  * The proxy endpoint of one worker. `policy` only serves to notice a change: the egress process knows the policy that
  * applies. Data connections have their paths in the directory of `socketPath`, which other tenants' users cannot enter.
  */
-export type EgressDoor = DoorKey & {policy: EgressSettings};
+export type EgressEndpoint = EndpointKey & {policy: EgressSettings};
 
 /** Where a worker connects, and the secret that it presents. */
-export type DoorKey = {socketPath: string; secret: string};
+export type EndpointKey = {socketPath: string; secret: string};
 
 /** The first line of a link. */
 export type EgressHello = {secret: string};
@@ -51,7 +51,7 @@ export type EgressFailure = {refused: boolean; message: string; code: string | n
 /* ── supervisor ── */
 
 /** What the egress process knows about a worker. */
-export type EgressGrant = EgressDoor & {tenant: string};
+export type EgressGrant = EgressEndpoint & {tenant: string};
 
 export type SupervisorToEgress =
   /** Once, first. */

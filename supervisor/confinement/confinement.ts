@@ -5,7 +5,7 @@
 import {readFileSync} from 'node:fs';
 import {readingOnly} from '../../shared/landlock.ts';
 import {WORKER_DATA_BYTES_MAX, WORKER_DESCRIPTORS_MAX, WORKER_OOM_ADJUSTMENT, WORKER_THREADS_MAX} from '../limits.ts';
-import {failureOf, type Layer, stack, type Wall} from './layers.ts';
+import {failureOf, type Layer, type SandboxLayer, stack} from './layers.ts';
 import type {UserRange} from './user-numbers.ts';
 import {findUsers, type UsersNeed} from './users.ts';
 
@@ -17,7 +17,7 @@ export type Confinement = {
   router: readonly string[];
   egress: readonly string[];
   /** The sandbox layers of workers. */
-  walls: readonly Wall[];
+  sandboxLayers: readonly SandboxLayer[];
 };
 
 export async function findConfinement(need: UsersNeed): Promise<Confinement> {
@@ -33,7 +33,7 @@ export async function findConfinement(need: UsersNeed): Promise<Confinement> {
     worker: worker.command,
     router: router.command,
     egress: egress.command,
-    walls: [...worker.walls, {name: 'users', missing}, {name: 'files', missing: files}],
+    sandboxLayers: [...worker.sandboxLayers, {name: 'users', missing}, {name: 'files', missing: files}],
   };
 }
 
@@ -46,7 +46,7 @@ function workerLayers(changesUser: boolean): Layer[] {
   return [
     limits([`--data=${WORKER_DATA_BYTES_MAX}`, `--nofile=${descriptors}`, ...processes]),
     // When the machine runs out of memory, workers are killed before routers and the supervisor.
-    {wall: 'limits', candidates: [['choom', '-n', String(WORKER_OOM_ADJUSTMENT), '--']]},
+    {layer: 'limits', candidates: [['choom', '-n', String(WORKER_OOM_ADJUSTMENT), '--']]},
     network(),
     privileges(changesUser ? ['setuid', 'setgid'] : []),
   ];
@@ -64,7 +64,7 @@ function egressLayers(): Layer[] {
 
 /** Disables core dumps, because they would write the process's secrets to a file. */
 function limits(more: readonly string[]): Layer {
-  return {wall: 'limits', candidates: [['prlimit', '--core=0', ...more, '--']]};
+  return {layer: 'limits', candidates: [['prlimit', '--core=0', ...more, '--']]};
 }
 
 /**
@@ -76,7 +76,7 @@ function network(): Layer {
   const own = ['--net', '--ipc', '--'];
   const isRoot = process.geteuid?.() === 0;
   return {
-    wall: 'network',
+    layer: 'network',
     candidates: [isRoot ? ['unshare', ...own] : ['unshare', '--user', '--map-current-user', ...own]],
   };
 }
@@ -91,7 +91,7 @@ function privileges(kept: readonly string[]): Layer {
     [...command, '--inh-caps=-all', last],
     [...command, last],
   ];
-  return {wall: 'privileges', candidates: isRoot ? [full, ...candidates] : candidates};
+  return {layer: 'privileges', candidates: isRoot ? [full, ...candidates] : candidates};
 }
 
 /** Maximum number of descriptors of a child, at most our own limit, because we cannot grant more. */

@@ -16,8 +16,8 @@ import {join, relative} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from '../../shared/log.ts';
 import {
-  LEFTOVER_LOOK_MS,
-  LEFTOVER_LOOKS_MAX,
+  LEFTOVER_POLL_MS,
+  LEFTOVER_POLLS_MAX,
   WORKER_GROUP_BYTES_MAX,
   WORKER_GROUP_SHARE_MAX,
   WORKER_THREADS_MAX,
@@ -137,9 +137,9 @@ export class WorkerGroups {
       // (leftovers.ts).
       const kill = join(path, 'cgroup.kill');
       if (existsSync(kill)) writeFileSync(kill, '1');
-      for (let looks = 0; looks < LEFTOVER_LOOKS_MAX; looks++) {
+      for (let looks = 0; looks < LEFTOVER_POLLS_MAX; looks++) {
         if (isRemoved(path)) return;
-        await delay(LEFTOVER_LOOK_MS);
+        await delay(LEFTOVER_POLL_MS);
       }
       this.#log.warn('a cgroup of a worker that ended cannot be removed', {path});
     } catch (error) {

@@ -8,7 +8,7 @@ import {CONFINEMENT_TRY_MS_MAX} from '../limits.ts';
 
 export type Layer = {
   /** The sandbox layer that it contributes to. */
-  wall: WallName;
+  layer: SandboxLayerName;
   /** From the strongest to the weakest; the first that works is used. */
   candidates: readonly (readonly string[])[];
 };
@@ -23,38 +23,38 @@ export type Layer = {
  * - `files`: file access of sandboxes and Node processes, enforced by the kernel in addition to Node
  *   (shared/landlock.ts).
  */
-export type WallName = 'privileges' | 'limits' | 'users' | 'network' | 'memory' | 'files';
+export type SandboxLayerName = 'privileges' | 'limits' | 'users' | 'network' | 'memory' | 'files';
 
 /**
  * Layers that few machines support: they are missing without a warning, and `--require-sandbox` does not require them.
  */
-const OPTIONAL: readonly WallName[] = ['memory', 'files'];
+const OPTIONAL: readonly SandboxLayerName[] = ['memory', 'files'];
 
-export function isDemanded(name: WallName): boolean {
+export function isDemanded(name: SandboxLayerName): boolean {
   return !OPTIONAL.includes(name);
 }
 
 /** `missing`: why the layer is not active, a clause for the operator; null: it is active. */
-export type Wall = {name: WallName; missing: string | null};
+export type SandboxLayer = {name: SandboxLayerName; missing: string | null};
 
 /** For a line of the log. */
-export function wallFields(walls: readonly Wall[]): {stand: string; missing: Record<string, string>} {
-  const missing = walls.flatMap(({name, missing: why}) => (why === null ? [] : [[name, why] as const]));
-  const stand = walls.filter(({missing: why}) => why === null).map(({name}) => name);
+export function layerFields(sandboxLayers: readonly SandboxLayer[]): {stand: string; missing: Record<string, string>} {
+  const missing = sandboxLayers.flatMap(({name, missing: why}) => (why === null ? [] : [[name, why] as const]));
+  const stand = sandboxLayers.filter(({missing: why}) => why === null).map(({name}) => name);
   return {stand: stand.join(', ') || 'none', missing: Object.fromEntries(missing)};
 }
 
 export type Stacked = {
   /** The programs with their arguments; the executable and its arguments follow. */
   command: readonly string[];
-  walls: readonly Wall[];
+  sandboxLayers: readonly SandboxLayer[];
 };
 
 /** Probes each layer on top of the previous ones, because children are started that way. */
 export async function stack(layers: readonly Layer[]): Promise<Stacked> {
   let command: readonly string[] = [];
-  const walls = new Map<WallName, string | null>();
-  for (const {wall, candidates} of layers) {
+  const sandboxLayers = new Map<SandboxLayerName, string | null>();
+  for (const {layer, candidates} of layers) {
     let missing: string | null = null;
     for (const candidate of candidates) {
       const failure = await failureOf([...command, ...candidate, 'true']);
@@ -65,9 +65,9 @@ export async function stack(layers: readonly Layer[]): Promise<Stacked> {
       // A weaker candidate is used because it is better than none, but the layer counts as missing.
       missing ??= failure;
     }
-    walls.set(wall, walls.get(wall) ?? missing);
+    sandboxLayers.set(layer, sandboxLayers.get(layer) ?? missing);
   }
-  return {command, walls: [...walls].map(([name, missing]) => ({name, missing}))};
+  return {command, sandboxLayers: [...sandboxLayers].map(([name, missing]) => ({name, missing}))};
 }
 
 /** Null: the program ran and exited with 0. Otherwise the reason, usually the first line of its stderr. */

@@ -9,7 +9,7 @@
  */
 import {readdirSync, readFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
-import {LEFTOVER_LOOK_MS, LEFTOVER_LOOKS_MAX} from '../limits.ts';
+import {LEFTOVER_POLL_MS, LEFTOVER_POLLS_MAX} from '../limits.ts';
 
 /** Whether a uid is one of the users in question. */
 export type UserTest = (uid: number) => boolean;
@@ -17,7 +17,7 @@ export type UserTest = (uid: number) => boolean;
 /** `left`: pids that could not be ended; empty: no process of these users runs. */
 export type Ended = {ended: number[]; left: number[]};
 
-const KILL_LOOKS = 100;
+const KILL_POLLS = 100;
 
 type Found = {pid: number; isStopped: boolean};
 
@@ -25,13 +25,13 @@ type Found = {pid: number; isStopped: boolean};
 export async function endAllOf(isTheirs: UserTest): Promise<Ended> {
   const ended = new Set<number>();
   let quiet = 0;
-  for (let looks = 0; looks < LEFTOVER_LOOKS_MAX; looks++) {
+  for (let looks = 0; looks < LEFTOVER_POLLS_MAX; looks++) {
     const found = processesOf(isTheirs);
     const running = found.filter(({isStopped}) => !isStopped);
     quiet = running.length === 0 ? quiet + 1 : 0;
     // A process that waits for its vfork child or for a disk does not stop, so now and then all are killed without
     // being stopped.
-    if (quiet < 2 && looks % KILL_LOOKS !== KILL_LOOKS - 1) {
+    if (quiet < 2 && looks % KILL_POLLS !== KILL_POLLS - 1) {
       for (const {pid} of running) signal(pid, 'SIGSTOP');
     } else {
       if (found.length === 0 && quiet >= 2) return {ended: [...ended], left: []};
@@ -40,7 +40,7 @@ export async function endAllOf(isTheirs: UserTest): Promise<Ended> {
         signal(pid, 'SIGKILL');
       }
     }
-    if (found.length > 0) await delay(LEFTOVER_LOOK_MS);
+    if (found.length > 0) await delay(LEFTOVER_POLL_MS);
   }
   return {ended: [...ended], left: processesOf(isTheirs).map(({pid}) => pid)};
 }

@@ -6,7 +6,7 @@
 import {closeSync, fsyncSync, openSync, statfsSync, statSync, writeSync} from 'node:fs';
 import {dirname} from 'node:path';
 import type {Logger} from '../../shared/log.ts';
-import {RESERVE_BYTES, RESERVE_LOOK_MS, RESERVE_SPARE_BYTES} from '../limits.ts';
+import {RESERVE_BYTES, RESERVE_POLL_MS, RESERVE_SPARE_BYTES} from '../limits.ts';
 
 export class DiskReserve {
   readonly path: string;
@@ -17,7 +17,7 @@ export class DiskReserve {
     this.path = path;
     this.#log = log;
     this.#refill();
-    this.#timer = setInterval(() => this.#refill(), RESERVE_LOOK_MS).unref();
+    this.#timer = setInterval(() => this.#refill(), RESERVE_POLL_MS).unref();
   }
 
   close(): void {

@@ -15,7 +15,7 @@ import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {assert} from '../../shared/assert.ts';
 import type {WorkerUser} from '../../shared/ipc/control.ts';
-import {EGRESS_PATH_CHARS, SOCKET_LOOK_MS} from '../../shared/limits.ts';
+import {EGRESS_PATH_CHARS, SOCKET_POLL_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {ensurePrivateDirectory, isPrivateDirectory} from '../../shared/private-directory.ts';
 import {closedTo, letPass} from '../confinement/users.ts';
@@ -53,7 +53,7 @@ export class RunDirectory {
     this.#path = this.#make(
       (group === null ? null : [base, ...others].find(path => closedTo(group, path) === null)) ?? base,
     );
-    this.#timer = group === null ? null : setInterval(() => this.#look(), SOCKET_LOOK_MS).unref();
+    this.#timer = group === null ? null : setInterval(() => this.#look(), SOCKET_POLL_MS).unref();
   }
 
   get path(): string {
@@ -71,7 +71,7 @@ export class RunDirectory {
    * group is the tenant's, so other users cannot traverse it. The worker can traverse it but not change it, because the
    * egress process has the server's rights and would use them on files that a worker planted.
    */
-  nextDoorPath(user: WorkerUser | null): string {
+  nextEndpointPath(user: WorkerUser | null): string {
     return this.#next('d', {uid: process.geteuid!(), gid: user?.id ?? process.getegid!()});
   }
 

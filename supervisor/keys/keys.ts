@@ -16,7 +16,7 @@ import type {Key} from '../../shared/protocol/keys.ts';
 import {SCOPES} from '../../shared/rights.ts';
 import {DatabaseUnusable} from '../files/own-database.ts';
 import {KEY_USES_WRITE_MS} from '../limits.ts';
-import {familyOf, makeRoom} from './key-places.ts';
+import {familyOf, makeRoom} from './key-quota.ts';
 import {KeyStore} from './key-store.ts';
 
 export type KeysParts = {

@@ -5,7 +5,7 @@
 import {Counter, Gauge, Histogram, Registry} from 'prom-client';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
-import type {Wall} from '../confinement/layers.ts';
+import type {SandboxLayer} from '../confinement/layers.ts';
 import {KILL_REASONS, type KillReason} from '../processes/child.ts';
 import {PROCESS_KINDS, type ProcessKind, ProcessUse} from '../processes/process-use.ts';
 import type {Lifecycle} from '../tenants/lifecycle.ts';
@@ -42,7 +42,7 @@ export class SupervisorMetrics {
   readonly #residentBytes: Gauge<'kind'>;
   readonly #cpuSeconds: Counter<'kind'>;
 
-  constructor(walls: readonly Wall[], gauges: () => Gauges) {
+  constructor(sandboxLayers: readonly SandboxLayer[], gauges: () => Gauges) {
     this.#gauges = gauges;
     const registers = [this.#registry];
     const wall = new Gauge({
@@ -51,7 +51,7 @@ export class SupervisorMetrics {
       labelNames: ['wall'],
       registers,
     });
-    for (const {name, missing} of walls) wall.set({wall: name}, missing === null ? 1 : 0);
+    for (const {name, missing} of sandboxLayers) wall.set({wall: name}, missing === null ? 1 : 0);
     new Gauge({
       name: 'svc_build_info',
       help: 'The version and build of this server, and of its Node, as labels; always 1',

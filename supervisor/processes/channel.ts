@@ -25,8 +25,8 @@ export class Channel {
   readonly #socket: Socket;
   readonly #events: ChannelEvents;
   /** The beginning of a line, in a buffer that doubles as needed. */
-  #held = Buffer.alloc(0);
-  #heldBytes = 0;
+  #buffered = Buffer.alloc(0);
+  #bufferedBytes = 0;
   #isOver = false;
 
   constructor(socket: Socket, events: ChannelEvents) {
@@ -55,8 +55,8 @@ export class Channel {
     for (let at = chunk.indexOf(NEW_LINE); at !== -1 && !this.#isOver; at = chunk.indexOf(NEW_LINE, from)) {
       this.#hold(chunk.subarray(from, at));
       from = at + 1;
-      const line = this.#held.toString('utf8', 0, this.#heldBytes);
-      this.#heldBytes = 0;
+      const line = this.#buffered.toString('utf8', 0, this.#bufferedBytes);
+      this.#bufferedBytes = 0;
       if (!this.#isOver) this.#take(line);
     }
     this.#hold(chunk.subarray(from));
@@ -64,18 +64,18 @@ export class Channel {
 
   #hold(chunk: Buffer): void {
     if (this.#isOver) return;
-    const bytes = this.#heldBytes + chunk.length;
+    const bytes = this.#bufferedBytes + chunk.length;
     if (bytes > CONTROL_LINE_BYTES_MAX) {
       this.#end('it says too much at once');
       return;
     }
-    if (bytes > this.#held.length) {
-      const larger = Buffer.alloc(Math.max(bytes, 2 * this.#held.length));
-      this.#held.copy(larger, 0, 0, this.#heldBytes);
-      this.#held = larger;
+    if (bytes > this.#buffered.length) {
+      const larger = Buffer.alloc(Math.max(bytes, 2 * this.#buffered.length));
+      this.#buffered.copy(larger, 0, 0, this.#bufferedBytes);
+      this.#buffered = larger;
     }
-    chunk.copy(this.#held, this.#heldBytes);
-    this.#heldBytes = bytes;
+    chunk.copy(this.#buffered, this.#bufferedBytes);
+    this.#bufferedBytes = bytes;
   }
 
   #take(line: string): void {
@@ -88,7 +88,7 @@ export class Channel {
   #end(why: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#held = Buffer.alloc(0);
+    this.#buffered = Buffer.alloc(0);
     this.#events.protocolViolation(why);
   }
 }

@@ -144,7 +144,7 @@ export class ChildOutput {
 
 /** Assembles the current line. */
 class Lines {
-  #held: Buffer[] = [];
+  #buffered: Buffer[] = [];
   #bytes = 0;
   /** The rest of this line is dropped, together with its beginning. */
   #isSkipped = false;
@@ -154,14 +154,14 @@ class Lines {
     const kept = chunk.subarray(0, CHILD_LINE_BYTES_MAX - this.#bytes);
     if (kept.length === 0) return;
     // A copy, because a small chunk would keep the whole pool buffer that contains it alive.
-    this.#held.push(Buffer.from(kept));
+    this.#buffered.push(Buffer.from(kept));
     this.#bytes += kept.length;
   }
 
   /** The assembled line, which is complete. Null: it was dropped, or is empty. */
   rest(): Buffer | null {
-    const line = this.#isSkipped || this.#bytes === 0 ? null : Buffer.concat(this.#held);
-    this.#held = [];
+    const line = this.#isSkipped || this.#bytes === 0 ? null : Buffer.concat(this.#buffered);
+    this.#buffered = [];
     this.#bytes = 0;
     this.#isSkipped = false;
     return line;

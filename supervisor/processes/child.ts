@@ -7,7 +7,7 @@
  *
  * A child has ended when the process is gone and its channel and output have been read to the end, so the exit never
  * overtakes a last message such as `closed`. Silence is counted in our own ticks: if this process was stopped for a
- * while, no child is blamed. `watch.ts` decides what silence means, and `kill-pace.ts` how many children can be killed
+ * while, no child is blamed. `watch.ts` decides what silence means, and `kill-rate.ts` how many children can be killed
  * for it.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -20,8 +20,8 @@ import {ownBytes} from '../../shared/own-memory.ts';
 import {CHANNEL_END_MS, HEARTBEAT_TIMEOUT_MS, SILENCE_MS_MAX, STARTUP_TIMEOUT_MS} from '../limits.ts';
 import {CHANNEL_ENVIRONMENT, CHANNEL_FD, Channel} from './channel.ts';
 import {type ChildKind, ChildOutput} from './child-output.ts';
-import type {KillPace} from './kill-pace.ts';
-import {lookAt, type ProcessLook} from './process-look.ts';
+import type {KillRate} from './kill-rate.ts';
+import {lookAt, type ProcessLook} from './process-probe.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
 
 export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
@@ -49,7 +49,7 @@ export type ChildOptions<Received> = {
   /** Called when it is killed for its behaviour, not when it was requested to end. */
   onKill?: (reason: KillReason) => void;
   /** The kill budget that this child shares with others. */
-  pace: KillPace;
+  rate: KillRate;
   /** For tests. */
   limits?: WatchLimits;
   look?: (pid: number) => ProcessLook | null;
@@ -196,7 +196,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
 
   #endHung({silentMs, ownMs, seen}: Extract<Watch, {state: 'hung'}>): void {
     const fields = {pid: this.pid, starting: this.#isStarting, silentMs, ownMs, doing: seen?.doing};
-    if (this.#options.pace.take()) {
+    if (this.#options.rate.take()) {
       this.#options.log.error('a child process gives no sign of life and is killed', fields);
       this.#killFor('hung');
       return;

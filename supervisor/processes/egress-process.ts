@@ -11,7 +11,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
-import type {KillPace} from './kill-pace.ts';
+import type {KillRate} from './kill-rate.ts';
 import {RestartPauses} from './restart-pause.ts';
 
 export type EgressProcessOptions = {
@@ -19,7 +19,7 @@ export type EgressProcessOptions = {
   /** The command in front of its executable. */
   confinement: readonly string[];
   env: Record<string, string>;
-  pace: KillPace;
+  rate: KillRate;
   /** It ended unexpectedly and will be restarted. */
   onEnd: () => void;
   onKill: (reason: KillReason) => void;
@@ -84,7 +84,7 @@ export class EgressProcess {
   }
 
   #spawn(): void {
-    const {entry, confinement, env, log, pace, onKill} = this.#options;
+    const {entry, confinement, env, log, rate, onKill} = this.#options;
     this.#pauseTimer = null;
     this.#pauses.started();
     const child = new Child<SupervisorToEgress, EgressToSupervisor>({
@@ -94,7 +94,7 @@ export class EgressProcess {
       nodeFlags: ['--enable-source-maps'],
       env,
       log,
-      pace,
+      rate,
       onKill,
       onMessage: message => this.#received(message),
       onEnd: end => this.#ended(end),

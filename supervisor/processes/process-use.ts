@@ -10,7 +10,7 @@ import {Buffer} from 'node:buffer';
 import {type FileHandle, open, readdir} from 'node:fs/promises';
 import {basename} from 'node:path';
 import {COMMAND_BYTES_READ, COMMANDS_READ_AT_ONCE} from '../limits.ts';
-import {figuresOf, type ProcessFigures} from './process-look.ts';
+import {figuresOf, type ProcessFigures} from './process-probe.ts';
 
 export const PROCESS_KINDS = [
   'supervisor',

@@ -12,7 +12,7 @@ import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {StartError} from '../files/start-error.ts';
 import {METRICS_TIMEOUT_MS} from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
-import type {KillPace} from './kill-pace.ts';
+import type {KillRate} from './kill-rate.ts';
 import {RestartPauses} from './restart-pause.ts';
 
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
@@ -31,7 +31,7 @@ export type RouterOptions = {
   /** The data that a starting router needs. */
   state: () => {tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]};
   /** The kill budget that it shares with the other routers. */
-  pace: KillPace;
+  rate: KillRate;
   onMessage: (message: RouterMessage) => void;
   /** It ended unexpectedly and will be restarted. */
   onEnd: () => void;
@@ -115,7 +115,7 @@ export class RouterProcess {
       nodeFlags: ['--enable-source-maps'],
       env: this.#options.env,
       log: this.#options.log,
-      pace: this.#options.pace,
+      rate: this.#options.rate,
       onKill: this.#options.onKill,
       onMessage: message => this.#received(message),
       onEnd: end => this.#ended(end),

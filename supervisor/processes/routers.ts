@@ -5,10 +5,10 @@
 import type {RouterSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {PortClaim} from '../files/port-claim.ts';
-import {KillPace} from './kill-pace.ts';
+import {KillRate} from './kill-rate.ts';
 import {type Listening, type RouterMessage, type RouterOptions, RouterProcess} from './router-process.ts';
 
-export type RoutersOptions = Omit<RouterOptions, 'settings' | 'pace' | 'onMessage' | 'onEnd'> & {
+export type RoutersOptions = Omit<RouterOptions, 'settings' | 'rate' | 'onMessage' | 'onEnd'> & {
   settings: Omit<RouterSettings, 'place'>;
   onMessage: (place: number, message: RouterMessage) => void;
   /** A router ended unexpectedly and will be restarted. */
@@ -30,14 +30,14 @@ export class Routers {
     if (routers > 1) this.#claim = await PortClaim.take(host, port);
     const settings = {...this.#options.settings, port: this.#claim?.port ?? port};
     // A separate budget: a hung router is killed however many workers were just killed.
-    const pace = new KillPace(() => performance.now());
+    const rate = new KillRate(() => performance.now());
     this.#all = Array.from(
       {length: routers},
       (_, place) =>
         new RouterProcess({
           ...this.#options,
           settings: {...settings, place, metricsPort: place === 0 ? settings.metricsPort : null},
-          pace,
+          rate,
           onMessage: message => this.#options.onMessage(place, message),
           onEnd: () => this.#options.onEnd(place),
         }),

@@ -20,7 +20,7 @@
  * time, because loading its code and opening a file block the event loop. If the system reports nothing, each silent
  * tick counts.
  */
-import type {ProcessLook} from './process-look.ts';
+import type {ProcessLook} from './process-probe.ts';
 
 export type Watch =
   | {state: 'heard'}

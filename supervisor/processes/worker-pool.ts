@@ -26,7 +26,7 @@ import {
   WORKER_MESSAGES_AT_ONCE,
 } from '../limits.ts';
 import {Child, type ChildEnd, type KillReason} from './child.ts';
-import type {KillPace} from './kill-pace.ts';
+import type {KillRate} from './kill-rate.ts';
 import {workerMessageIn} from './worker-message.ts';
 
 /** Messages of a worker that are not answers to our requests. */
@@ -56,7 +56,7 @@ export type PoolSettings = {
   sparesRunCode: () => boolean;
   /** Where spares practise opening a tenant (warm-up). */
   warmUpDirectory: () => string;
-  pace: KillPace;
+  rate: KillRate;
   onKill: (reason: KillReason) => void;
   /** Some processes of this user could not be ended. */
   onUnended: (user: number) => void;
@@ -114,7 +114,7 @@ export class Worker {
       nodeFlags: flagsOf(runsCode),
       env: runsCode ? {...settings.env, ...settings.codeEnv} : settings.env,
       log,
-      pace: settings.pace,
+      rate: settings.rate,
       onKill: settings.onKill,
       messageIn: workerMessageIn,
       onMessage: message => this.#received(message),

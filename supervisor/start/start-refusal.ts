@@ -3,7 +3,7 @@
  * sandbox layer is missing.
  */
 import {dirname, join} from 'node:path';
-import {isDemanded, type Wall} from '../confinement/layers.ts';
+import {isDemanded, type SandboxLayer} from '../confinement/layers.ts';
 import {StartError} from '../files/start-error.ts';
 import type {FoundDirectory} from '../files/tenant-files.ts';
 import {REFUSAL_DIRECTORIES_SHOWN} from '../limits.ts';
@@ -31,8 +31,8 @@ export function registryRefusal(
 }
 
 /** @throws StartError: a required layer is missing, and --require-sandbox was given */
-export function requireAll(walls: readonly Wall[]): void {
-  const demanded = walls.filter(({name}) => isDemanded(name));
+export function requireAll(sandboxLayers: readonly SandboxLayer[]): void {
+  const demanded = sandboxLayers.filter(({name}) => isDemanded(name));
   const missing = demanded.flatMap(({name, missing: why}) => (why === null ? [] : [`  ${name}: ${why}`]));
   if (missing.length === 0) return;
   const lines = ['--require-sandbox was given, and not every wall around workers can be had here:', ...missing];

@@ -18,9 +18,9 @@ import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import type {ChildEnd} from '../processes/child.ts';
 import type {Worker, WorkerMessage, WorkerPool} from '../processes/worker-pool.ts';
 import type {Input} from './lifecycle.ts';
-import type {Place} from './place.ts';
 import type {TenantCode} from './tenant-code.ts';
 import type {TenantEgress} from './tenant-egress.ts';
+import type {TenantEntry} from './tenant-entry.ts';
 import {NoUser, type TenantUsers} from './tenant-users.ts';
 import type {Reporter} from './worker-figures.ts';
 
@@ -56,9 +56,9 @@ export type AssignmentParts = {
 export type AssignmentEnd = ChildEnd & {pid: number | undefined; socketPath: string};
 
 export type AssignmentEvents = {
-  give: (place: Place, input: Input) => void;
+  give: (entry: TenantEntry, input: Input) => void;
   /** The tenant has no worker any more. */
-  ended: (place: Place, end: AssignmentEnd) => void;
+  ended: (entry: TenantEntry, end: AssignmentEnd) => void;
 };
 
 export class Assignments {
@@ -73,9 +73,9 @@ export class Assignments {
   }
 
   /** @param fresh do not use a spare */
-  start(place: Place, fresh: boolean): void {
+  start(entry: TenantEntry, fresh: boolean): void {
     const {pool, files, runDirectory, settings} = this.#parts;
-    place.openError = null;
+    entry.openError = null;
     const startedMs = performance.now();
     let isOpening = true;
     const openingEnded = (): void => {
@@ -83,41 +83,41 @@ export class Assignments {
       isOpening = false;
     };
     const {worker, kind} = pool.take(
-      {fresh, runsCode: place.hasCode},
+      {fresh, runsCode: entry.hasCode},
       {
         onMessage: message => {
           if (message.type === 'opened') {
             this.#parts.metrics.woke(kind, (performance.now() - startedMs) / 1000);
-            place.lastActiveMs = this.#parts.now();
+            entry.lastActiveMs = this.#parts.now();
           }
-          this.#said(place, message);
+          this.#said(entry, message);
           if (message.type === 'opened') openingEnded();
         },
         onEnd: end => {
-          this.#ended(place, worker, end);
+          this.#ended(entry, worker, end);
           openingEnded();
         },
       },
     );
-    place.worker = worker;
-    place.reporter = {tenant: place.id};
-    const directory = files.path(place.id, place.generation);
-    const user = this.#userOf(place, worker, directory);
+    entry.worker = worker;
+    entry.reporter = {tenant: entry.id};
+    const directory = files.path(entry.id, entry.generation);
+    const user = this.#userOf(entry, worker, directory);
     if (user === undefined) return;
-    place.address = {
-      tenant: place.id,
+    entry.address = {
+      tenant: entry.id,
       socketPath: runDirectory.nextSocketPath(user),
       secret: randomBytes(24).toString('hex'),
       owner: user?.id ?? process.geteuid!(),
       runsCode: worker.runsCode,
     };
-    place.door = this.#parts.egress.begin(place, user);
+    entry.endpoint = this.#parts.egress.begin(entry, user);
     worker.open({
-      ...place.address,
-      egress: place.door,
+      ...entry.address,
+      egress: entry.endpoint,
       user,
-      generation: place.generation,
-      createdMs: place.createdMs,
+      generation: entry.generation,
+      createdMs: entry.createdMs,
       directory,
       reservePath: this.#parts.reservePath,
       journalKeepRecords: settings.journalKeepRecords,
@@ -129,13 +129,13 @@ export class Assignments {
   }
 
   /** Undefined: no user is available, and the worker ends without having opened anything. */
-  #userOf(place: Place, worker: Worker, directory: string): WorkerUser | null | undefined {
+  #userOf(entry: TenantEntry, worker: Worker, directory: string): WorkerUser | null | undefined {
     try {
       return this.#parts.users.own(directory);
     } catch (caught) {
       if (!(caught instanceof NoUser)) throw caught;
-      this.#log.error('a tenant cannot be opened under a user of its own', {tenant: place.id, error: caught});
-      place.openError = {
+      this.#log.error('a tenant cannot be opened under a user of its own', {tenant: entry.id, error: caught});
+      entry.openError = {
         code: 'session.worker_unavailable',
         message: 'the tenant could not be opened; the log says why',
       };
@@ -144,35 +144,35 @@ export class Assignments {
     }
   }
 
-  #said(place: Place, message: WorkerMessage): void {
+  #said(entry: TenantEntry, message: WorkerMessage): void {
     switch (message.type) {
       case 'opened':
-        if (place.door !== null) this.#parts.egress.opened(place, place.door, message.egress);
-        this.#events.give(place, {type: 'opened'});
+        if (entry.endpoint !== null) this.#parts.egress.opened(entry, entry.endpoint, message.egress);
+        this.#events.give(entry, {type: 'opened'});
         return;
       case 'egress_wanted':
         this.#parts.egress.wanted();
         return;
       case 'node_wanted':
-        void this.#installNode(place, message);
+        void this.#installNode(entry, message);
         return;
       case 'egress_put':
-        void this.#putEgress(place, message);
+        void this.#putEgress(entry, message);
         return;
       case 'open_failed':
-        this.#log.error('a tenant could not be opened', {tenant: place.id, error: message.error});
-        place.openError = message.error;
+        this.#log.error('a tenant could not be opened', {tenant: entry.id, error: message.error});
+        entry.openError = message.error;
         return;
       case 'needs_isolates':
-        this.#parts.code.is(place, true);
+        this.#parts.code.is(entry, true);
         return;
       case 'closed':
         // A worker that cannot run code has none, whatever its tenant is about to get.
-        if (place.worker?.runsCode === true) this.#parts.code.is(place, message.hasCode);
-        this.#events.give(place, {type: 'closed', nextDueMs: message.nextDueMs});
+        if (entry.worker?.runsCode === true) this.#parts.code.is(entry, message.hasCode);
+        this.#events.give(entry, {type: 'closed', nextDueMs: message.nextDueMs});
         return;
       case 'in_use':
-        place.inUseUntilMs = message.untilMs ?? 0;
+        entry.inUseUntilMs = message.untilMs ?? 0;
         return;
       case 'spare':
       case 'heartbeat':
@@ -182,8 +182,8 @@ export class Assignments {
     }
   }
 
-  async #installNode(place: Place, {id, version}: Extract<WorkerMessage, {type: 'node_wanted'}>): Promise<void> {
-    const {worker} = place;
+  async #installNode(entry: TenantEntry, {id, version}: Extract<WorkerMessage, {type: 'node_wanted'}>): Promise<void> {
+    const {worker} = entry;
     const error = await this.#parts.installNode(version).then(
       () => null,
       (caught: unknown) => (caught as Error).message,
@@ -191,12 +191,15 @@ export class Assignments {
     worker?.child.send({type: 'node_settled', id, error});
   }
 
-  async #putEgress(place: Place, {id, body, signedGrant}: Extract<WorkerMessage, {type: 'egress_put'}>): Promise<void> {
-    const {worker, door} = place;
-    if (worker === null || door === null) return;
+  async #putEgress(
+    entry: TenantEntry,
+    {id, body, signedGrant}: Extract<WorkerMessage, {type: 'egress_put'}>,
+  ): Promise<void> {
+    const {worker, endpoint} = entry;
+    if (worker === null || endpoint === null) return;
     let error: ErrorObject | null = null;
     try {
-      await this.#parts.egress.put(place, door, body, signedGrant);
+      await this.#parts.egress.put(entry, endpoint, body, signedGrant);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       error = errorEnvelope(caught).error;
@@ -204,20 +207,20 @@ export class Assignments {
     worker.child.send({type: 'egress_taken', id, error});
   }
 
-  #ended(place: Place, worker: Worker, end: ChildEnd): void {
-    assert(place.worker === worker, 'a tenant has one worker at a time');
-    const socketPath = place.address?.socketPath ?? '';
-    if (place.door !== null) {
-      this.#parts.egress.ended(place.door);
-      this.#parts.runDirectory.forget(place.door.socketPath);
+  #ended(entry: TenantEntry, worker: Worker, end: ChildEnd): void {
+    assert(entry.worker === worker, 'a tenant has one worker at a time');
+    const socketPath = entry.address?.socketPath ?? '';
+    if (entry.endpoint !== null) {
+      this.#parts.egress.ended(entry.endpoint);
+      this.#parts.runDirectory.forget(entry.endpoint.socketPath);
     }
     this.#parts.runDirectory.forget(socketPath);
-    if (place.reporter !== null) this.#parts.workerEnded(place.reporter, worker.lastReport);
-    place.reporter = null;
-    place.worker = null;
-    place.address = null;
-    place.door = null;
-    place.inUseUntilMs = 0;
-    this.#events.ended(place, {...end, pid: worker.child.pid, socketPath});
+    if (entry.reporter !== null) this.#parts.workerEnded(entry.reporter, worker.lastReport);
+    entry.reporter = null;
+    entry.worker = null;
+    entry.address = null;
+    entry.endpoint = null;
+    entry.inUseUntilMs = 0;
+    this.#events.ended(entry, {...end, pid: worker.child.pid, socketPath});
   }
 }

@@ -30,24 +30,24 @@
 import {unreachable} from '../../shared/assert.ts';
 import {backOffMs} from '../../shared/back-off.ts';
 import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
-import {CRASHES_BEFORE_COOL_DOWN, DAMAGED_REST_MS_MAX, HEALTHY_MS, MOVE_MS_MAX, REST_MS} from '../limits.ts';
+import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN, DAMAGED_COOL_DOWN_MS_MAX, HEALTHY_MS, MOVE_MS_MAX} from '../limits.ts';
 
 export type Lifecycle =
   | {state: 'asleep'; crashes: number}
-  /** Waits for a slot. `asked`: a router waits for the answer. */
-  | {state: 'queued'; crashes: number; asked: boolean}
+  /** Waits for a slot. `requested`: a router waits for the answer. */
+  | {state: 'queued'; crashes: number; requested: boolean}
   /** `retried`: a second worker is opening the tenant, because the first one ended too early. */
-  | {state: 'waking'; crashes: number; asked: boolean; retried: boolean}
+  | {state: 'waking'; crashes: number; requested: boolean; retried: boolean}
   | {state: 'awake'; crashes: number; sinceMs: number}
   /** Has requested the routers to release the worker. */
   | {state: 'releasing'; crashes: number; sinceMs: number}
   /** The next worker must be of another kind: routers send this one nothing more. */
-  | {state: 'moving'; crashes: number; asked: boolean}
+  | {state: 'moving'; crashes: number; requested: boolean}
   /**
    * `wanted`: the tenant is to be opened again afterwards. `stored`: the worker's `closed` has arrived and is in the
    * registry.
    */
-  | {state: 'closing'; crashes: number; wanted: boolean; asked: boolean; stored: boolean}
+  | {state: 'closing'; crashes: number; wanted: boolean; requested: boolean; stored: boolean}
   /**
    * Requests fail until `untilMs`; the first one after that opens the tenant. `error`: why its file could not be
    * opened, if that was the cause.
@@ -56,8 +56,8 @@ export type Lifecycle =
   | {state: 'deleting'; hasWorker: boolean};
 
 export type Input =
-  /** The tenant is needed: by a router (`asked`), or because of its due time, a start-up, or a crash. */
-  | {type: 'want'; asked: boolean}
+  /** The tenant is needed: by a router (`requested`), or because of its due time, a start-up, or a crash. */
+  | {type: 'want'; requested: boolean}
   /** The second check that the effect `confirm` requested. */
   | {type: 'confirm'}
   /** It is next in the queue: a slot is reserved. */
@@ -140,14 +140,14 @@ export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
   // If the tenant is not served any more at the second check, the router's wake was about a worker that ended. A tenant
   // that is not served moves simply by being woken.
   const isWish = given.type === 'confirm' || given.type === 'move';
-  const input: Input = isWish && !isServed ? {type: 'want', asked: true} : given;
+  const input: Input = isWish && !isServed ? {type: 'want', requested: true} : given;
   if (lifecycle.state === 'deleting') return stepDeleting(lifecycle, input);
   if (input.type === 'delete') return beginDelete(lifecycle);
   if (input.type === 'held') return forgive(lifecycle);
   switch (lifecycle.state) {
     case 'asleep':
       if (input.type !== 'want') return stay(lifecycle);
-      return to({state: 'queued', crashes: lifecycle.crashes, asked: input.asked}, {type: 'enqueue'});
+      return to({state: 'queued', crashes: lifecycle.crashes, requested: input.requested}, {type: 'enqueue'});
     case 'queued':
       return stepQueued(lifecycle, input);
     case 'waking':
@@ -160,45 +160,45 @@ export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
     case 'closing':
       return stepClosing(lifecycle, input, nowMs);
     case 'resting':
-      return stepResting(lifecycle, input, nowMs);
+      return stepCoolingDown(lifecycle, input, nowMs);
     default:
       return unreachable(lifecycle);
   }
 }
 
 function stepQueued(lifecycle: Lifecycle & {state: 'queued'}, input: Input): Step {
-  const {crashes, asked} = lifecycle;
+  const {crashes, requested} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...lifecycle, asked: asked || input.asked});
+      return to({...lifecycle, requested: requested || input.requested});
     case 'admit':
-      return to({state: 'waking', crashes, asked, retried: false}, {type: 'start', fresh: false});
+      return to({state: 'waking', crashes, requested, retried: false}, {type: 'start', fresh: false});
     case 'refuse':
-      return to({state: 'asleep', crashes}, ...failIf(asked, input.error, RETRY_AFTER_MS));
+      return to({state: 'asleep', crashes}, ...failIf(requested, input.error, RETRY_AFTER_MS));
     case 'router_ended':
-      return to({...lifecycle, asked: false});
+      return to({...lifecycle, requested: false});
     default:
       return stay(lifecycle);
   }
 }
 
 function stepWaking(lifecycle: Lifecycle & {state: 'waking'}, input: Input, nowMs: number): Step {
-  const {crashes, asked, retried} = lifecycle;
+  const {crashes, requested, retried} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...lifecycle, asked: asked || input.asked});
+      return to({...lifecycle, requested: requested || input.requested});
     case 'router_ended':
-      return to({...lifecycle, asked: false});
+      return to({...lifecycle, requested: false});
     case 'opened':
       return to({state: 'awake', crashes, sinceMs: nowMs}, {type: 'ready'});
     case 'ended':
       // A full or read-only disk says nothing about the tenant: the next request tries again.
-      if (input.error !== null && OF_THE_DISK.has(input.error.code)) return noSpace(crashes, asked, input.error);
+      if (input.error !== null && OF_THE_DISK.has(input.error.code)) return noSpace(crashes, requested, input.error);
       // A spare may have been broken before it got its tenant, so one crash of it does not count against the request.
       if (input.error === null && !retried && crashes + 1 < CRASHES_BEFORE_COOL_DOWN) {
-        return to({state: 'waking', crashes: crashes + 1, asked, retried: true}, {type: 'start', fresh: true});
+        return to({state: 'waking', crashes: crashes + 1, requested, retried: true}, {type: 'start', fresh: true});
       }
-      return died(crashes, asked, input.error, nowMs);
+      return died(crashes, requested, input.error, nowMs);
     case 'shut_down':
       return to({...lifecycle, retried: true}, {type: 'kill'});
     default:
@@ -212,7 +212,7 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
     case 'want':
       // The router lost its link, perhaps because the worker just ended and we do not know yet. Or it requested the
       // worker while `release` was on its way to it (then it answers that it is busy).
-      return input.asked ? to(lifecycle, {type: 'confirm'}) : stay(lifecycle);
+      return input.requested ? to(lifecycle, {type: 'confirm'}) : stay(lifecycle);
     case 'confirm':
       return to(lifecycle, {type: 'ready'});
     case 'ended':
@@ -225,7 +225,7 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
       if (lifecycle.state === 'awake') return stay(lifecycle);
       return input.busy ? to({...lifecycle, state: 'awake'}) : beginClose(crashes);
     case 'move':
-      return to({state: 'moving', crashes, asked: true}, {type: 'give_up', withinMs: MOVE_MS_MAX});
+      return to({state: 'moving', crashes, requested: true}, {type: 'give_up', withinMs: MOVE_MS_MAX});
     case 'shut_down':
       return beginClose(crashes);
     default:
@@ -234,16 +234,16 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
 }
 
 function stepMoving(lifecycle: Lifecycle & {state: 'moving'}, input: Input): Step {
-  const {crashes, asked} = lifecycle;
+  const {crashes, requested} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...lifecycle, asked: asked || input.asked});
+      return to({...lifecycle, requested: requested || input.requested});
     case 'router_ended':
-      return to({...lifecycle, asked: false});
+      return to({...lifecycle, requested: false});
     case 'given_up':
-      return to({state: 'closing', crashes, wanted: true, asked, stored: false}, {type: 'close'});
+      return to({state: 'closing', crashes, wanted: true, requested, stored: false}, {type: 'close'});
     case 'ended':
-      return to({state: 'queued', crashes, asked}, {type: 'enqueue'});
+      return to({state: 'queued', crashes, requested}, {type: 'enqueue'});
     case 'shut_down':
       return beginClose(crashes);
     default:
@@ -252,41 +252,41 @@ function stepMoving(lifecycle: Lifecycle & {state: 'moving'}, input: Input): Ste
 }
 
 function stepClosing(lifecycle: Lifecycle & {state: 'closing'}, input: Input, nowMs: number): Step {
-  const {crashes, wanted, asked, stored} = lifecycle;
+  const {crashes, wanted, requested, stored} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to({...lifecycle, wanted: true, asked: asked || input.asked});
+      return to({...lifecycle, wanted: true, requested: requested || input.requested});
     case 'router_ended':
-      return to({...lifecycle, asked: false});
+      return to({...lifecycle, requested: false});
     case 'closed':
       return to({...lifecycle, stored: true}, {type: 'store', nextDueMs: input.nextDueMs});
     case 'ended':
-      if (wanted) return to({state: 'queued', crashes, asked}, {type: 'enqueue'});
+      if (wanted) return to({state: 'queued', crashes, requested}, {type: 'enqueue'});
       return stored ? to({state: 'asleep', crashes: 0}) : died(crashes, false, null, nowMs);
     default:
       return stay(lifecycle);
   }
 }
 
-function stepResting(lifecycle: Lifecycle & {state: 'resting'}, input: Input, nowMs: number): Step {
+function stepCoolingDown(lifecycle: Lifecycle & {state: 'resting'}, input: Input, nowMs: number): Step {
   switch (input.type) {
     case 'want':
       // Its next attempt without a request can be an hour away.
-      if (input.asked && nowMs >= lifecycle.untilMs) {
-        return to({state: 'queued', crashes: lifecycle.crashes, asked: true}, {type: 'enqueue'});
+      if (input.requested && nowMs >= lifecycle.untilMs) {
+        return to({state: 'queued', crashes: lifecycle.crashes, requested: true}, {type: 'enqueue'});
       }
       return to(
         lifecycle,
-        ...failIf(input.asked, lifecycle.error ?? restingError(), Math.max(0, lifecycle.untilMs - nowMs)),
+        ...failIf(input.requested, lifecycle.error ?? coolDownError(), Math.max(0, lifecycle.untilMs - nowMs)),
       );
     case 'rested':
-      // One crash before the next cool-down: a persistent fault costs one process per REST_MS, not DEATHS_BEFORE_REST.
+      // One crash before the next cool-down: a persistent fault costs one process per COOL_DOWN_MS, not DEATHS_BEFORE_REST.
       // Crashes because of damage keep counting, because each of their cool-downs is longer than the previous one.
       return to(
         {
           state: 'queued',
           crashes: isDamage(lifecycle.error) ? lifecycle.crashes : CRASHES_BEFORE_COOL_DOWN - 1,
-          asked: false,
+          requested: false,
         },
         {type: 'enqueue'},
       );
@@ -295,17 +295,17 @@ function stepResting(lifecycle: Lifecycle & {state: 'resting'}, input: Input, no
   }
 }
 
-function died(before: number, asked: boolean, error: ErrorObject | null, nowMs: number): Step {
+function died(before: number, requested: boolean, error: ErrorObject | null, nowMs: number): Step {
   const crashes = before + 1;
   if (crashes >= CRASHES_BEFORE_COOL_DOWN) {
     return to(
-      {state: 'resting', crashes, untilMs: nowMs + REST_MS, error},
-      ...failIf(asked, error ?? restingError(), REST_MS),
-      {type: 'later', input: 'rested', afterMs: isDamage(error) ? damagedRestMs(crashes) : REST_MS},
+      {state: 'resting', crashes, untilMs: nowMs + COOL_DOWN_MS, error},
+      ...failIf(requested, error ?? coolDownError(), COOL_DOWN_MS),
+      {type: 'later', input: 'rested', afterMs: isDamage(error) ? damagedCoolDownMs(crashes) : COOL_DOWN_MS},
     );
   }
   const pauseMs = PAUSES_MS[Math.min(crashes, PAUSES_MS.length) - 1]!;
-  return to({state: 'asleep', crashes}, ...failIf(asked, error ?? diedError(), RETRY_AFTER_MS), {
+  return to({state: 'asleep', crashes}, ...failIf(requested, error ?? diedError(), RETRY_AFTER_MS), {
     type: 'later',
     input: 'want',
     afterMs: pauseMs,
@@ -317,13 +317,13 @@ function isDamage(error: ErrorObject | null): boolean {
 }
 
 /** The file stays damaged until an operator repairs it, so attempts become rarer. */
-function damagedRestMs(crashes: number): number {
-  return backOffMs(REST_MS, DAMAGED_REST_MS_MAX, crashes - CRASHES_BEFORE_COOL_DOWN);
+function damagedCoolDownMs(crashes: number): number {
+  return backOffMs(COOL_DOWN_MS, DAMAGED_COOL_DOWN_MS_MAX, crashes - CRASHES_BEFORE_COOL_DOWN);
 }
 
 /** Its due work waits for disk space as long as necessary. */
-function noSpace(crashes: number, asked: boolean, error: ErrorObject): Step {
-  return to({state: 'asleep', crashes}, ...failIf(asked, error, RETRY_AFTER_MS), {
+function noSpace(crashes: number, requested: boolean, error: ErrorObject): Step {
+  return to({state: 'asleep', crashes}, ...failIf(requested, error, RETRY_AFTER_MS), {
     type: 'later',
     input: 'want',
     afterMs: PAUSES_MS.at(-1)!,
@@ -337,7 +337,7 @@ function forgive(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
 }
 
 function beginClose(crashes: number): Step {
-  return to({state: 'closing', crashes, wanted: false, asked: false, stored: false}, {type: 'close'});
+  return to({state: 'closing', crashes, wanted: false, requested: false, stored: false}, {type: 'close'});
 }
 
 function beginDelete(lifecycle: Lifecycle): Step {
@@ -370,15 +370,15 @@ function stay(lifecycle: Lifecycle): Step {
   return {next: lifecycle, effects: []};
 }
 
-function failIf(asked: boolean, error: ErrorObject, retryAfterMs: number): Effect[] {
-  return asked ? [{type: 'fail', error, retryAfterMs}] : [];
+function failIf(requested: boolean, error: ErrorObject, retryAfterMs: number): Effect[] {
+  return requested ? [{type: 'fail', error, retryAfterMs}] : [];
 }
 
 function diedError(): ErrorObject {
   return {code: 'session.worker_unavailable', message: "the tenant's worker ended while it was starting; try again"};
 }
 
-function restingError(): ErrorObject {
+function coolDownError(): ErrorObject {
   return {
     code: 'session.worker_unavailable',
     message: "the tenant's worker ended too often in a row; it is started again after a pause",

@@ -16,8 +16,8 @@ import {type AssignmentEnd, type AssignmentParts, type AssignmentSettings, Assig
 import {Crashes, type Verdict} from './crashes.ts';
 import {DueTimer} from './due-timer.ts';
 import {type Effect, type Input, type Lifecycle, step} from './lifecycle.ts';
-import {Place, type PlacedTenant, type PlaceMarks} from './place.ts';
 import {Slots} from './slots.ts';
+import {type EntryMarks, type PlacedTenant, TenantEntry} from './tenant-entry.ts';
 import type {Reporter} from './worker-figures.ts';
 
 export type PlacementSettings = AssignmentSettings & {
@@ -30,7 +30,7 @@ export type PlacementParts = AssignmentParts & {
   settings: PlacementSettings;
   registry: Registry;
   /** @returns false when the router with this index is not running */
-  sendToRouter: (place: number, message: SupervisorToRouter) => boolean;
+  sendToRouter: (router: number, message: SupervisorToRouter) => boolean;
   sendToRouters: (message: SupervisorToRouter) => void;
   tenantDeleted: (tenant: string) => void;
 };
@@ -45,10 +45,10 @@ const BUSY_MS = 100;
 export class Placement {
   readonly #parts: PlacementParts;
   readonly #log: Logger;
-  readonly #places = new Map<string, Place>();
+  readonly #entries = new Map<string, TenantEntry>();
   readonly #slots: Slots;
   readonly #assignments: Assignments;
-  readonly #inputs: {place: Place; input: Input}[] = [];
+  readonly #inputs: {entry: TenantEntry; input: Input}[] = [];
   #isTaking = false;
   /** It was logged that the data directory is not writable. */
   #isUnwritable = false;
@@ -61,18 +61,18 @@ export class Placement {
     this.#log = parts.log;
     this.#slots = new Slots(parts.settings.maxAwake);
     this.#assignments = new Assignments(parts, {
-      give: (place, input) => this.#give(place, input),
-      ended: (place, end) => this.#workerEnded(place, end),
+      give: (entry, input) => this.#give(entry, input),
+      ended: (entry, end) => this.#workerEnded(entry, end),
     });
     this.#due = new DueTimer(parts.registry, parts.now, id => {
-      const place = this.#places.get(id);
-      if (place !== undefined) this.#give(place, {type: 'want', asked: false});
+      const entry = this.#entries.get(id);
+      if (entry !== undefined) this.#give(entry, {type: 'want', requested: false});
     });
   }
 
   /** Opens the tenants that were open when the server last stopped. From now on, watches for idle and due tenants. */
   start(): void {
-    for (const place of this.#places.values()) if (place.isToOpen) this.#give(place, {type: 'want', asked: false});
+    for (const entry of this.#entries.values()) if (entry.isToOpen) this.#give(entry, {type: 'want', requested: false});
     const {idleStopMs} = this.#parts.settings;
     const sweepMs = idleStopMs === 0 ? SWEEP_MS_MAX : Math.min(SWEEP_MS_MAX, Math.max(SWEEP_MS_MIN, idleStopMs / 4));
     this.#sweepTimer = setInterval(() => this.#sweep(), sweepMs);
@@ -80,26 +80,26 @@ export class Placement {
   }
 
   has(id: string): boolean {
-    return this.#places.has(id);
+    return this.#entries.has(id);
   }
 
   /** Whether the tenant exists and is not being deleted. */
   isServed(id: string): boolean {
-    const place = this.#places.get(id);
-    return place !== undefined && place.lifecycle.state !== 'deleting';
+    const entry = this.#entries.get(id);
+    return entry !== undefined && entry.lifecycle.state !== 'deleting';
   }
 
   get size(): number {
-    return this.#places.size;
+    return this.#entries.size;
   }
 
   /** Tenants that are served, in no order. */
   ids(): string[] {
-    return [...this.#places.values()].filter(place => place.lifecycle.state !== 'deleting').map(place => place.id);
+    return [...this.#entries.values()].filter(entry => entry.lifecycle.state !== 'deleting').map(entry => entry.id);
   }
 
   *states(): Iterable<Lifecycle['state']> {
-    for (const place of this.#places.values()) yield place.lifecycle.state;
+    for (const entry of this.#entries.values()) yield entry.lifecycle.state;
   }
 
   /** Pids of workers that have a tenant. */
@@ -117,111 +117,111 @@ export class Placement {
 
   /** Suspected calls of all tenants that have any. */
   suspects(): TenantSuspects[] {
-    return [...this.#places.values()].flatMap(({id, crashes}) => {
+    return [...this.#entries.values()].flatMap(({id, crashes}) => {
       const suspects = crashes?.suspects() ?? null;
       return suspects === null ? [] : [{tenant: id, ...suspects}];
     });
   }
 
-  add(tenant: PlacedTenant, marks: PlaceMarks): void {
-    assert(!this.#places.has(tenant.id), `tenant ${tenant.id} has one place`);
-    const place = new Place(tenant, marks);
-    this.#parts.code.known(place);
-    this.#places.set(tenant.id, place);
+  add(tenant: PlacedTenant, marks: EntryMarks): void {
+    assert(!this.#entries.has(tenant.id), `tenant ${tenant.id} has one place`);
+    const entry = new TenantEntry(tenant, marks);
+    this.#parts.code.known(entry);
+    this.#entries.set(tenant.id, entry);
   }
 
   /** Resolves when nothing uses the tenant's files any more; it gets no worker from now on. */
   async delete(id: string): Promise<PlacedTenant> {
-    const place = this.#places.get(id);
-    assert(place !== undefined, `tenant ${id} has a place`);
+    const entry = this.#entries.get(id);
+    assert(entry !== undefined, `tenant ${id} has a place`);
     await new Promise<void>(resolve => {
-      place.onRemovable = resolve;
-      this.#give(place, {type: 'delete'});
+      entry.onRemovable = resolve;
+      this.#give(entry, {type: 'delete'});
     });
-    return place;
+    return entry;
   }
 
   /** The deletion is complete, and the id is free. */
   forget(id: string): void {
-    const place = this.#places.get(id);
-    assert(place?.lifecycle.state === 'deleting', `tenant ${id} is being deleted`);
-    this.#parts.users.forget(this.#parts.files.path(id, place.generation));
-    this.#places.delete(id);
+    const entry = this.#entries.get(id);
+    assert(entry?.lifecycle.state === 'deleting', `tenant ${id} is being deleted`);
+    this.#parts.users.forget(this.#parts.files.path(id, entry.generation));
+    this.#entries.delete(id);
     this.#parts.tenantDeleted(id);
   }
 
   /** A router needs this tenant. @param forCode in a worker that runs code, to which the tenant moves if necessary */
   wake(id: string, router: number, forCode: boolean): void {
-    const place = this.#places.get(id);
-    if (place === undefined) return;
-    place.users.asking.add(router);
-    if (forCode) this.#parts.code.is(place, true);
-    const moves = forCode && place.worker?.runsCode === false;
-    this.#give(place, moves ? {type: 'move'} : {type: 'want', asked: true});
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    entry.users.asking.add(router);
+    if (forCode) this.#parts.code.is(entry, true);
+    const moves = forCode && entry.worker?.runsCode === false;
+    this.#give(entry, moves ? {type: 'move'} : {type: 'want', requested: true});
   }
 
   /** A router has given up the worker that the tenant moves away from. */
   givenUp(id: string, router: number): void {
-    const place = this.#places.get(id);
-    if (place === undefined) return;
-    place.users.givenUp(router);
-    this.#moveOn(place);
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    entry.users.givenUp(router);
+    this.#moveOn(entry);
   }
 
-  #moveOn(place: Place): void {
-    if (place.users.isGivenUp) this.#give(place, {type: 'given_up'});
+  #moveOn(entry: TenantEntry): void {
+    if (entry.users.isGivenUp) this.#give(entry, {type: 'given_up'});
   }
 
   released(id: string, router: number, busy: boolean): void {
-    const place = this.#places.get(id);
-    if (place === undefined) return;
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
     const nowMs = this.#parts.now();
     if (busy) {
-      place.lastActiveMs = nowMs;
-      place.busyUntilMs = nowMs + BUSY_MS;
+      entry.lastActiveMs = nowMs;
+      entry.busyUntilMs = nowMs + BUSY_MS;
     }
-    const released = place.users.released(router, busy);
-    if (released !== null) this.#give(place, {type: 'released', busy: released.isBusy});
+    const released = entry.users.released(router, busy);
+    if (released !== null) this.#give(entry, {type: 'released', busy: released.isBusy});
   }
 
   /** A router lost its link to this worker, which is ending or has ended. */
   linkLost(id: string, router: number, socketPath: string, calls: UserCall[]): void {
-    const place = this.#places.get(id);
-    if (place === undefined) return;
-    if (place.address?.socketPath === socketPath) {
-      place.users.lost(router, calls);
-      this.#moveOn(place);
-    } else place.crashes?.heard(router, socketPath, calls);
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    if (entry.address?.socketPath === socketPath) {
+      entry.users.lost(router, calls);
+      this.#moveOn(entry);
+    } else entry.crashes?.heard(router, socketPath, calls);
   }
 
   /** This worker violated the protocol towards a router. */
   linkMalformed(id: string, socketPath: string, why: string): void {
-    const place = this.#places.get(id);
-    if (place?.address?.socketPath === socketPath) place.worker?.child.disbelieve(why);
+    const entry = this.#entries.get(id);
+    if (entry?.address?.socketPath === socketPath) entry.worker?.child.disbelieve(why);
   }
 
   /** A router received the answer to a suspected call. */
   callAnswered(id: string, key: string): void {
-    this.#places.get(id)?.crashes?.answered(key);
+    this.#entries.get(id)?.crashes?.answered(key);
     this.#parts.sendToRouters({type: 'call_answered', tenant: id, key});
   }
 
   activity(ids: string[]): void {
     const nowMs = this.#parts.now();
     for (const id of ids) {
-      const place = this.#places.get(id);
-      if (place !== undefined) place.lastActiveMs = nowMs;
+      const entry = this.#entries.get(id);
+      if (entry !== undefined) entry.lastActiveMs = nowMs;
     }
   }
 
   routerEnded(router: number): void {
-    for (const place of this.#places.values()) {
-      place.users.routerEnded(router);
-      this.#moveOn(place);
-      place.crashes?.routerEnded(router);
+    for (const entry of this.#entries.values()) {
+      entry.users.routerEnded(router);
+      this.#moveOn(entry);
+      entry.crashes?.routerEnded(router);
       // If the tenant is still idle, the release is requested again from the remaining routers.
-      const isWaitedFor = place.users.asking.size > 0 && place.lifecycle.state !== 'releasing';
-      if (place.lifecycle.state !== 'asleep' && !isWaitedFor) this.#give(place, {type: 'router_ended'});
+      const isWaitedFor = entry.users.asking.size > 0 && entry.lifecycle.state !== 'releasing';
+      if (entry.lifecycle.state !== 'asleep' && !isWaitedFor) this.#give(entry, {type: 'router_ended'});
     }
   }
 
@@ -231,94 +231,94 @@ export class Placement {
     this.#due.stop();
     return new Promise(resolve => {
       this.#onDrained = resolve;
-      for (const place of [...this.#slots.occupied]) this.#give(place, {type: 'shut_down'});
+      for (const entry of [...this.#slots.occupied]) this.#give(entry, {type: 'shut_down'});
       this.#checkDrained();
     });
   }
 
   /** Kills every worker that has a tenant. */
   killAll(): void {
-    for (const place of this.#slots.occupied) place.worker?.child.kill();
+    for (const entry of this.#slots.occupied) entry.worker?.child.kill();
   }
 
-  #give(place: Place, input: Input): void {
-    this.#inputs.push({place, input});
+  #give(entry: TenantEntry, input: Input): void {
+    this.#inputs.push({entry, input});
     this.#run();
   }
 
   #run(): void {
     if (this.#isTaking) return;
     this.#isTaking = true;
-    for (let next = this.#nextInput(); next !== null; next = this.#nextInput()) this.#take(next.place, next.input);
+    for (let next = this.#nextInput(); next !== null; next = this.#nextInput()) this.#take(next.entry, next.input);
     this.#isTaking = false;
   }
 
-  #nextInput(): {place: Place; input: Input} | null {
+  #nextInput(): {entry: TenantEntry; input: Input} | null {
     return this.#inputs.shift() ?? (this.#onDrained === null ? this.#slots.decide(this.#parts.now()) : null);
   }
 
-  #take(place: Place, input: Input): void {
-    const before = place.lifecycle;
+  #take(entry: TenantEntry, input: Input): void {
+    const before = entry.lifecycle;
     const {next, effects} = step(before, input, this.#parts.now());
-    place.lifecycle = next;
+    entry.lifecycle = next;
     if (next.state !== before.state)
-      this.#log.debug('placement', {tenant: place.id, from: before.state, to: next.state});
-    this.#slots.follow(place);
-    for (const effect of effects) this.#carryOut(place, effect);
+      this.#log.debug('placement', {tenant: entry.id, from: before.state, to: next.state});
+    this.#slots.follow(entry);
+    for (const effect of effects) this.#carryOut(entry, effect);
   }
 
-  #carryOut(place: Place, effect: Effect): void {
+  #carryOut(entry: TenantEntry, effect: Effect): void {
     switch (effect.type) {
       case 'enqueue':
         return; // `slots` follows the state
       case 'start':
-        this.#startWorker(place, effect.fresh);
+        this.#startWorker(entry, effect.fresh);
         return;
       case 'ready':
-        this.#tellReady(place);
+        this.#notifyReady(entry);
         return;
       case 'confirm':
         // Two turns: by then, events about processes that ended before this turn have arrived.
-        setImmediate(() => setImmediate(() => this.#give(place, {type: 'confirm'})));
+        setImmediate(() => setImmediate(() => this.#give(entry, {type: 'confirm'})));
         return;
       case 'fail':
         this.#parts.metrics.wakeFailed();
-        for (const router of place.users.refuse()) {
+        for (const router of entry.users.refuse()) {
           this.#parts.sendToRouter(router, {
             type: 'worker_failed',
-            tenant: place.id,
+            tenant: entry.id,
             error: effect.error,
             retryAfterS: Math.max(1, Math.ceil(effect.retryAfterMs / 1000)),
           });
         }
         return;
       case 'release':
-        this.#release(place);
+        this.#release(entry);
         return;
       case 'give_up':
-        for (const router of place.users.beginMove()) {
-          this.#parts.sendToRouter(router, {type: 'give_up', tenant: place.id});
+        for (const router of entry.users.beginMove()) {
+          this.#parts.sendToRouter(router, {type: 'give_up', tenant: entry.id});
         }
-        this.#later(place, 'given_up', effect.withinMs);
-        this.#moveOn(place);
+        this.#later(entry, 'given_up', effect.withinMs);
+        this.#moveOn(entry);
         return;
       case 'close':
-        place.worker?.child.send({type: 'close'});
-        place.worker?.child.killAfter(DRAIN_MS);
+        entry.worker?.child.send({type: 'close'});
+        entry.worker?.child.killAfter(DRAIN_MS);
         return;
       case 'kill':
-        place.worker?.child.kill();
+        entry.worker?.child.kill();
         return;
       case 'store':
-        this.#store(place, effect.nextDueMs);
+        this.#store(entry, effect.nextDueMs);
         return;
       case 'later':
-        this.#later(place, effect.input, effect.afterMs);
+        this.#later(entry, effect.input, effect.afterMs);
         return;
       case 'remove':
-        if (place.laterTimer !== null) clearTimeout(place.laterTimer);
-        place.crashes?.end();
-        place.onRemovable?.();
+        if (entry.laterTimer !== null) clearTimeout(entry.laterTimer);
+        entry.crashes?.end();
+        entry.onRemovable?.();
         return;
       default:
         unreachable(effect);
@@ -326,46 +326,46 @@ export class Placement {
   }
 
   /** Announces the worker to the waiting routers, once the last crash has been attributed. */
-  #tellReady(place: Place): void {
-    place.isReadyPending = place.crashes?.isOpen === true;
-    if (place.isReadyPending) return;
-    const address = addressOf(place);
-    for (const router of place.users.tell()) this.#parts.sendToRouter(router, {type: 'worker_ready', address});
+  #notifyReady(entry: TenantEntry): void {
+    entry.isReadyPending = entry.crashes?.isOpen === true;
+    if (entry.isReadyPending) return;
+    const address = addressOf(entry);
+    for (const router of entry.users.notify()) this.#parts.sendToRouter(router, {type: 'worker_ready', address});
   }
 
   /**
    * Requests every router that uses the worker to release it; if there is none, and none is about to use it, it is
    * idle.
    */
-  #release(place: Place): void {
-    if (place.users.asking.size > 0) {
-      this.#give(place, {type: 'released', busy: true});
+  #release(entry: TenantEntry): void {
+    if (entry.users.asking.size > 0) {
+      this.#give(entry, {type: 'released', busy: true});
       return;
     }
-    const routers = place.users.beginRelease();
-    for (const router of routers) this.#parts.sendToRouter(router, {type: 'release', tenant: place.id});
-    if (routers.length === 0) this.#give(place, {type: 'released', busy: false});
+    const routers = entry.users.beginRelease();
+    for (const router of routers) this.#parts.sendToRouter(router, {type: 'release', tenant: entry.id});
+    if (routers.length === 0) this.#give(entry, {type: 'released', busy: false});
   }
 
-  #startWorker(place: Place, fresh: boolean): void {
+  #startWorker(entry: TenantEntry, fresh: boolean): void {
     const {registry} = this.#parts;
-    place.wakingSinceMs = this.#parts.now();
+    entry.wakingSinceMs = this.#parts.now();
     try {
-      if (!place.isMarkedAwake) {
-        registry.markAwake(place.id);
+      if (!entry.isMarkedAwake) {
+        registry.markAwake(entry.id);
         this.#isUnwritable = false;
       }
-      place.isMarkedAwake = true;
+      entry.isMarkedAwake = true;
     } catch (caught) {
       // The mark only saves a scan at the next start: a file that was written has a log, or a different modification
       // time.
-      this.#notMarked('the disk is full: a tenant is woken without a mark', place, caught);
+      this.#notMarked('the disk is full: a tenant is woken without a mark', entry, caught);
     }
-    this.#assignments.start(place, fresh);
+    this.#assignments.start(entry, fresh);
   }
 
   /** The registry could not store a mark. An unwritable disk is logged once, until it is writable again. */
-  #notMarked(what: string, {id}: Place, caught: unknown): void {
+  #notMarked(what: string, {id}: TenantEntry, caught: unknown): void {
     if (!(caught instanceof ServiceError)) throw caught;
     if (!this.#parts.registry.isUnwritable) this.#log.warn(what, {tenant: id, error: caught});
     else if (!this.#isUnwritable) {
@@ -374,56 +374,56 @@ export class Placement {
     this.#isUnwritable = this.#parts.registry.isUnwritable;
   }
 
-  #workerEnded(place: Place, {socketPath, ...end}: AssignmentEnd): void {
-    const {lifecycle} = place;
+  #workerEnded(entry: TenantEntry, {socketPath, ...end}: AssignmentEnd): void {
+    const {lifecycle} = entry;
     const expected = lifecycle.state === 'deleting' || (lifecycle.state === 'closing' && lifecycle.stored);
     if (!expected && this.#onDrained === null) {
       this.#parts.metrics.died('worker');
       this.#log.warn('a worker ended unasked', {
-        tenant: place.id,
+        tenant: entry.id,
         state: lifecycle.state,
         ...end,
       });
     }
-    const {calls, unheard} = place.users.ended();
-    this.#give(place, {type: 'ended', error: place.openError});
+    const {calls, unheard} = entry.users.ended();
+    this.#give(entry, {type: 'ended', error: entry.openError});
     if (!expected && (calls.length > 0 || unheard.size > 0)) {
-      place.crashes ??= new Crashes(
+      entry.crashes ??= new Crashes(
         () => performance.now(),
-        verdict => this.#judged(place, verdict),
+        verdict => this.#judged(entry, verdict),
       );
-      place.crashes.died(socketPath, calls, unheard);
+      entry.crashes.died(socketPath, calls, unheard);
     }
     this.#checkDrained();
   }
 
   /** The last crash has been attributed. */
-  #judged(place: Place, {isAttributed, refused}: Verdict): void {
-    for (const refusal of refused) this.#log.error('a call ended its worker too often', {tenant: place.id, ...refusal});
-    const suspects = place.crashes?.suspects() ?? null;
-    if (suspects !== null) this.#parts.sendToRouters({type: 'suspects', tenant: place.id, ...suspects});
-    if (isAttributed) this.#give(place, {type: 'held'});
-    if (place.isReadyPending && SERVING.has(place.lifecycle.state)) this.#tellReady(place);
+  #judged(entry: TenantEntry, {isAttributed, refused}: Verdict): void {
+    for (const refusal of refused) this.#log.error('a call ended its worker too often', {tenant: entry.id, ...refusal});
+    const suspects = entry.crashes?.suspects() ?? null;
+    if (suspects !== null) this.#parts.sendToRouters({type: 'suspects', tenant: entry.id, ...suspects});
+    if (isAttributed) this.#give(entry, {type: 'held'});
+    if (entry.isReadyPending && SERVING.has(entry.lifecycle.state)) this.#notifyReady(entry);
   }
 
-  #store(place: Place, nextDueMs: number | null): void {
+  #store(entry: TenantEntry, nextDueMs: number | null): void {
     try {
-      const {fileMs} = this.#parts.files.fileState(place.id, place.generation);
-      this.#parts.registry.markAsleep(place.id, nextDueMs, fileMs);
-      place.isMarkedAwake = false;
+      const {fileMs} = this.#parts.files.fileState(entry.id, entry.generation);
+      this.#parts.registry.markAsleep(entry.id, nextDueMs, fileMs);
+      entry.isMarkedAwake = false;
     } catch (caught) {
       // The mark remains, which is safe: the tenant is opened once at the next start.
-      this.#notMarked('a tenant stays marked awake', place, caught);
+      this.#notMarked('a tenant stays marked awake', entry, caught);
     }
     if (this.#onDrained === null) this.#due.arm();
   }
 
-  #later(place: Place, input: 'want' | 'rested' | 'given_up', afterMs: number): void {
+  #later(entry: TenantEntry, input: 'want' | 'rested' | 'given_up', afterMs: number): void {
     if (this.#onDrained !== null) return;
-    if (place.laterTimer !== null) clearTimeout(place.laterTimer);
-    place.laterTimer = setTimeout(() => {
-      place.laterTimer = null;
-      this.#give(place, input === 'want' ? {type: 'want', asked: false} : {type: input});
+    if (entry.laterTimer !== null) clearTimeout(entry.laterTimer);
+    entry.laterTimer = setTimeout(() => {
+      entry.laterTimer = null;
+      this.#give(entry, input === 'want' ? {type: 'want', requested: false} : {type: input});
     }, afterMs);
   }
 
@@ -431,9 +431,9 @@ export class Placement {
     const {now, settings} = this.#parts;
     if (settings.idleStopMs > 0) {
       const idleSinceMs = now() - settings.idleStopMs;
-      for (const place of [...this.#slots.occupied]) {
-        if (place.lifecycle.state !== 'awake' || place.lastActiveMs > idleSinceMs) continue;
-        if (place.inUseUntilMs <= now()) this.#give(place, {type: 'let_go'});
+      for (const entry of [...this.#slots.occupied]) {
+        if (entry.lifecycle.state !== 'awake' || entry.lastActiveMs > idleSinceMs) continue;
+        if (entry.inUseUntilMs <= now()) this.#give(entry, {type: 'let_go'});
       }
     }
     // Tenants that wait for a slot may be able to get one now, without any input.
@@ -445,7 +445,7 @@ export class Placement {
   }
 }
 
-function addressOf(place: Place): WorkerAddress {
-  assert(place.address !== null, `tenant ${place.id} has a worker that listens`);
-  return place.address;
+function addressOf(entry: TenantEntry): WorkerAddress {
+  assert(entry.address !== null, `tenant ${entry.id} has a worker that listens`);
+  return entry.address;
 }

@@ -11,38 +11,38 @@
 import type {ErrorObject} from '../../shared/errors.ts';
 import {IN_USE_TURN_MS, RECENT_TRAFFIC_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../limits.ts';
 import {hasWorker, type Input} from './lifecycle.ts';
-import type {Place} from './place.ts';
+import type {TenantEntry} from './tenant-entry.ts';
 
-type Decision = {place: Place; input: Input};
+type Decision = {entry: TenantEntry; input: Input};
 
 export class Slots {
   readonly #max: number;
-  readonly #occupied = new Set<Place>();
-  readonly #queue = new Set<Place>();
+  readonly #occupied = new Set<TenantEntry>();
+  readonly #queue = new Set<TenantEntry>();
 
   constructor(max: number) {
     this.#max = max;
   }
 
   /** Tenants that have a worker. */
-  get occupied(): ReadonlySet<Place> {
+  get occupied(): ReadonlySet<TenantEntry> {
     return this.#occupied;
   }
 
   /** Must be called whenever the state of a tenant changed. */
-  follow(place: Place): void {
-    if (hasWorker(place.lifecycle)) this.#occupied.add(place);
-    else this.#occupied.delete(place);
-    if (place.lifecycle.state === 'queued') this.#queue.add(place);
-    else this.#queue.delete(place);
+  follow(entry: TenantEntry): void {
+    if (hasWorker(entry.lifecycle)) this.#occupied.add(entry);
+    else this.#occupied.delete(entry);
+    if (entry.lifecycle.state === 'queued') this.#queue.add(entry);
+    else this.#queue.delete(entry);
   }
 
   /** The next decision about the queue, or null. Each decision must be carried out before the next call. */
   decide(nowMs: number): Decision | null {
     if (this.#queue.size === 0) return null;
     if (this.#occupied.size < this.#max) {
-      const place = this.#first(nowMs);
-      return place === null ? null : {place, input: {type: 'admit'}};
+      const entry = this.#first(nowMs);
+      return entry === null ? null : {entry, input: {type: 'admit'}};
     }
     let freeing = 0;
     for (const {lifecycle} of this.#occupied) {
@@ -50,23 +50,23 @@ export class Slots {
     }
     if (freeing >= this.#queue.size) return null;
     const leastUsed = this.#leastRecentlyUsed(nowMs);
-    if (leastUsed !== null) return {place: leastUsed, input: {type: 'let_go'}};
-    const refused = this.#lastAsked(freeing);
-    return refused === null ? null : {place: refused, input: {type: 'refuse', error: noSlotError(this.#max)}};
+    if (leastUsed !== null) return {entry: leastUsed, input: {type: 'let_go'}};
+    const refused = this.#lastRequested(freeing);
+    return refused === null ? null : {entry: refused, input: {type: 'refuse', error: noSlotError(this.#max)}};
   }
 
-  #first(nowMs: number): Place | null {
-    let asked = 0;
+  #first(nowMs: number): TenantEntry | null {
+    let requested = 0;
     let silent = 0;
-    for (const place of this.#occupied) {
-      if (place.lifecycle.state !== 'waking') continue;
-      if (!isAsked(place)) silent++;
-      else if (nowMs - place.wakingSinceMs < WAKE_SLOW_MS) asked++;
+    for (const entry of this.#occupied) {
+      if (entry.lifecycle.state !== 'waking') continue;
+      if (!isRequested(entry)) silent++;
+      else if (nowMs - entry.wakingSinceMs < WAKE_SLOW_MS) requested++;
     }
-    let first: Place | null = null;
-    for (const place of this.#queue) {
-      if (isAsked(place)) return asked < WAKES_AT_ONCE_MAX ? place : null;
-      first ??= place;
+    let first: TenantEntry | null = null;
+    for (const entry of this.#queue) {
+      if (isRequested(entry)) return requested < WAKES_AT_ONCE_MAX ? entry : null;
+      first ??= entry;
     }
     return silent < SILENT_WAKES_MAX ? first : null;
   }
@@ -76,41 +76,41 @@ export class Slots {
    * wants to stay awake comes after all others, but is not exempt: work without requests must not keep out requests of
    * other tenants.
    */
-  #leastRecentlyUsed(nowMs: number): Place | null {
-    let least: Place | null = null;
-    const isAskedFor = [...this.#queue].some(isAsked);
-    for (const place of this.#occupied) {
-      const {lifecycle} = place;
-      if (lifecycle.state !== 'awake' || place.busyUntilMs > nowMs) continue;
-      const isInUse = place.inUseUntilMs > nowMs || nowMs - place.lastActiveMs < RECENT_TRAFFIC_MS;
+  #leastRecentlyUsed(nowMs: number): TenantEntry | null {
+    let least: TenantEntry | null = null;
+    const isRequestedFor = [...this.#queue].some(isRequested);
+    for (const entry of this.#occupied) {
+      const {lifecycle} = entry;
+      if (lifecycle.state !== 'awake' || entry.busyUntilMs > nowMs) continue;
+      const isInUse = entry.inUseUntilMs > nowMs || nowMs - entry.lastActiveMs < RECENT_TRAFFIC_MS;
       const isItsTurn = isInUse && nowMs - lifecycle.sinceMs < IN_USE_TURN_MS;
-      if (isItsTurn && !isAskedFor) continue;
-      if (least === null || isUsedLess(place, least, nowMs)) least = place;
+      if (isItsTurn && !isRequestedFor) continue;
+      if (least === null || isUsedLess(entry, least, nowMs)) least = entry;
     }
     return least;
   }
 
   /** The latest tenant with waiting requests, if more wait than slots are becoming free. */
-  #lastAsked(freeing: number): Place | null {
-    let asked = 0;
-    let last: Place | null = null;
-    for (const place of this.#queue) {
-      if (!isAsked(place)) continue;
-      asked++;
-      last = place;
+  #lastRequested(freeing: number): TenantEntry | null {
+    let requested = 0;
+    let last: TenantEntry | null = null;
+    for (const entry of this.#queue) {
+      if (!isRequested(entry)) continue;
+      requested++;
+      last = entry;
     }
-    return asked > freeing ? last : null;
+    return requested > freeing ? last : null;
   }
 }
 
-function isUsedLess(place: Place, than: Place, nowMs: number): boolean {
-  const isInUse = place.inUseUntilMs > nowMs;
+function isUsedLess(entry: TenantEntry, than: TenantEntry, nowMs: number): boolean {
+  const isInUse = entry.inUseUntilMs > nowMs;
   if (isInUse !== than.inUseUntilMs > nowMs) return !isInUse;
-  return place.lastActiveMs < than.lastActiveMs;
+  return entry.lastActiveMs < than.lastActiveMs;
 }
 
-function isAsked({lifecycle}: Place): boolean {
-  return (lifecycle.state === 'queued' || lifecycle.state === 'waking') && lifecycle.asked;
+function isRequested({lifecycle}: TenantEntry): boolean {
+  return (lifecycle.state === 'queued' || lifecycle.state === 'waking') && lifecycle.requested;
 }
 
 function noSlotError(max: number): ErrorObject {

@@ -6,7 +6,7 @@
 import {ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Registry} from '../files/registry.ts';
-import type {Place} from './place.ts';
+import type {TenantEntry} from './tenant-entry.ts';
 
 export class TenantCode {
   readonly #registry: Registry;
@@ -23,22 +23,22 @@ export class TenantCode {
   }
 
   /** Reads the registry's value for a tenant that is being added. */
-  known(place: Place): void {
-    place.hasCode = this.#registry.hasCode(place.id, place.generation);
+  known(entry: TenantEntry): void {
+    entry.hasCode = this.#registry.hasCode(entry.id, entry.generation);
   }
 
   /**
    * Records the value. If the registry is not writable, the value holds until the next start, after which a worker
    * reports the contradiction.
    */
-  is(place: Place, hasCode: boolean): void {
-    if (place.hasCode === hasCode) return;
-    place.hasCode = hasCode;
+  is(entry: TenantEntry, hasCode: boolean): void {
+    if (entry.hasCode === hasCode) return;
+    entry.hasCode = hasCode;
     try {
-      this.#registry.setHasCode(place.id, place.generation, hasCode);
+      this.#registry.setHasCode(entry.id, entry.generation, hasCode);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      this.#log.warn('the registry could not be told whether a tenant has code', {tenant: place.id, error: caught});
+      this.#log.warn('the registry could not be told whether a tenant has code', {tenant: entry.id, error: caught});
     }
   }
 }

@@ -11,18 +11,18 @@ import {egressSettingsIn} from '../../shared/egress/settings.ts';
 import {isGranted} from '../../shared/egress/signed-grant.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {WorkerUser} from '../../shared/ipc/control.ts';
-import type {DoorKey, EgressSettings} from '../../shared/ipc/egress.ts';
+import type {EgressSettings, EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import type {Registry} from '../files/registry.ts';
 import type {EgressProcess} from '../processes/egress-process.ts';
-import type {PlacedTenant} from './place.ts';
+import type {PlacedTenant} from './tenant-entry.ts';
 
 export type TenantEgressParts = {
   registry: Pick<Registry, 'egressOf' | 'setEgress'>;
   process: Pick<EgressProcess, 'grant' | 'revoke' | 'want'>;
   /** A path that no worker of this server had before. */
-  nextDoorPath: (user: WorkerUser | null) => string;
+  nextEndpointPath: (user: WorkerUser | null) => string;
   grantKey: string;
   log: Logger;
 };
@@ -38,16 +38,16 @@ export class TenantEgress {
    * Called for a worker that is about to open this tenant.
    * @param user of the worker, who can traverse to its proxy endpoint
    */
-  begin(tenant: PlacedTenant, user: WorkerUser | null): DoorKey {
-    const {registry, nextDoorPath} = this.#parts;
-    const key = {socketPath: nextDoorPath(user), secret: randomBytes(24).toString('hex')};
+  begin(tenant: PlacedTenant, user: WorkerUser | null): EndpointKey {
+    const {registry, nextEndpointPath} = this.#parts;
+    const key = {socketPath: nextEndpointPath(user), secret: randomBytes(24).toString('hex')};
     const policy = registry.egressOf(tenant.id, tenant.generation);
     if (policy !== null) this.#grant(tenant, key, policy);
     return key;
   }
 
   /** The tenant's worker has opened it. @param stored the policy in the tenant's file */
-  opened(tenant: PlacedTenant, key: DoorKey, stored: unknown): void {
+  opened(tenant: PlacedTenant, key: EndpointKey, stored: unknown): void {
     const {registry, log} = this.#parts;
     const claimed = egressSettingsIn(stored);
     const known = registry.egressOf(tenant.id, tenant.generation);
@@ -87,7 +87,7 @@ export class TenantEgress {
    * @param body of the request that changes it.
    * @throws auth.unauthorized 401: no operator signed it; session.storage_full 507
    */
-  async put(tenant: PlacedTenant, key: DoorKey, body: string, signedGrant: string): Promise<void> {
+  async put(tenant: PlacedTenant, key: EndpointKey, body: string, signedGrant: string): Promise<void> {
     const {registry, grantKey} = this.#parts;
     const policy = isGranted(grantKey, tenant.id, body, signedGrant) ? policyIn(body) : null;
     if (policy === null) throw new ServiceError('auth.unauthorized', 'no operator has changed this egress policy');
@@ -95,11 +95,11 @@ export class TenantEgress {
     await this.#parts.process.grant({...key, tenant: tenant.id, policy});
   }
 
-  ended({socketPath}: DoorKey): void {
+  ended({socketPath}: EndpointKey): void {
     this.#parts.process.revoke(socketPath);
   }
 
-  #grant({id}: PlacedTenant, key: DoorKey, policy: EgressSettings): void {
+  #grant({id}: PlacedTenant, key: EndpointKey, policy: EgressSettings): void {
     void this.#parts.process.grant({...key, tenant: id, policy});
   }
 }

@@ -86,10 +86,10 @@ export class Tenants {
       this.#parts.placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: false});
       log.info('finished creating a tenant', {tenant: id});
     }
-    for (const {row, isMissing} of plan.tenants) this.#place(row, isMissing);
+    for (const {row, isMissing} of plan.tenants) this.#entry(row, isMissing);
   }
 
-  #place(row: StartPlan['tenants'][number]['row'], isMissing: boolean): void {
+  #entry(row: StartPlan['tenants'][number]['row'], isMissing: boolean): void {
     const {placement, files, log} = this.#parts;
     const {id, generation, created_ms: createdMs} = row;
     const directory = files.path(id, generation);

@@ -8,7 +8,7 @@ export class WorkerUsers {
   /** Routers that requested the worker and do not know its address yet. */
   readonly asking = new Set<number>();
   /** Routers that know its address and have neither given it up nor lost it. */
-  readonly told = new Set<number>();
+  readonly notified = new Set<number>();
   /** Routers that lost it, with the calls that each had under way, before its end is known here. */
   #lost = new Map<number, UserCall[]>();
   /** A release under way: the routers that have not answered, and whether any needs the worker. */
@@ -18,10 +18,10 @@ export class WorkerUsers {
   #moving: Set<number> | null = null;
 
   /** Marks all waiting routers as told. @returns them */
-  tell(): number[] {
+  notify(): number[] {
     const routers = [...this.asking];
     this.asking.clear();
-    for (const router of routers) this.told.add(router);
+    for (const router of routers) this.notified.add(router);
     if (routers.length > 0 && this.#release !== null) this.#release.isBusy = true;
     return routers;
   }
@@ -35,14 +35,14 @@ export class WorkerUsers {
 
   /** @returns the routers to request the release from; none: the worker is released */
   beginRelease(): number[] {
-    this.#release = {waiting: new Set(this.told), isBusy: false};
-    if (this.told.size === 0) this.#release = null;
-    return [...this.told];
+    this.#release = {waiting: new Set(this.notified), isBusy: false};
+    if (this.notified.size === 0) this.#release = null;
+    return [...this.notified];
   }
 
   /** @returns whether the worker is busy, once all have answered; null before that, and if no release is under way */
   released(router: number, isBusy: boolean): {isBusy: boolean} | null {
-    if (!isBusy) this.told.delete(router);
+    if (!isBusy) this.notified.delete(router);
     const release = this.#release;
     if (release === null) return null;
     release.waiting.delete(router);
@@ -55,8 +55,8 @@ export class WorkerUsers {
   /** @returns the routers that must give it up; none: it is given up */
   beginMove(): number[] {
     this.#release = null;
-    this.#moving = new Set(this.told);
-    return [...this.told];
+    this.#moving = new Set(this.notified);
+    return [...this.notified];
   }
 
   /**
@@ -67,7 +67,7 @@ export class WorkerUsers {
   }
 
   #left(router: number): void {
-    this.told.delete(router);
+    this.notified.delete(router);
     this.#moving?.delete(router);
   }
 
@@ -92,9 +92,9 @@ export class WorkerUsers {
   /** The worker ended. @returns the known calls, and the routers that may know of more; the next worker has no users */
   ended(): {calls: UserCall[]; unheard: Set<number>} {
     const calls = [...this.#lost.values()].flat();
-    const unheard = new Set(this.told);
+    const unheard = new Set(this.notified);
     this.#lost = new Map();
-    this.told.clear();
+    this.notified.clear();
     this.#release = null;
     this.#moving = null;
     return {calls, unheard};

@@ -1,6 +1,6 @@
 /** Clients whose service is behind a stock nginx or Caddy, each set up as docs/operating.md says. */
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
-import {FUNCTION_SOCKET_LOOK_MS, FUNCTION_SOCKET_PING_MS} from '../../router/limits.ts';
+import {FUNCTION_SOCKET_PING_MS, FUNCTION_SOCKET_POLL_MS} from '../../router/limits.ts';
 import {SvcClient} from '../../sdk/browser/client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
@@ -66,5 +66,5 @@ describe.each<ProxyKind>(['nginx', 'caddy'])('through %s', kind => {
 });
 
 test('an idle socket is pinged before an nginx that is told nothing gives it up, even if one ping is late', () => {
-  expect(2 * (FUNCTION_SOCKET_PING_MS + FUNCTION_SOCKET_LOOK_MS)).toBeLessThan(NGINX_READ_TIMEOUT_MS);
+  expect(2 * (FUNCTION_SOCKET_PING_MS + FUNCTION_SOCKET_POLL_MS)).toBeLessThan(NGINX_READ_TIMEOUT_MS);
 });

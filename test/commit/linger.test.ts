@@ -64,7 +64,7 @@ function simulate(load: Load, linger = new Linger()): Group[] {
       linger.ran();
     } else if (event.what === 'synced') {
       linger.synced(syncMs);
-      linger.told(syncing, open, nowMs);
+      linger.notified(syncing, open, nowMs);
       if (writers > 0) for (let i = 0; i < syncing; i++) add(nowMs + thinkMs(), 'write');
       syncing = 0;
     }
@@ -154,9 +154,9 @@ describe('how long a group is held back', () => {
   test('not for more writers than the limit, and hardly where they take longer than a sync', () => {
     const linger = new Linger();
     simulate({syncMs: 5, writers: 8, thinkMs: () => 1, untilMs: 1_000}, linger);
-    linger.told(LINGER_WRITES_MAX, 0, 2_000);
+    linger.notified(LINGER_WRITES_MAX, 0, 2_000);
     expect(linger.remainingMs(2_000)).toBe(Math.min(LINGER_SYNCS * 5, LINGER_MS_MAX));
-    linger.told(LINGER_WRITES_MAX, 1, 2_000);
+    linger.notified(LINGER_WRITES_MAX, 1, 2_000);
     expect(linger.remainingMs(2_000)).toBe(0);
     const random = randomFrom(7);
     const slow = simulate({syncMs: 4, writers: 8, thinkMs: () => 4.2 + random() * 10, untilMs: 4_000});
@@ -219,7 +219,7 @@ describe('groups', () => {
     // A closed circle, for long.
     linger.synced(60_000);
     for (let i = 0; i < 100; i++) {
-      linger.told(2, 0, i);
+      linger.notified(2, 0, i);
       for (let n = 0; n < 2; n++) linger.ran();
     }
     linger.committed();
@@ -244,12 +244,12 @@ describe('groups', () => {
     timeStands();
     const {disk, insert} = newGroups(new Linger(60_000));
     const again: Promise<void>[] = [];
-    const told = Promise.all([insert(() => again.push(insert())), insert(() => again.push(insert()))]);
+    const notified = Promise.all([insert(() => again.push(insert())), insert(() => again.push(insert()))]);
     await nextTurn();
     const meanwhile = insert();
     await nextTurn();
     disk.end!();
-    await told;
+    await notified;
     await nextTurn();
     await nextTurn();
     disk.end!();
@@ -259,12 +259,12 @@ describe('groups', () => {
 
   test('one who does not come back is not waited for longer than the limit', async () => {
     const {groups, disk, insert} = newGroups(new Linger(1));
-    const told = insert();
+    const notified = insert();
     await nextTurn();
     const meanwhile = insert();
     await nextTurn();
     disk.end!();
-    await told;
+    await notified;
     while (disk.end === null) await nextTurn();
     disk.end();
     await meanwhile;
@@ -275,12 +275,12 @@ describe('groups', () => {
   test('a close waits for nobody', async () => {
     timeStands();
     const {groups, disk, insert} = newGroups(new Linger(60_000));
-    const told = insert();
+    const notified = insert();
     await nextTurn();
     const meanwhile = insert();
     await nextTurn();
     disk.end!();
-    await told;
+    await notified;
     expect(disk.end).toBeNull();
     const closed = groups.close();
     expect(disk.end).not.toBeNull();

@@ -25,7 +25,7 @@ const SLOW = [
   'test/supervisor/interrupted.test.ts',
   'test/supervisor/child.test.ts',
   'test/queries/bounds.test.ts',
-  'test/functions/socket/held-reads.test.ts',
+  'test/functions/socket/subscribed-reads.test.ts',
 ];
 
 /** Seconds that a file takes in the nightly run, where it is more than `NIGHTLY_SECONDS`. They size CI's sample. */

@@ -1,7 +1,7 @@
 /** Waits for a condition that only shows by looking. */
 import {setTimeout as delay} from 'node:timers/promises';
 
-const LOOK_EVERY_MS = 20;
+const POLL_EVERY_MS = 20;
 const GIVE_UP_MS = 30_000;
 
 /** The first result of `look` that is neither null, undefined nor false. @throws after 30 s, naming `what` */
@@ -14,6 +14,6 @@ export async function until<T>(
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found;
     if (performance.now() > deadline) throw new Error(`gave up waiting for ${what}`);
-    await delay(LOOK_EVERY_MS);
+    await delay(POLL_EVERY_MS);
   }
 }

@@ -4,7 +4,7 @@ import {describe, expect, test} from 'vitest';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
 import {HANDLERS} from '../../worker/api/operations/handlers.ts';
-import {decoded, kept, type Request} from '../../worker/ipc/decode.ts';
+import {decoded, detached, type Request} from '../../worker/ipc/decode.ts';
 
 const NOTHING = Buffer.alloc(0);
 const request = (meta: RequestMeta): Request => decoded(meta, NOTHING, null);
@@ -53,7 +53,7 @@ describe('a request', () => {
 
   test('that is kept has a body of its own', () => {
     const body = Buffer.from('{"a":1}');
-    const later = kept(decoded({op: 'documents.insert'}, body, null));
+    const later = detached(decoded({op: 'documents.insert'}, body, null));
     body.fill(0);
     expect(later.body.toString()).toBe('{"a":1}');
   });

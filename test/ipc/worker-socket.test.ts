@@ -11,9 +11,9 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {FRAME_HEADER_BYTES, FrameKind, FrameWriter} from '../../shared/ipc/frame.ts';
 import {FRAME_BODY_BYTES_MAX} from '../../shared/limits.ts';
 import {SOCKET_PATH_BYTES_MAX} from '../../supervisor/limits.ts';
+import {missingLayer, passedMode} from '../harness/sandbox-layers.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
-import {missingWall, passedMode} from '../harness/walls.ts';
 
 let service: Service;
 let tenant: Tenant;
@@ -33,7 +33,7 @@ beforeEach(() => service.showLogOnFailure());
 function socketPath(): string {
   const names = readdirSync(runDirectory).map(name => join(runDirectory, name));
   // Where tenants have users of their own, each socket lies in a directory, and that of the way out is there before its socket.
-  const paths = missingWall(service, 'users') === null ? names.map(name => join(name, 's')) : names;
+  const paths = missingLayer(service, 'users') === null ? names.map(name => join(name, 's')) : names;
   const [path, ...others] = paths.filter(found => existsSync(found));
   expect(others).toEqual([]);
   return path!;

@@ -47,7 +47,7 @@ async function finishedJob(): Promise<void> {
 let renamed = 0;
 
 /** Others ask for the table of the examples: another one, made for it, gets another name. */
-async function askedOf(operation: Operation): Promise<Asked> {
+async function sandboxRequestOf(operation: Operation): Promise<Asked> {
   const asked = await client.asked(operation);
   if (operation.id !== 'tables.rename') return asked;
   const [table, to] = [`old_${++renamed}`, `new_${renamed}`];
@@ -63,7 +63,7 @@ describe('by the document alone', () => {
     for (const operation of operations()) {
       if (operation.id === 'schedule.result') await finishedJob();
       if (MAY_BE_LATE.includes(operation.id)) faults.push(...(await client.tryIt(operation)));
-      else faults.push(...(await client.succeed(operation, await askedOf(operation))));
+      else faults.push(...(await client.succeed(operation, await sandboxRequestOf(operation))));
       if (operation.id === 'schedule.result' || operation.method === 'DELETE' || ENDING.includes(operation.id)) {
         client.forgetSource(operation);
       }
@@ -76,7 +76,7 @@ describe('by the document alone', () => {
     const takers = operations().filter(({parameters}) => parameters.some(({name}) => name === 'Idempotency-Key'));
     expect(takers.length).toBeGreaterThan(10);
     for (const operation of takers) {
-      const asked = await askedOf(operation);
+      const asked = await sandboxRequestOf(operation);
       const keyed = {...asked, headers: {...asked.headers, 'idempotency-key': `of ${operation.id}`}};
       faults.push(...(await client.succeed(operation, keyed)));
       const first = await client.ask(operation, keyed);

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {CRASHES_BEFORE_COOL_DOWN, REST_MS} from '../../supervisor/limits.ts';
+import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -81,7 +81,7 @@ describe('a worker that is killed', () => {
     const retryAfterS = Number(reply.headers['retry-after']);
     expect(Number.isInteger(retryAfterS)).toBe(true);
     expect(retryAfterS).toBeGreaterThan(0);
-    expect(retryAfterS).toBeLessThanOrEqual(REST_MS / 1000);
+    expect(retryAfterS).toBeLessThanOrEqual(COOL_DOWN_MS / 1000);
     expect(await other.list('t')).toMatchObject([{n: 1}]);
     expect((await tenant.request('DELETE', '')).status).toBe(204);
     expectError(await tenant.request('GET', '/documents/t'), 404, 'session.tenant_not_found');

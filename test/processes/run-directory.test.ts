@@ -3,10 +3,10 @@ import {chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, stat
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {passedMode} from '../harness/sandbox-layers.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-import {passedMode} from '../harness/walls.ts';
 
 let base: string;
 let service: Service;

@@ -6,7 +6,7 @@ import {createHash} from 'node:crypto';
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import {LiveCount} from '../../engine/live/live-count.ts';
-import type {Pace} from '../../engine/reads/pace.ts';
+import type {ReadBudget} from '../../engine/reads/read-budget.ts';
 import {runBatch, runCount, runPage, runQuery} from '../../engine/reads/run.ts';
 import {shapeText} from '../../engine/reads/shape.ts';
 import {refreshInfo} from '../../engine/storage/catalog.ts';
@@ -126,7 +126,7 @@ describe('counting', () => {
     const table = newTable([['a']]);
     for (let i = 0; i < 30; i++) table.insert({a: i % 3, b: i});
     let charsRead = 0;
-    const pace: Pace = {
+    const readBudget: ReadBudget = {
       willReadAll: () => undefined,
       hasRead: (_, chars) => {
         charsRead += chars;
@@ -135,7 +135,7 @@ describe('counting', () => {
     const begun = (filters: FilterClause[]) => {
       charsRead = 0;
       const live = new LiveCount({table: table.name, filters, count: true});
-      live.run(reader, pace);
+      live.run(reader, readBudget);
       return [live.refresh(), charsRead > 0];
     };
     const one = (value: unknown): FilterClause => ({field: 'a', op: 'eq', value});

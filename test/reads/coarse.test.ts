@@ -1,7 +1,7 @@
 /** A read set that is too large is watched by larger stretches: of bounded size, and whatever touches the one touches the other. */
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../engine/limits.ts';
+import {SUBSCRIBED_READ_INTERVALS_MAX, SUBSCRIBED_READS_BYTES_MAX} from '../../engine/limits.ts';
 import {coarse, readSetBytes} from '../../engine/reads/coarse.ts';
 import {
   ANY_TABLE,
@@ -75,7 +75,7 @@ test('what touches a read set touches the one that is watched, which is as large
 
 test('one that is small enough is watched as it is', () => {
   const read = {
-    intervals: Array.from({length: HELD_READ_INTERVALS_MAX}, (_, n) => ({
+    intervals: Array.from({length: SUBSCRIBED_READ_INTERVALS_MAX}, (_, n) => ({
       table: 1,
       index: 5,
       lower: `${n}`,
@@ -96,12 +96,12 @@ test('as coarsely as it takes: whole indexes first, then tables, then all there 
     [2, BY_CREATION],
   ]);
   expect(of(1).map(({table, index}) => [table, index])).toEqual([[ANY_TABLE, BY_ID]]);
-  const long = {...point(1, 5, 'x'), upper: 'y'.repeat(HELD_READS_BYTES_MAX)};
+  const long = {...point(1, 5, 'x'), upper: 'y'.repeat(SUBSCRIBED_READS_BYTES_MAX)};
   expect(coarse({intervals: [long], absentTables: []}).intervals).toMatchObject([{table: 1, index: BY_CREATION}]);
 });
 
 test('documents by their ids, more than are watched one by one, are watched in their tables', () => {
-  const gets = Array.from({length: HELD_READ_INTERVALS_MAX + 1}, (_, n) => ({
+  const gets = Array.from({length: SUBSCRIBED_READ_INTERVALS_MAX + 1}, (_, n) => ({
     table: 1 + (n % 2),
     index: BY_ID,
     lower: `${n}`,

@@ -144,9 +144,9 @@ describe('a key gives no more than it has', () => {
       fc.nat({max: 4}),
     );
     fc.assert(
-      fc.property(grant, grant, asked, (held, given, question) => {
-        if (covers(held, given) && may(given, question)) expect(may(held, question)).toBe(true);
-        expect(covers(held, held)).toBe(true);
+      fc.property(grant, grant, asked, (reserved, given, question) => {
+        if (covers(reserved, given) && may(given, question)) expect(may(reserved, question)).toBe(true);
+        expect(covers(reserved, reserved)).toBe(true);
       }),
       {numRuns: 500},
     );

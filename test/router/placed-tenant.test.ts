@@ -8,7 +8,7 @@ import {
 } from '../../router/limits.ts';
 import {limitsOfOne} from '../../router/router-limits.ts';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
-import {RouterBytes} from '../../router/workers/held-bytes.ts';
+import {RouterBytes} from '../../router/workers/reserved-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {createLogger} from '../../shared/log.ts';
@@ -26,7 +26,7 @@ const noHub = () => {
 /** What the tenant asked of the supervisor; made anew for each test, because a lost link may ask after its test. */
 let asked: {wakes: number; forCode: number; givenUp: number; next: PromiseWithResolvers<void>};
 /** Sockets of workers whose deaths were held against calls. */
-let held: string[];
+let reserved: string[];
 let refused: number;
 /** Why links were closed for what came over them. */
 let malformed: string[];
@@ -37,7 +37,7 @@ beforeEach(() => {
   const mine = {wakes: 0, forCode: 0, givenUp: 0, next: Promise.withResolvers<void>()};
   asked = mine;
   workers = [];
-  held = [];
+  reserved = [];
   malformed = [];
   const quarantine = new Quarantine();
   refused = 0;
@@ -56,7 +56,7 @@ beforeEach(() => {
     },
     lost: (socketPath, calls) => {
       if (calls.length === 0) return;
-      if (quarantine.died(calls, performance.now()).isAttributed) held.push(socketPath);
+      if (quarantine.died(calls, performance.now()).isAttributed) reserved.push(socketPath);
       tenant.suspect(quarantine.suspects(performance.now()));
     },
     malformed: (_, why) => void malformed.push(why),
@@ -249,7 +249,7 @@ describe('calls of functions under way when the worker dies', () => {
     const worker = await underWay(query);
     worker.die();
     expect(await query.outcome).toBe('session.worker_unavailable');
-    expect(held).toEqual([worker.address.socketPath]);
+    expect(reserved).toEqual([worker.address.socketPath]);
     expect(asked.wakes).toBe(0);
   });
 
@@ -258,7 +258,7 @@ describe('calls of functions under way when the worker dies', () => {
     const worker = await underWay(mutation);
     worker.die();
     expect(await mutation.outcome).toBe('session.outcome_unknown');
-    expect(held).toEqual([worker.address.socketPath]);
+    expect(reserved).toEqual([worker.address.socketPath]);
   });
 
   test('one whose client has gone is held responsible all the same', async () => {
@@ -326,7 +326,7 @@ describe('calls of functions under way when the worker dies', () => {
     await worker.received(2);
     worker.answer('', 'ok');
     expect(await query.outcome).toBe('200 ok');
-    expect(held).toEqual([]);
+    expect(reserved).toEqual([]);
   });
 });
 
@@ -350,7 +350,7 @@ describe('a scan under way when the worker dies', () => {
     scan.sentMs -= READ_AGAIN_MS_MAX;
     worker.die();
     expect(await scan.outcome).toBe('session.worker_unavailable');
-    expect(held).toEqual([]);
+    expect(reserved).toEqual([]);
   });
 });
 

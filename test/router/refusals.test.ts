@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {toldOf} from '../../router/auth/refusal.ts';
+import {credentialHint} from '../../router/auth/refusal.ts';
 import {Refusals} from '../../router/auth/refusals.ts';
 import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../../router/limits.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
@@ -121,6 +121,6 @@ describe('of a credential that is none', () => {
     [`Bearer ${secret.replace('svc_key_abcdefghij23_', 'svc_key_')}`, '', null, 'svc_key_…'],
     ['Bearer svc_key_AN_OTHER_THING', '', null, 'svc_key_…'],
   ])('%s, %s, %s is told as %s', (authorization, adminToken, offered, told) => {
-    expect(toldOf(authorization, adminToken, offered)).toBe(told);
+    expect(credentialHint(authorization, adminToken, offered)).toBe(told);
   });
 });

@@ -25,7 +25,12 @@ describe('the limits of all routers together', () => {
 
   test.each(COUNTS)('of %i leave each room for any one request and any one answer', routers => {
     const share = limitsOfOne(routers);
-    for (const bytes of [share.heldBytes * 0.75, share.tenantHeldBytes, share.waitingBytes, share.inFlightBytes]) {
+    for (const bytes of [
+      share.reservedBytes * 0.75,
+      share.tenantReservedBytes,
+      share.waitingBytes,
+      share.inFlightBytes,
+    ]) {
       expect(bytes).toBeGreaterThanOrEqual(BODY_BYTES_MAX);
     }
     expect(share.functionSocketsUnhandledBytes).toBeGreaterThanOrEqual(FUNCTION_SOCKET_UNHANDLED_BYTES_MAX);

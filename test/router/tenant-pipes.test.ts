@@ -5,15 +5,15 @@ import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX} from '../../router/
 import {PipeTraffic} from '../../router/live/pipe-traffic.ts';
 import {TenantPipes} from '../../router/live/tenant-pipes.ts';
 import {limitsOfOne} from '../../router/router-limits.ts';
-import {HeldBytes, RouterBytes} from '../../router/workers/held-bytes.ts';
 import type {WorkerLink} from '../../router/workers/link.ts';
+import {ReservedBytes, RouterBytes} from '../../router/workers/reserved-bytes.ts';
 import type {FunctionSocket} from '../../router/ws/function-socket.ts';
 
 function newPipes() {
-  const held = new HeldBytes(new RouterBytes(limitsOfOne(1)));
+  const reserved = new ReservedBytes(new RouterBytes(limitsOfOne(1)));
   const pipes = new TenantPipes(
     () => new PipeTraffic(),
-    held,
+    reserved,
     1_000_000,
     () => undefined,
   );
@@ -28,19 +28,19 @@ function newPipes() {
     pipes.opened(socket as unknown as FunctionSocket);
     return {socket: socket as unknown as FunctionSocket, ended};
   };
-  return {pipes, held, told, open, attach: () => pipes.attach(link as unknown as WorkerLink)};
+  return {pipes, reserved, told, open, attach: () => pipes.attach(link as unknown as WorkerLink)};
 }
 
 test('what waited is told in order once there is a worker, and gives back its room', () => {
-  const {pipes, held, told, open, attach} = newPipes();
+  const {pipes, reserved, told, open, attach} = newPipes();
   const [first, second, gone] = [open(1), open(2), open(3)];
   for (const text of ['a', 'b'])
     for (const {socket} of [first, second, gone]) pipes.receive(socket, Buffer.from(text), false);
-  expect(held.held).toBe(6 * (1 + MESSAGE_OVERHEAD_BYTES));
+  expect(reserved.reserved).toBe(6 * (1 + MESSAGE_OVERHEAD_BYTES));
   pipes.closed(gone.socket);
   attach();
   expect(told).toEqual(['open 1', 'open 2', '1: a', '1: b', '2: a', '2: b']);
-  expect(held.held).toBe(0);
+  expect(reserved.reserved).toBe(0);
 });
 
 test('more messages than may wait end their socket, and no other', () => {

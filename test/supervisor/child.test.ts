@@ -6,8 +6,8 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {createLogger, type LogFormat} from '../../shared/log.ts';
 import {CHILD_LINE_BYTES_MAX, KILLS_AT_ONCE_MAX, WORKER_LINES_AT_ONCE_MAX} from '../../supervisor/limits.ts';
 import {Child, type ChildEnd, type KillReason} from '../../supervisor/processes/child.ts';
-import {KillPace} from '../../supervisor/processes/kill-pace.ts';
-import type {ProcessLook} from '../../supervisor/processes/process-look.ts';
+import {KillRate} from '../../supervisor/processes/kill-rate.ts';
+import type {ProcessLook} from '../../supervisor/processes/process-probe.ts';
 
 const TICK_MS = 50;
 const LIMITS = {tickMs: TICK_MS, servingMs: 8 * TICK_MS, startingMs: 1_000 * TICK_MS, silenceMs: 10_000 * TICK_MS};
@@ -66,7 +66,7 @@ type Started = {
 /** A child that has said hello. */
 async function start(
   look?: (pid: number) => ProcessLook | null,
-  pace = new KillPace(() => 0),
+  rate = new KillRate(() => 0),
   log = silent,
 ): Promise<Started> {
   const {promise: ended, resolve: onEnd} = Promise.withResolvers<ChildEnd>();
@@ -82,7 +82,7 @@ async function start(
     nodeFlags: [],
     env: {},
     log,
-    pace,
+    rate,
     limits: LIMITS,
     ...(look === undefined ? {} : {look}),
     onMessage: ({type}) => {
@@ -152,14 +152,14 @@ describe('a child that gives no sign of life', () => {
 
   test('is spared while too many others were killed, and killed when the pace allows it', async () => {
     let nowMs = 0;
-    const pace = new KillPace(() => nowMs);
-    for (let i = 0; i < KILLS_AT_ONCE_MAX; i++) pace.take();
+    const rate = new KillRate(() => nowMs);
+    for (let i = 0; i < KILLS_AT_ONCE_MAX; i++) rate.take();
     let looks = 0;
     const enough = Promise.withResolvers<void>();
     const {child, ended, kills} = await start(() => {
       if (++looks === 40) enough.resolve();
       return {doing: 'stopped', cpuMs: 10, othersWork: false};
-    }, pace);
+    }, rate);
     child.serves();
     child.send({type: 'silence'});
     await enough.promise;

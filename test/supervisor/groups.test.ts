@@ -54,8 +54,8 @@ test('a tree that cannot be written is missing with the reason of the system', (
 test('the layer is told, and no start demands it', () => {
   expect(isDemanded('memory')).toBe(false);
   expect(() => requireAll([{name: 'memory', missing: 'no tree'}])).not.toThrow();
-  const walls = [{name: 'memory', missing: 'no tree'} as const, {name: 'users', missing: 'no root'} as const];
-  expect(() => requireAll(walls)).toThrow(/:\n {2}users: no root\n/);
+  const sandboxLayers = [{name: 'memory', missing: 'no tree'} as const, {name: 'users', missing: 'no root'} as const];
+  expect(() => requireAll(sandboxLayers)).toThrow(/:\n {2}users: no root\n/);
 });
 
 test('the server moves out of its group, and a worker gets one of its own with both limits', async () => {

@@ -9,7 +9,7 @@ import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
 import {Registry} from '../../supervisor/files/registry.ts';
 import {realSteps, type Steps, TenantFiles} from '../../supervisor/files/tenant-files.ts';
-import type {PlacedTenant} from '../../supervisor/tenants/place.ts';
+import type {PlacedTenant} from '../../supervisor/tenants/tenant-entry.ts';
 import {Tenants} from '../../supervisor/tenants/tenants.ts';
 
 const log = createLogger({}, {level: 'error', write: () => undefined});

@@ -1,37 +1,37 @@
 /** Programs that confine a child: really run, on any machine that has `env` and `true`. */
 import {describe, expect, test} from 'vitest';
-import {type Layer, stack, wallFields} from '../../supervisor/confinement/layers.ts';
+import {type Layer, layerFields, stack} from '../../supervisor/confinement/layers.ts';
 
 const works = (mark: string): string[] => ['env', `MARK=${mark}`];
 const refuses = ['sh', '-c', 'echo no room >&2; exit 1'];
-const limits = (...candidates: string[][]): Layer => ({wall: 'limits', candidates});
+const limits = (...candidates: string[][]): Layer => ({layer: 'limits', candidates});
 
 describe('a wall', () => {
   test('stands when the strongest candidate works', async () => {
     expect(await stack([limits(works('a'), works('b'))])).toEqual({
       command: works('a'),
-      walls: [{name: 'limits', missing: null}],
+      sandboxLayers: [{name: 'limits', missing: null}],
     });
   });
 
   test('is missing when a weaker one is used, and says what the strongest said', async () => {
     expect(await stack([limits(refuses, works('b'))])).toEqual({
       command: works('b'),
-      walls: [{name: 'limits', missing: 'no room'}],
+      sandboxLayers: [{name: 'limits', missing: 'no room'}],
     });
   });
 
   test('names the program that is not there', async () => {
     expect(await stack([limits(['there-is-no-such-program'])])).toEqual({
       command: [],
-      walls: [{name: 'limits', missing: 'there-is-no-such-program is not on the PATH'}],
+      sandboxLayers: [{name: 'limits', missing: 'there-is-no-such-program is not on the PATH'}],
     });
   });
 
   test('of several layers is missing when one of them is', async () => {
-    const {command, walls} = await stack([limits(refuses), limits(works('b'))]);
+    const {command, sandboxLayers} = await stack([limits(refuses), limits(works('b'))]);
     expect(command).toEqual(works('b'));
-    expect(walls).toEqual([{name: 'limits', missing: 'no room'}]);
+    expect(sandboxLayers).toEqual([{name: 'limits', missing: 'no room'}]);
   });
 });
 
@@ -42,10 +42,10 @@ test('a layer is tried on top of those before it', async () => {
 });
 
 test('one line tells which stand, and of the others why not', () => {
-  const walls = [
+  const sandboxLayers = [
     {name: 'limits', missing: null},
     {name: 'privileges', missing: 'setpriv is not on the PATH'},
   ] as const;
-  expect(wallFields(walls)).toEqual({stand: 'limits', missing: {privileges: 'setpriv is not on the PATH'}});
-  expect(wallFields([walls[1]])).toMatchObject({stand: 'none'});
+  expect(layerFields(sandboxLayers)).toEqual({stand: 'limits', missing: {privileges: 'setpriv is not on the PATH'}});
+  expect(layerFields([sandboxLayers[1]])).toMatchObject({stand: 'none'});
 });

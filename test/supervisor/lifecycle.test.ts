@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {CRASHES_BEFORE_COOL_DOWN, DAMAGED_REST_MS_MAX, HEALTHY_MS, REST_MS} from '../../supervisor/limits.ts';
+import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN, DAMAGED_COOL_DOWN_MS_MAX, HEALTHY_MS} from '../../supervisor/limits.ts';
 import {hasWorker, type Input, type Lifecycle, step} from '../../supervisor/tenants/lifecycle.ts';
 
 const NOW_MS = 1_000_000;
@@ -8,31 +8,31 @@ const ERROR = {code: 'op.storage_damaged', message: 'damaged'} as const;
 const FULL = {code: 'session.storage_full', message: 'full'} as const;
 
 const asleep: Lifecycle = {state: 'asleep', crashes: 0};
-const queued: Lifecycle = {state: 'queued', crashes: 0, asked: true};
-const waking: Lifecycle = {state: 'waking', crashes: 0, asked: true, retried: false};
+const queued: Lifecycle = {state: 'queued', crashes: 0, requested: true};
+const waking: Lifecycle = {state: 'waking', crashes: 0, requested: true, retried: false};
 const awake: Lifecycle = {state: 'awake', crashes: 0, sinceMs: NOW_MS};
 const releasing: Lifecycle = {state: 'releasing', crashes: 0, sinceMs: NOW_MS};
-const moving: Lifecycle = {state: 'moving', crashes: 0, asked: true};
-const closing: Lifecycle = {state: 'closing', crashes: 0, wanted: false, asked: false, stored: false};
+const moving: Lifecycle = {state: 'moving', crashes: 0, requested: true};
+const closing: Lifecycle = {state: 'closing', crashes: 0, wanted: false, requested: false, stored: false};
 const resting: Lifecycle = {state: 'resting', crashes: CRASHES_BEFORE_COOL_DOWN, untilMs: NOW_MS + 12_345, error: null};
 const deleting: Lifecycle = {state: 'deleting', hasWorker: true};
 
-const asked: Input = {type: 'want', asked: true};
-const due: Input = {type: 'want', asked: false};
+const requested: Input = {type: 'want', requested: true};
+const due: Input = {type: 'want', requested: false};
 const ended: Input = {type: 'ended', error: null};
 
 describe('a tenant moves between disk and a worker', () => {
   test.each<[string, Lifecycle, Input, Lifecycle['state'], string]>([
-    ['asleep, a request comes', asleep, asked, 'queued', 'enqueue'],
+    ['asleep, a request comes', asleep, requested, 'queued', 'enqueue'],
     ['asleep, it is due', asleep, due, 'queued', 'enqueue'],
     ['queued, a slot is free', queued, {type: 'admit'}, 'waking', 'start'],
     ['queued for the router, no slot', queued, {type: 'refuse', error: ERROR}, 'asleep', 'fail'],
-    ['queued for itself, no slot', {...queued, asked: false}, {type: 'refuse', error: ERROR}, 'asleep', ''],
+    ['queued for itself, no slot', {...queued, requested: false}, {type: 'refuse', error: ERROR}, 'asleep', ''],
     ['waking, the worker has opened it', waking, {type: 'opened'}, 'awake', 'ready'],
     ['waking, the worker ends before', waking, ended, 'waking', 'start'],
     ['waking again, the worker ends before', {...waking, retried: true}, ended, 'asleep', 'fail later'],
     ['waking, the file cannot be opened', waking, {type: 'ended', error: ERROR}, 'asleep', 'fail later'],
-    ['awake, the router asks again', awake, asked, 'awake', 'confirm'],
+    ['awake, the router asks again', awake, requested, 'awake', 'confirm'],
     ['awake on the second look', awake, {type: 'confirm'}, 'awake', 'ready'],
     ['gone on the second look', asleep, {type: 'confirm'}, 'queued', 'enqueue'],
     ['awake, its worker dies', awake, ended, 'asleep', 'later'],
@@ -45,19 +45,19 @@ describe('a tenant moves between disk and a worker', () => {
     ['asked to let go, and it needs another worker', releasing, {type: 'move'}, 'moving', 'give_up'],
     ['asleep, and it needs another worker', asleep, {type: 'move'}, 'queued', 'enqueue'],
     ['closing, and it needs another worker', closing, {type: 'move'}, 'closing', ''],
-    ['moving, a request comes', moving, asked, 'moving', ''],
+    ['moving, a request comes', moving, requested, 'moving', ''],
     ['moving, nobody uses the worker', moving, {type: 'given_up'}, 'closing', 'close'],
     ['moving, its worker dies', moving, ended, 'queued', 'enqueue'],
     ['moving, the router dies', moving, {type: 'router_ended'}, 'moving', ''],
     ['moving, it is deleted', moving, {type: 'delete'}, 'deleting', 'close'],
     ['moving, the server stops', moving, {type: 'shut_down'}, 'closing', 'close'],
     ['moved already', awake, {type: 'given_up'}, 'awake', ''],
-    ['closing, a request comes', closing, asked, 'closing', ''],
+    ['closing, a request comes', closing, requested, 'closing', ''],
     ['closing, the worker reports its next due time', closing, {type: 'closed', nextDueMs: 7}, 'closing', 'store'],
     ['closed in order', {...closing, stored: true}, ended, 'asleep', ''],
     ['closed in order, and wanted again', {...closing, stored: true, wanted: true}, ended, 'queued', 'enqueue'],
     ['closing, the worker dies before it reported', closing, ended, 'asleep', 'later'],
-    ['resting, a request comes', resting, asked, 'resting', 'fail'],
+    ['resting, a request comes', resting, requested, 'resting', 'fail'],
     ['resting, and it was not the tenant', resting, {type: 'held'}, 'asleep', 'later'],
     ['asleep, and it was not the tenant', asleep, {type: 'held'}, 'asleep', ''],
     ['awake again, and it was not the tenant', awake, {type: 'held'}, 'awake', ''],
@@ -68,7 +68,7 @@ describe('a tenant moves between disk and a worker', () => {
     ['awake, it is deleted', awake, {type: 'delete'}, 'deleting', 'close'],
     ['closing, it is deleted', closing, {type: 'delete'}, 'deleting', ''],
     ['being deleted, its worker ends', deleting, ended, 'deleting', 'remove'],
-    ['being deleted, a request comes', deleting, asked, 'deleting', ''],
+    ['being deleted, a request comes', deleting, requested, 'deleting', ''],
     ['awake, the server stops', awake, {type: 'shut_down'}, 'closing', 'close'],
     ['waking, the server stops', waking, {type: 'shut_down'}, 'waking', 'kill'],
   ])('%s', (_, lifecycle, input, state, effects) => {
@@ -83,7 +83,7 @@ describe('deaths', () => {
     expect(step(waking, ended, NOW_MS).effects).toEqual([{type: 'start', fresh: true}]);
   });
 
-  test(`${CRASHES_BEFORE_COOL_DOWN} without ${HEALTHY_MS} ms of service between them rest the tenant for ${REST_MS} ms`, () => {
+  test(`${CRASHES_BEFORE_COOL_DOWN} without ${HEALTHY_MS} ms of service between them rest the tenant for ${COOL_DOWN_MS} ms`, () => {
     let lifecycle: Lifecycle = awake;
     for (let crashes = 1; crashes < CRASHES_BEFORE_COOL_DOWN; crashes++) {
       lifecycle = step(lifecycle, ended, NOW_MS).next;
@@ -93,7 +93,7 @@ describe('deaths', () => {
     expect(step(lifecycle, ended, NOW_MS).next).toEqual({
       state: 'resting',
       crashes: CRASHES_BEFORE_COOL_DOWN,
-      untilMs: NOW_MS + REST_MS,
+      untilMs: NOW_MS + COOL_DOWN_MS,
       error: null,
     });
   });
@@ -104,7 +104,7 @@ describe('deaths', () => {
   });
 
   test('a request to a resting tenant learns how long the rest still is', () => {
-    expect(step(resting, asked, NOW_MS).effects).toMatchObject([{type: 'fail', retryAfterMs: 12_345}]);
+    expect(step(resting, requested, NOW_MS).effects).toMatchObject([{type: 'fail', retryAfterMs: 12_345}]);
   });
 
   test('a full disk is none, however often: space, and the next request is served', () => {
@@ -113,7 +113,7 @@ describe('deaths', () => {
       const {next, effects} = step(lifecycle, {type: 'ended', error: FULL}, NOW_MS);
       expect(next).toEqual({state: 'asleep', crashes: 0});
       expect(effects[0]).toMatchObject({type: 'fail', error: FULL});
-      lifecycle = [asked, {type: 'admit'} as const].reduce((at, input) => step(at, input, NOW_MS).next, next);
+      lifecycle = [requested, {type: 'admit'} as const].reduce((at, input) => step(at, input, NOW_MS).next, next);
     }
   });
 
@@ -121,19 +121,19 @@ describe('deaths', () => {
     const last: Lifecycle = {...waking, crashes: CRASHES_BEFORE_COOL_DOWN - 1, retried: true};
     const {next} = step(last, {type: 'ended', error: ERROR}, NOW_MS);
     expect(next.state).toBe('resting');
-    expect(step(next, asked, NOW_MS).effects).toMatchObject([{type: 'fail', error: ERROR}]);
+    expect(step(next, requested, NOW_MS).effects).toMatchObject([{type: 'fail', error: ERROR}]);
   });
 
   test('of a damaged file: without requests it is opened ever more rarely, and a request opens it after REST_MS', () => {
-    let lifecycle: Lifecycle = {...waking, crashes: CRASHES_BEFORE_COOL_DOWN - 1, asked: false, retried: true};
+    let lifecycle: Lifecycle = {...waking, crashes: CRASHES_BEFORE_COOL_DOWN - 1, requested: false, retried: true};
     const pausesMs: number[] = [];
     for (let rests = 0; rests < 9; rests++) {
       const {next, effects} = step(lifecycle, {type: 'ended', error: ERROR}, NOW_MS);
       for (const effect of effects) if (effect.type === 'later') pausesMs.push(effect.afterMs);
-      const answer = step(next, asked, NOW_MS).effects;
-      expect(answer).toEqual([{type: 'fail', error: ERROR, retryAfterMs: REST_MS}]);
-      const tried = step(next, asked, NOW_MS + REST_MS);
-      expect(tried).toMatchObject({next: {state: 'queued', asked: true}, effects: [{type: 'enqueue'}]});
+      const answer = step(next, requested, NOW_MS).effects;
+      expect(answer).toEqual([{type: 'fail', error: ERROR, retryAfterMs: COOL_DOWN_MS}]);
+      const tried = step(next, requested, NOW_MS + COOL_DOWN_MS);
+      expect(tried).toMatchObject({next: {state: 'queued', requested: true}, effects: [{type: 'enqueue'}]});
       // Its own timer comes too late for the one that a request has woken.
       expect(step(tried.next, {type: 'rested'}, NOW_MS)).toEqual({next: tried.next, effects: []});
       lifecycle = [{type: 'rested'} as const, {type: 'admit'} as const].reduce(
@@ -141,8 +141,8 @@ describe('deaths', () => {
         next,
       );
     }
-    const doubled = [1, 2, 4, 8, 16, 32, 64].map(times => times * REST_MS);
-    expect(pausesMs).toEqual([...doubled, DAMAGED_REST_MS_MAX, DAMAGED_REST_MS_MAX]);
+    const doubled = [1, 2, 4, 8, 16, 32, 64].map(times => times * COOL_DOWN_MS);
+    expect(pausesMs).toEqual([...doubled, DAMAGED_COOL_DOWN_MS_MAX, DAMAGED_COOL_DOWN_MS_MAX]);
   });
 
   test('that are held against calls never rest the tenant', () => {
@@ -168,7 +168,7 @@ describe('deaths', () => {
 test('whatever happens: workers are started only without one, and only who asked is answered', () => {
   const input = fc.oneof(
     fc.constantFrom<Input>(
-      ...[asked, due, ended, {type: 'confirm'} as const, {type: 'admit'} as const, {type: 'opened'} as const],
+      ...[requested, due, ended, {type: 'confirm'} as const, {type: 'admit'} as const, {type: 'opened'} as const],
       ...[
         {type: 'let_go'} as const,
         {type: 'held'} as const,
@@ -189,19 +189,20 @@ test('whatever happens: workers are started only without one, and only who asked
   fc.assert(
     fc.property(fc.array(input, {maxLength: 60}), inputs => {
       let lifecycle: Lifecycle = asleep;
-      let isAsked = false;
+      let isRequested = false;
       for (const next of inputs) {
         if (next.type === 'ended' && !hasWorker(lifecycle)) continue; // nothing there to end
-        if ((next.type === 'want' && next.asked) || next.type === 'confirm' || next.type === 'move') isAsked = true;
-        if (next.type === 'router_ended') isAsked = false;
+        if ((next.type === 'want' && next.requested) || next.type === 'confirm' || next.type === 'move')
+          isRequested = true;
+        if (next.type === 'router_ended') isRequested = false;
         const before = lifecycle;
         const {next: after, effects} = step(lifecycle, next, NOW_MS);
         for (const effect of effects) {
           if (effect.type === 'start') expect(!hasWorker(before) || next.type === 'ended').toBe(true);
-          if (effect.type === 'fail') expect(isAsked).toBe(true);
+          if (effect.type === 'fail') expect(isRequested).toBe(true);
           if (effect.type === 'ready') expect(after.state === 'awake' || after.state === 'releasing').toBe(true);
           if (effect.type === 'remove') expect(hasWorker(after)).toBe(false);
-          if (effect.type === 'fail' || effect.type === 'ready') isAsked = false;
+          if (effect.type === 'fail' || effect.type === 'ready') isRequested = false;
         }
         if (before.state === 'deleting') expect(after.state).toBe('deleting');
         lifecycle = after;

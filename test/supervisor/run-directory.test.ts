@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 test('of a worker that has ended is removed, however deep it is', async () => {
-  const path = directory.nextDoorPath(null);
+  const path = directory.nextEndpointPath(null);
   makeDeepTree(join(dirname(path), 'deep'));
   directory.forget(path);
   await until('its end', () => readdirSync(directory.path).length === 0);
@@ -51,7 +51,7 @@ test('of killed supervisors stay where they cannot be looked for, which is said 
 });
 
 test('that cannot be removed at the exit is left to the next start', async () => {
-  const path = directory.nextDoorPath(null);
+  const path = directory.nextEndpointPath(null);
   makeDeepTree(join(dirname(path), 'deep'));
   directory.remove();
   expect(lines.join()).toContain('the next start removes the run directory');

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../../supervisor/limits.ts';
-import {KillPace} from '../../supervisor/processes/kill-pace.ts';
-import {type Doing, type ProcessLook, parseThreadStat} from '../../supervisor/processes/process-look.ts';
+import {KillRate} from '../../supervisor/processes/kill-rate.ts';
+import {type Doing, type ProcessLook, parseThreadStat} from '../../supervisor/processes/process-probe.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from '../../supervisor/processes/watch.ts';
 
 const LIMITS: WatchLimits = {tickMs: 1_000, servingMs: 8_000, startingMs: 30_000, silenceMs: 120_000};
@@ -96,18 +96,18 @@ test.each([
 describe('the pace of kills', () => {
   test('a few at once, then ever longer pauses, and anew after a minute without any', () => {
     let nowMs = 0;
-    const pace = new KillPace(() => nowMs);
-    for (let i = 0; i < KILLS_AT_ONCE_MAX; i++) expect(pace.take()).toBe(true);
+    const rate = new KillRate(() => nowMs);
+    for (let i = 0; i < KILLS_AT_ONCE_MAX; i++) expect(rate.take()).toBe(true);
     let pauseMs = KILL_PAUSE_MS_MIN;
     for (let i = 0; i < 10; i++) {
       nowMs += pauseMs - 1;
-      expect(pace.take()).toBe(false);
+      expect(rate.take()).toBe(false);
       nowMs += 1;
-      expect(pace.take()).toBe(true);
+      expect(rate.take()).toBe(true);
       pauseMs = Math.min(2 * pauseMs, KILL_PAUSE_MS_MAX);
     }
     nowMs += KILLS_FORGOTTEN_MS;
-    for (let i = 0; i < KILLS_AT_ONCE_MAX; i++) expect(pace.take()).toBe(true);
-    expect(pace.take()).toBe(false);
+    for (let i = 0; i < KILLS_AT_ONCE_MAX; i++) expect(rate.take()).toBe(true);
+    expect(rate.take()).toBe(false);
   });
 });

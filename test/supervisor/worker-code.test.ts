@@ -17,9 +17,9 @@ import {fileURLToPath} from 'node:url';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
 import {openCopy, type WorkerCode} from '../../supervisor/processes/worker-code.ts';
+import {missingLayer} from '../harness/sandbox-layers.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
-import {missingWall} from '../harness/walls.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const log = createLogger({}, {write: () => undefined});
@@ -85,7 +85,7 @@ test('a server whose code is closed separates its tenants by users all the same'
   try {
     service.showLogOnFailure();
     skip(process.geteuid?.() !== 0, 'the server was not started as root');
-    expect(missingWall(service, 'users')).toBe(null);
+    expect(missingLayer(service, 'users')).toBe(null);
     const tenant = await Tenant.make(service);
     await tenant.insert('t', {n: 1});
     const sandbox = await service.post(`/api/tenants/${tenant.id}/sandboxes`, {runtime: 'isolate'});

@@ -8,7 +8,7 @@ const call = (key: string) => ({name: 'a:b', key});
 function usedBy(...routers: number[]): WorkerUsers {
   const users = new WorkerUsers();
   for (const router of routers) users.asking.add(router);
-  users.tell();
+  users.notify();
   return users;
 }
 
@@ -16,11 +16,11 @@ describe('a worker is told to those that asked', () => {
   test('once each, and they use it from then on', () => {
     const users = new WorkerUsers();
     users.asking.add(1);
-    expect(users.tell()).toEqual([1]);
-    expect(users.tell()).toEqual([]);
+    expect(users.notify()).toEqual([1]);
+    expect(users.notify()).toEqual([]);
     users.asking.add(0);
-    expect(users.tell()).toEqual([0]);
-    expect([...users.told]).toEqual([1, 0]);
+    expect(users.notify()).toEqual([0]);
+    expect([...users.notified]).toEqual([1, 0]);
   });
 });
 
@@ -40,7 +40,7 @@ describe('a worker is released', () => {
       users => {
         users.released(1, false);
         users.asking.add(2);
-        users.tell();
+        users.notify();
       },
     ],
   ])('not when %s', (_, happens) => {
@@ -84,9 +84,9 @@ describe('a worker that its tenant moves from is given up', () => {
     users.beginMove();
     users.ended();
     users.asking.add(0);
-    users.tell();
+    users.notify();
     users.givenUp(0);
-    expect([...users.told]).toEqual([0]);
+    expect([...users.notified]).toEqual([0]);
     expect(users.isGivenUp).toBe(false);
   });
 });
@@ -146,7 +146,7 @@ describe('the death of a worker', () => {
     const users = usedBy(0);
     users.lost(0, []);
     users.asking.add(0);
-    users.tell();
+    users.notify();
     users.lost(0, [call('bomb')]);
     expect(users.ended()).toEqual({calls: [call('bomb')], unheard: new Set()});
   });

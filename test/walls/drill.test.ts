@@ -19,10 +19,10 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {missingLayer, runDirectoryOf} from '../harness/sandbox-layers.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-import {missingWall, runDirectoryOf} from '../harness/walls.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -115,7 +115,7 @@ beforeAll(async () => {
   writeFileSync(worker, `${told}\n${readFileSync(worker, 'utf8')}`);
   writeFileSync(join(dist, 'attack.js'), ATTACK);
   service = await Service.start({dist});
-  missing = missingWall(service, 'users') ?? missingWall(service, 'network') ?? missingWall(service, 'privileges');
+  missing = missingLayer(service, 'users') ?? missingLayer(service, 'network') ?? missingLayer(service, 'privileges');
   neighbour = await Tenant.make(service);
   await neighbour.insert('t', {n: 1});
 });

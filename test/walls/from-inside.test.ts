@@ -12,10 +12,10 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {findConfinement} from '../../supervisor/confinement/confinement.ts';
+import {missingLayer, runDirectoryOf} from '../harness/sandbox-layers.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-import {missingWall, runDirectoryOf} from '../harness/walls.ts';
 import type {Try} from './attack.ts';
 
 const SCRIPT = fileURLToPath(new URL('./attack.ts', import.meta.url));
@@ -29,7 +29,7 @@ let worker: number;
 let waiting: Server | undefined;
 beforeAll(async () => {
   service = await Service.start({spares: 1});
-  missing = missingWall(service, 'users');
+  missing = missingLayer(service, 'users');
   if (missing !== null) return;
   const [tenant, victim] = [await Tenant.make(service), await Tenant.make(service)];
   for (const one of [tenant, victim]) await one.insert('t', {n: 1});
@@ -58,11 +58,11 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
     .filter(name => /^w\d+$/.test(name))
     .map(name => ({path: join(run, name), uid: statSync(join(run, name)).uid}));
   const socketOf = (directory: string) => sockets.find(({uid}) => uid === statSync(directory).uid)!.path;
-  const doorOf = (directory: string) =>
+  const endpointOf = (directory: string) =>
     readdirSync(run).find(name => /^d\d+$/.test(name) && statSync(join(run, name)).gid === statSync(directory).uid)!;
-  const door = doorOf(own);
+  const endpoint = endpointOf(own);
   // As the egress process makes one, under a name that the attacker knows.
-  const connection = join(run, doorOf(its), 'connection');
+  const connection = join(run, endpointOf(its), 'connection');
   waiting = createServer().listen({path: connection, readableAll: true, writableAll: true});
   await once(waiting, 'listening');
   const {data} = service;
@@ -89,7 +89,7 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
     "another worker's socket": {what: 'connect', path: join(socketOf(its), 's')},
     "a file beside another worker's socket": {what: 'write', path: join(socketOf(its), 'planted')},
     "another tenant's connection": {what: 'connect', path: connection},
-    'a file beside its own way out': {what: 'write', path: join(run, door, 'planted')},
+    'a file beside its own way out': {what: 'write', path: join(run, endpoint, 'planted')},
     "the supervisor's environment": {what: 'read', path: `/proc/${service.pid}/environ`},
     "the router's environment": {what: 'read', path: `/proc/${router}/environ`},
     "another worker's environment": {what: 'read', path: `/proc/${itsWorker}/environ`},

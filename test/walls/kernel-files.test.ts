@@ -8,9 +8,9 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {execute, newSandbox} from '../control/sandbox-client.ts';
 import {NODE_VERSION} from '../control/service-client.ts';
+import {missingLayer} from '../harness/sandbox-layers.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
-import {missingWall} from '../harness/walls.ts';
 
 /** Node, but for the flags of its permission model. */
 const UNCONFINED = `#!/bin/sh
@@ -44,7 +44,7 @@ beforeEach(() => service.showLogOnFailure());
 test('it writes nowhere, reads no file of its tenant or of others, and no memory of other processes', async ({
   skip,
 }) => {
-  skip(missingWall(service, 'files') !== null, `no Landlock: ${missingWall(service, 'files')}`);
+  skip(missingLayer(service, 'files') !== null, `no Landlock: ${missingLayer(service, 'files')}`);
   const {id} = await newSandbox(tenant, {runtime: 'node', node_version: NODE_VERSION});
   const directory = service.directoryOf(tenant.id)!;
   const paths = {

@@ -16,17 +16,17 @@ import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {startOrRefusal} from '../harness/data-directory.ts';
 import {nightly} from '../harness/nightly.ts';
+import {missingLayer, runDirectoryOf} from '../harness/sandbox-layers.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-import {missingWall, runDirectoryOf} from '../harness/walls.ts';
 
 let service: Service;
 let tenant: Tenant;
 beforeEach(async ({skip}) => {
   service = await Service.start({spares: 1});
   service.showLogOnFailure();
-  const missing = missingWall(service, 'users');
+  const missing = missingLayer(service, 'users');
   skip(missing !== null, `no wall "users" on this machine: ${missing}`);
   tenant = await Tenant.make(service);
   await tenant.insert('t', {n: 1});
@@ -70,7 +70,7 @@ test('a tenant keeps its user over a restart, and one that was killed', async ()
 test('tenants of a server that gave none get them, and lose them again with --worker-users none', async () => {
   await service.end('SIGTERM');
   await service.run(['--worker-users', 'none']);
-  expect(missingWall(service, 'users')).toBe('it is switched off (--worker-users none)');
+  expect(missingLayer(service, 'users')).toBe('it is switched off (--worker-users none)');
   await tenant.insert('t', {n: 2});
   const directory = service.directoryOf(tenant.id)!;
   expect(userOf(await service.workerOf(tenant.id))).toBe(0);

@@ -9,7 +9,7 @@ import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutat
 import {LiveIndex} from '../../engine/live/live-index.ts';
 import {type LiveHolder, LiveQueries} from '../../engine/live/live-queries.ts';
 import {type LiveRows, liveBatches, liveRows} from '../../engine/reads/live-scan.ts';
-import {UNHURRIED} from '../../engine/reads/pace.ts';
+import {UNHURRIED} from '../../engine/reads/read-budget.ts';
 import {runQuery} from '../../engine/reads/run.ts';
 import type {LiveScan} from '../../engine/reads/scan-message.ts';
 import type {LiveScans, LiveTaker} from '../../engine/reads/scan-pool.ts';

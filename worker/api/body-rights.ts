@@ -22,8 +22,8 @@ export function judgeBodyTables(op: Operation, allowed: readonly string[], body:
 export function judgeBodyScope(op: Operation, lacking: Scope, body: Buffer): void {
   const {bodyScope: rule} = RIGHTS[op];
   assert(rule?.scope === lacking, `some bodies of ${op} need ${lacking}`);
-  for (const [position, asked] of objectsOf(rule, parseJson(body)).entries()) {
-    const member = memberOf(asked, rule.at);
+  for (const [position, requested] of objectsOf(rule, parseJson(body)).entries()) {
+    const member = memberOf(requested, rule.at);
     if (member === undefined || (rule.is !== undefined && member !== rule.is)) continue;
     const where = rule.each === undefined ? rule.at : `${rule.each}[${position}]`;
     throw new ServiceError('auth.forbidden', `the key lacks the scope ${lacking}, which ${where} needs`, {

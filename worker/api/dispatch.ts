@@ -15,8 +15,8 @@ import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {parseJson} from '../../shared/values/json.ts';
-import {Asked} from '../ipc/asked.ts';
 import {decoded} from '../ipc/decode.ts';
+import {PendingRequest} from '../ipc/pending-request.ts';
 import type {RouterLink} from '../ipc/router-link.ts';
 import {judgeBodyScope, judgeBodyTables} from './body-rights.ts';
 import {type Answer, type Handler, Later, type Outcome, Streamed} from './operations/answer.ts';
@@ -41,13 +41,13 @@ export class Dispatch {
     const {metrics, tenant} = this.#parts;
     metrics.count('svc_worker_operations_total', {op: meta.op});
     const request = decoded(meta, body, incoming);
-    const asked = new Asked(link, stream, request, tenant.functions);
+    const pending = new PendingRequest(link, stream, request, tenant.functions);
     try {
       if (meta.n !== undefined) judgeBodyScope(meta.op, meta.n, body);
       if (meta.t !== undefined) judgeBodyTables(meta.op, meta.t, body);
-      this.#answer(asked, handlerOf(request.op)(request, tenant));
+      this.#answer(pending, handlerOf(request.op)(request, tenant));
     } catch (caught) {
-      this.#fail(asked, caught);
+      this.#fail(pending, caught);
     }
   }
 
@@ -65,45 +65,45 @@ export class Dispatch {
     live.subscribe(link, stream, query);
   }
 
-  #answer(asked: Asked, outcome: Outcome): void {
-    if (outcome instanceof Later) this.#answerLater(asked, outcome);
+  #answer(pending: PendingRequest, outcome: Outcome): void {
+    if (outcome instanceof Later) this.#answerLater(pending, outcome);
     else if (outcome instanceof Promise) {
       outcome.then(
-        answer => succeed(asked, answer),
-        caught => this.#fail(asked, caught),
+        answer => succeed(pending, answer),
+        caught => this.#fail(pending, caught),
       );
     } else if (outcome instanceof Streamed) {
-      outcome.serve(asked)?.catch(caught => this.#fail(asked, caught));
-    } else succeed(asked, outcome);
+      outcome.serve(pending)?.catch(caught => this.#fail(pending, caught));
+    } else succeed(pending, outcome);
   }
 
-  #answerLater(asked: Asked, later: Later): void {
+  #answerLater(pending: PendingRequest, later: Later): void {
     let isSettled = false;
     const giveUp = later.begin(outcome => {
       isSettled = true;
-      asked.settled();
-      if (outcome instanceof ServiceError) this.#fail(asked, outcome);
-      else if (Buffer.isBuffer(outcome)) asked.succeed(outcome);
-      else succeed(asked, outcome);
+      pending.settled();
+      if (outcome instanceof ServiceError) this.#fail(pending, outcome);
+      else if (Buffer.isBuffer(outcome)) pending.succeed(outcome);
+      else succeed(pending, outcome);
     });
-    if (giveUp !== undefined && !isSettled) asked.onCancel(giveUp);
+    if (giveUp !== undefined && !isSettled) pending.onCancel(giveUp);
   }
 
-  #fail(asked: Asked, caught: unknown): void {
+  #fail(pending: PendingRequest, caught: unknown): void {
     const error = refusalOf(caught);
     if (error.cause !== undefined) {
       // Client errors, such as a refused token, are not logged as errors: otherwise any client could fill the log.
       const level = error.isOurs ? 'error' : 'debug';
-      const {op, requestId} = asked.request;
+      const {op, requestId} = pending.request;
       this.#parts.log[level]('a request failed', {op, request: requestId, error: error.cause});
     }
-    asked.fail(error);
+    pending.fail(error);
   }
 }
 
-function succeed(asked: Asked, answer: Answer): void {
-  if (typeof answer === 'string') asked.succeed(answer);
-  else asked.succeed(answer.json, answer.variant, answer.etag);
+function succeed(pending: PendingRequest, answer: Answer): void {
+  if (typeof answer === 'string') pending.succeed(answer);
+  else pending.succeed(answer.json, answer.variant, answer.etag);
 }
 
 const queryBody = wireType(LiveQueryObject);

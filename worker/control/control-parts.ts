@@ -3,7 +3,7 @@
 import type {BackgroundWrites} from '../../engine/commit/background.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
-import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {FunctionPlatform} from '../functions/platform.ts';
@@ -19,7 +19,7 @@ export type ControlParts = {
   log: Logger;
   clock: () => number;
   /** The egress proxy endpoint of the tenant's code. */
-  egress: () => EgressDoor;
+  egress: () => EgressEndpoint;
   /** The function platform. @throws session.worker_unavailable 503 */
   functions: () => Promise<FunctionPlatform>;
   /** Maximum total `memory_mb` of services that are to run. */

@@ -12,9 +12,9 @@ import {storageDamaged} from '../../engine/storage/damage.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RecordTable} from './record-table.ts';
 
-type Kept = {readonly created_at: number};
+type Stored = {readonly created_at: number};
 
-export class ControlRecords<R extends Kept> {
+export class ControlRecords<R extends Stored> {
   readonly #table: RecordTable;
   readonly #idOf: (record: R) => string;
   /** Oldest first. */
@@ -96,7 +96,7 @@ export class ControlRecords<R extends Kept> {
 }
 
 /** Call inside a write: removes the oldest ended records. @returns their ids, for `forgot` */
-export function removeOldest<R extends Kept & {readonly id: string; readonly ended_at: number | null}>(
+export function removeOldest<R extends Stored & {readonly id: string; readonly ended_at: number | null}>(
   records: ControlRecords<R>,
   keep: number,
 ): string[] {

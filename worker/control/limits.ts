@@ -17,7 +17,7 @@ export const SERVICE_MEMORY_MB_DEFAULT = 128;
  * ends. (ours)
  */
 export const SERVICE_MEMORY_BESIDE_MB = 96;
-export const SERVICE_LOOK_MS = 500;
+export const SERVICE_POLL_MS = 500;
 /** JSON of a service's variables, in characters. Beyond: 400. (ours) */
 export const SERVICE_ENV_CHARS_MAX = 32 * KIB;
 /** Pause before a service is started again, first and longest: doubles each time, half of it random. (ours) */
@@ -82,7 +82,7 @@ export const NODE_SANDBOX_MEMORY_MB_DEFAULT = 64;
  * checked. Beyond: it is `failed`. (ours)
  */
 export const NODE_SANDBOX_BESIDE_MB = 96;
-export const NODE_SANDBOX_LOOK_MS = 50;
+export const NODE_SANDBOX_POLL_MS = 50;
 /**
  * Time for a Node sandbox to show that it only waits, after the time of its execution is over. Beyond: it is cut off
  * and `failed`. (ours)
@@ -132,7 +132,7 @@ export const SESSION_METADATA_CHARS_MAX = 4 * KIB;
  */
 export const SANDBOX_PROCESS_BYTES_SHED = 1_536 * MIB;
 export const SANDBOX_PROCESS_BYTES_MAX = 2_560 * MIB;
-export const SANDBOX_PROCESS_LOOK_MS = 100;
+export const SANDBOX_PROCESS_POLL_MS = 100;
 /**
  * A frame from the sandbox process: a value of six bytes per character, an error of the same length, and log lines.
  * Beyond: it is killed. (ours)

@@ -7,20 +7,20 @@
  */
 
 import {assert} from '../../shared/assert.ts';
-import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
 import type {RunFault} from '../runtime/actions/action-run.ts';
 import {ConsoleLines} from '../runtime/console-lines.ts';
 import {errorIn, type Framed, type FromNode} from '../runtime/node/node-message.ts';
 import {type NodeCode, type NodeEnd, NodeProcess} from '../runtime/node/node-process.ts';
-import {Hearing} from '../runtime/process/hearing.ts';
 import {isJson} from '../runtime/process/is-json.ts';
 import type {ParentWatch} from '../runtime/process/parent-watch.ts';
+import {ReadLimiter} from '../runtime/process/read-limiter.ts';
 import {brokenBy, type Came, cutOff, noSandbox, ownFrames, returned, shownMs} from './execution-result.ts';
 import {
   NODE_SANDBOX_ANSWER_MS_MAX,
   NODE_SANDBOX_BESIDE_MB,
-  NODE_SANDBOX_LOOK_MS,
+  NODE_SANDBOX_POLL_MS,
   SANDBOX_PROCESS_NICENESS,
   SANDBOX_VALUE_CHARS_MAX,
 } from './limits.ts';
@@ -33,7 +33,7 @@ export type NodeSandboxParts = {
   cpuMs: number;
   env: Readonly<Record<string, string>>;
   /** Null: no network. */
-  egress: EgressDoor | null;
+  egress: EgressEndpoint | null;
 };
 
 type Execution = {
@@ -57,7 +57,7 @@ export class NodeSandbox {
   readonly #process: NodeProcess;
   readonly #onEnd: (reason: string) => void;
   readonly #opening = Promise.withResolvers<void>();
-  readonly #hearing: Hearing;
+  readonly #readLimiter: ReadLimiter;
   #looks: NodeJS.Timeout | null = null;
   #lastAction = 0;
   #execution: Execution | null = null;
@@ -87,7 +87,7 @@ export class NodeSandbox {
         bytesMax: (memoryMb + NODE_SANDBOX_BESIDE_MB) * MIB,
         // Checked here, because it counts from the start of each execution.
         cpuMsMax: Number.POSITIVE_INFINITY,
-        lookMs: NODE_SANDBOX_LOOK_MS,
+        lookMs: NODE_SANDBOX_POLL_MS,
       },
       {
         onReady: () => this.#rest(),
@@ -96,7 +96,7 @@ export class NodeSandbox {
         onEnd: end => this.#ended(end),
       },
     );
-    this.#hearing = new Hearing(isHeard => this.#process.hear(isHeard));
+    this.#readLimiter = new ReadLimiter(isHeard => this.#process.hear(isHeard));
   }
 
   /** Null: it is running. */
@@ -136,7 +136,7 @@ export class NodeSandbox {
   }
 
   #received(message: Said): void {
-    this.#hearing.count();
+    this.#readLimiter.count();
     const execution = this.#execution;
     if (message.type === 'log') {
       if (execution?.action === message.action) execution.log.add(message.text);
@@ -212,7 +212,7 @@ export class NodeSandbox {
   #watch(isWatched: boolean): void {
     this.#process.watch(isWatched);
     if (this.#looks !== null) clearInterval(this.#looks);
-    this.#looks = isWatched ? setInterval(() => this.#look(), NODE_SANDBOX_LOOK_MS) : null;
+    this.#looks = isWatched ? setInterval(() => this.#look(), NODE_SANDBOX_POLL_MS) : null;
   }
 
   #look(): void {
@@ -222,7 +222,7 @@ export class NodeSandbox {
   #ended({cause, message}: NodeEnd): void {
     const {memoryMb} = this.#parts;
     this.#watch(false);
-    this.#hearing.end();
+    this.#readLimiter.end();
     const reason = cause === 'memory' ? brokenBy('memory', memoryMb) : message;
     this.#endedBecause = reason;
     this.#opening.reject(noSandbox(reason));

@@ -3,7 +3,7 @@
  * process are outside input: its code may have escaped its isolate.
  */
 import type {Buffer} from 'node:buffer';
-import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
 import {LOG_LINES_MAX} from '../runtime/guest/limits.ts';
 import type {Fields} from '../runtime/process/frames.ts';
@@ -18,7 +18,7 @@ export type ExecutionRequest = {
   cpuMs: number;
   env: Readonly<Record<string, string>>;
   /** Null: no network. */
-  egress: EgressDoor | null;
+  egress: EgressEndpoint | null;
 };
 
 type Ended = {

@@ -23,8 +23,8 @@ import {
   SANDBOX_OPEN_MS_MAX,
   SANDBOX_PROCESS_BYTES_MAX,
   SANDBOX_PROCESS_BYTES_SHED,
-  SANDBOX_PROCESS_LOOK_MS,
   SANDBOX_PROCESS_NICENESS,
+  SANDBOX_PROCESS_POLL_MS,
 } from './limits.ts';
 import {
   checkedFromHost,
@@ -63,7 +63,7 @@ export class SandboxProcess {
         env: {TZ: 'UTC'},
         niceness: SANDBOX_PROCESS_NICENESS,
         bytesMax: SANDBOX_PROCESS_BYTES_MAX,
-        lookMs: SANDBOX_PROCESS_LOOK_MS,
+        lookMs: SANDBOX_PROCESS_POLL_MS,
         pipe: {
           frameBytesMax: SANDBOX_FRAME_BYTES_MAX,
           unreadBytesMax: ISOLATE_UNREAD_BYTES_MAX,
@@ -139,12 +139,12 @@ export class SandboxProcess {
     else this.#parts.broken(message.sandbox, message.reason);
   }
 
-  #ended({cause, how, isUnasked, stderrTail}: ProcessEnd): void {
+  #ended({cause, how, isUnexpected, stderrTail}: ProcessEnd): void {
     const {log, ended} = this.#parts;
     const reason =
       cause === 'memory'
         ? "the tenant's sandboxes needed too much memory together"
-        : isUnasked
+        : isUnexpected
           ? `the process of the sandboxes ended (${how})`
           : how;
     this.#endedBecause = reason;

@@ -12,7 +12,6 @@ import {randomBytes} from 'node:crypto';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
-import {askedOf} from './asked-sandbox.ts';
 import type {ControlParts} from './control-parts.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';
 import {shownMs} from './execution-result.ts';
@@ -28,6 +27,7 @@ import {
 import {controlRecords} from './record-table.ts';
 import {type SandboxHost, SandboxHosts} from './sandbox-hosts.ts';
 import type {ExecutionRequest, ExecutionResult} from './sandbox-message.ts';
+import {sandboxRequestOf} from './sandbox-request.ts';
 
 /** A running sandbox. */
 type Live = {
@@ -121,22 +121,22 @@ export class Sandboxes {
     session: string | null,
     write: (store: (writer: Writer) => SandboxRecord) => Promise<T>,
   ): Promise<T> {
-    const asked = askedOf(body);
-    const isNode = asked.node_version !== null;
+    const requested = sandboxRequestOf(body);
+    const isNode = requested.node_version !== null;
     this.#checkRoom(isNode);
     const id = randomBytes(16).toString('hex');
     this.#opening++;
     if (isNode) this.#openingNodes++;
     try {
-      const host = await this.#hosts.open({id, ...asked});
+      const host = await this.#hosts.open({id, ...requested});
       const created_at = Math.floor(this.#parts.clock());
       const record: SandboxRecord = {
         id,
-        ...asked,
+        ...requested,
         state: 'running',
         session_id: session,
         created_at,
-        expires_at: created_at + asked.ttl_ms,
+        expires_at: created_at + requested.ttl_ms,
         ended_at: null,
         error: null,
       };

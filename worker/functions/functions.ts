@@ -16,7 +16,7 @@ import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import type {Catalog} from '../../engine/storage/catalog.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
@@ -78,7 +78,7 @@ export type FunctionParts = {
   /** The deployment whose mutations run: active in the write under way, or in the next one. */
   writing: () => LiveDeployment | null;
   env: () => Readonly<Record<string, string>>;
-  egress: () => EgressDoor;
+  egress: () => EgressEndpoint;
   clock: () => number;
   /** Clients see that a function failed, but not the reason. */
   redactErrors: boolean;
@@ -173,9 +173,9 @@ export class Functions {
   async #query(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const execution = this.#execution(live, entry, checkArguments(live.table, entry, call.args), call.caller);
     const {results, catalog} = this.#parts;
-    const kept = results.find(execution);
+    const cached = results.find(execution);
     // The cached result equals the result of a run at the newest commit.
-    if (kept !== null) return kept.ok && call.hasVersion ? {...kept, sequence: results.sequence} : kept;
+    if (cached !== null) return cached.ok && call.hasVersion ? {...cached, sequence: results.sequence} : cached;
     const result = await results.run(execution, run => {
       const {outcome, lines, starved, had, sequence} = run;
       if (starved !== null) throw new ServiceError('session.overloaded', ...starvation(had));

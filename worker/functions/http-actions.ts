@@ -7,7 +7,7 @@
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
 import type {Request} from '../ipc/decode.ts';
@@ -37,7 +37,7 @@ export type HttpActionParts = {
   routes: () => readonly HttpRoute[] | null;
   verifier: () => Verifier;
   env: () => Readonly<Record<string, string>>;
-  egress: () => EgressDoor;
+  egress: () => EgressEndpoint;
   clock: () => number;
   redactErrors: boolean;
 };
@@ -147,14 +147,14 @@ export class HttpActions {
     } finally {
       incoming?.cancel();
     }
-    const told = inSources(deployment.positions, {lines: lines.all, own: lines.own});
+    const reported = inSources(deployment.positions, {lines: lines.all, own: lines.own});
     if (outcome.ok) {
       response.end();
-      return {ok: true, value: 'null', ...told};
+      return {ok: true, value: 'null', ...reported};
     }
     const error = deployment.positions.describe(outcome.error);
     this.#fail(response, reply, error, requestId, damage);
-    return {ok: false, error, ...told};
+    return {ok: false, error, ...reported};
   }
 
   /**

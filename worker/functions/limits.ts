@@ -42,8 +42,8 @@ export const SOCKET_RESULTS_CHARS_MAX = 32 * MIB;
  * Distinct queries that a tenant's sockets subscribe to, and the bytes of their results and read sets. Beyond: the
  * query's result is an error. (ours)
  */
-export const HELD_QUERIES_MAX = 100_000;
-export const HELD_QUERIES_BYTES_MAX = 256 * MIB;
+export const SUBSCRIBED_QUERIES_MAX = 100_000;
+export const SUBSCRIBED_QUERIES_BYTES_MAX = 256 * MIB;
 /**
  * Concurrent runs of subscribed queries, and those of one function: others still get slots when one function loops.
  * (ours)
@@ -96,7 +96,7 @@ export const MUTATION_PREPARATIONS_MAX = 8;
  * recently used are evicted; a larger one is not cached. (ours)
  */
 export const RESULTS_BYTES_MAX = 16 * MIB;
-export const RESULT_KEPT_BYTES_MAX = 1 * MIB;
+export const RESULT_CACHED_BYTES_MAX = 1 * MIB;
 /** Key ranges in the read set of a cached result. Beyond: it is not cached, because each range is watched. (ours) */
 export const RESULT_INTERVALS_MAX = 256;
 /**

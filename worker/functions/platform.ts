@@ -61,7 +61,7 @@ export type PlatformParts = {
   log: Logger;
   metrics: WorkerMetrics;
   /** The egress client of the tenant's code. */
-  egress: Pick<WorkerEgress, 'door' | 'put'>;
+  egress: Pick<WorkerEgress, 'endpoint' | 'put'>;
   /** Installs a version of Node. */
   installNode: (version: NodeVersion) => Promise<void>;
   /** Clients see that a function failed, but not the reason. */
@@ -105,7 +105,7 @@ export class FunctionPlatform implements Stage {
     );
     this.environment = new Environment(writer, groups);
     this.settings = new Settings(writer, groups, parts.egress);
-    const egress = () => parts.egress.door(this.settings.current.egress);
+    const egress = () => parts.egress.endpoint(this.settings.current.egress);
     this.#egress = new LazyFetch(egress);
     this.#isolates = isolates;
     this.#mutations = new MutationRunner(writer, db, () => this.deployments.active);
@@ -169,7 +169,7 @@ export class FunctionPlatform implements Stage {
       sequence: groups.durableSequence,
       runs: new QueryRuns({
         pool: isolates,
-        kept: this.#results,
+        cached: this.#results,
         groups,
         catalog: parts.writer.catalog,
         live,
@@ -191,7 +191,7 @@ export class FunctionPlatform implements Stage {
     });
     this.services = new ServiceHost({
       functions,
-      held: this.sync.held,
+      subscribedQueries: this.sync.subscribedQueries,
       nodes: this.#nodes,
       code,
       live,

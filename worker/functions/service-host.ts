@@ -6,7 +6,7 @@
 
 import {createHash} from 'node:crypto';
 import {ServiceError} from '../../shared/errors.ts';
-import type {EgressDoor} from '../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import {NODE_VERSION_DEFAULT, type NodeVersion} from '../../shared/node-version.ts';
 import type {NodePart} from '../../shared/protocol/functions.ts';
 import type {ServiceSource} from '../../shared/protocol/services.ts';
@@ -20,7 +20,7 @@ import type {NodeCode} from '../runtime/node/node-process.ts';
 import type {NodeRuntime} from '../runtime/node/node-runtime.ts';
 import type {Functions} from './functions.ts';
 import {ServiceWatch} from './service-watch.ts';
-import type {HeldQueries} from './sync/queries/held-queries.ts';
+import type {SubscribedQueries} from './sync/queries/subscribed-queries.ts';
 
 /** Which code to run, in which version of Node. */
 export type ServiceCode = {source: ServiceSource; node_version: NodeVersion | null};
@@ -29,13 +29,13 @@ export type LaidOut = {code: NodeCode; module: string};
 
 export type ServiceHostParts = {
   functions: Functions;
-  held: HeldQueries;
+  subscribedQueries: SubscribedQueries;
   nodes: NodeRuntime;
   code: CodeStore;
   live: () => LiveDeployment | null;
   partOf: (deployment: number) => NodePart | null;
   env: () => Readonly<Record<string, string>>;
-  egress: () => EgressDoor;
+  egress: () => EgressEndpoint;
   redactErrors: boolean;
 };
 
@@ -53,7 +53,7 @@ export class ServiceHost {
     return this.#parts.env();
   }
 
-  get egress(): EgressDoor {
+  get egress(): EgressEndpoint {
     return this.#parts.egress();
   }
 
@@ -98,9 +98,9 @@ export class ServiceHost {
    * @throws session.overloaded 503
    */
   watch(path: string, args: string, tell: (ok: boolean, text: string) => void): ServiceWatch {
-    const {functions, held, redactErrors} = this.#parts;
-    const asked = {kind: functions.queryKind(path), path, args, journal: null, isInternal: true};
-    return new ServiceWatch(held, asked, result => {
+    const {functions, subscribedQueries, redactErrors} = this.#parts;
+    const requested = {kind: functions.queryKind(path), path, args, journal: null, isInternal: true};
+    return new ServiceWatch(subscribedQueries, requested, result => {
       if (result.ok) tell(true, result.text);
       else tell(false, JSON.stringify({name: 'Error', message: nestedError(result.error, redactErrors)}));
     });

@@ -3,25 +3,25 @@
  * are skipped.
  */
 import type {Result} from './sync/queries/answer.ts';
-import type {HeldQueries} from './sync/queries/held-queries.ts';
-import type {HeldQuery, Holder} from './sync/queries/held-query.ts';
-import type {Asked} from './sync/queries/query-runs.ts';
+import type {QueryRequest} from './sync/queries/query-runs.ts';
+import type {SubscribedQueries} from './sync/queries/subscribed-queries.ts';
+import type {Holder, SubscribedQuery} from './sync/queries/subscribed-query.ts';
 
 export class ServiceWatch implements Holder {
   readonly identity = null;
-  readonly #held: HeldQueries;
+  readonly #subscribedQueries: SubscribedQueries;
   readonly #tell: (result: Result) => void;
-  readonly #query: HeldQuery;
-  #told: Result | null = null;
+  readonly #query: SubscribedQuery;
+  #notified: Result | null = null;
   /** The service is still working on the previous result. */
   #isBusy = false;
   #isOver = false;
 
   /** @throws session.overloaded 503 */
-  constructor(held: HeldQueries, asked: Asked, tell: (result: Result) => void) {
-    this.#held = held;
+  constructor(subscribedQueries: SubscribedQueries, requested: QueryRequest, tell: (result: Result) => void) {
+    this.#subscribedQueries = subscribedQueries;
     this.#tell = tell;
-    this.#query = held.hold(this, asked);
+    this.#query = subscribedQueries.hold(this, requested);
     // Another subscriber may already have an answer.
     if (this.#query.answerFor(null)?.isOpen === true) this.concern();
   }
@@ -29,8 +29,8 @@ export class ServiceWatch implements Holder {
   concern(): void {
     if (this.#isBusy || this.#isOver) return;
     const result = this.#query?.answerFor(null)?.result ?? null;
-    if (result === null || result === this.#told) return;
-    this.#told = result;
+    if (result === null || result === this.#notified) return;
+    this.#notified = result;
     this.#isBusy = true;
     this.#tell(result);
   }
@@ -44,6 +44,6 @@ export class ServiceWatch implements Holder {
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#held.release(this, this.#query);
+    this.#subscribedQueries.release(this, this.#query);
   }
 }

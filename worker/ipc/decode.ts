@@ -38,7 +38,7 @@ export type Request<O extends Operation = Operation> = {
   readonly origin: string | null;
   /** For HTTP actions: the request as it arrived. */
   readonly http: {readonly method: string; readonly url: string; readonly headers: HeaderList} | null;
-  /** Valid until the handler returns; see `kept`. Empty when the body comes as `incoming`. */
+  /** Valid until the handler returns; see `detached`. Empty when the body comes as `incoming`. */
   readonly body: Buffer;
   readonly incoming: IncomingBody | null;
 };
@@ -84,7 +84,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
 }
 
 /** Copies a request so that it stays valid after this tick. */
-export function kept<O extends Operation>(request: Request<O>): Request<O> {
+export function detached<O extends Operation>(request: Request<O>): Request<O> {
   return request.body.length === 0 ? request : {...request, body: Buffer.from(request.body)};
 }
 

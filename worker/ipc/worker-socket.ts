@@ -8,7 +8,7 @@
 import {existsSync} from 'node:fs';
 import {createServer, type Server, type Socket} from 'node:net';
 import {dirname} from 'node:path';
-import {SOCKET_LOOK_MS} from '../../shared/limits.ts';
+import {SOCKET_POLL_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {ensurePrivateDirectory} from '../../shared/private-directory.ts';
 
@@ -34,7 +34,7 @@ export class WorkerSocket {
   /** Resolves when routers can connect. */
   async listen(): Promise<void> {
     this.#server = await this.#listen();
-    this.#timer = setInterval(() => void this.#look(), SOCKET_LOOK_MS).unref();
+    this.#timer = setInterval(() => void this.#look(), SOCKET_POLL_MS).unref();
   }
 
   /** Accepts no more connections; existing ones stay. */

@@ -29,15 +29,16 @@ export const NO_LINES: CallLines = {lines: [], own: []};
 
 /** A result that does not match the declared type fails the function, and is reported with the lines it wrote. */
 export function finished(live: LiveDeployment, entry: FunctionEntry, outcome: Outcome, lines: CallLines): CallResult {
-  const told = inSources(live.positions, lines);
-  if (!outcome.ok) return {ok: false, error: live.positions.describe(withFile(live, entry, outcome.error)), ...told};
+  const reported = inSources(live.positions, lines);
+  if (!outcome.ok)
+    return {ok: false, error: live.positions.describe(withFile(live, entry, outcome.error)), ...reported};
   try {
     checkReturned(live.table, entry, outcome.value);
   } catch (caught) {
     if (!(caught instanceof CallError)) throw caught;
-    return {ok: false, error: caught.message, ...told};
+    return {ok: false, error: caught.message, ...reported};
   }
-  return {ok: true, value: outcome.value, ...told};
+  return {ok: true, value: outcome.value, ...reported};
 }
 
 /** For a returned value that is not valid: adds the file of the function that returned it. */

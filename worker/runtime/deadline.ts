@@ -22,8 +22,8 @@ export class Deadline {
   #startedMs = 0;
   #startedCpuMs = 0;
   /** The last reading of CPU time, and when it was taken. */
-  #askedCpuMs = 0;
-  #askedMs = Number.NEGATIVE_INFINITY;
+  #readCpuMs = 0;
+  #readMs = Number.NEGATIVE_INFINITY;
   /** CPU time cannot be used up before this, so it is not read: a read is a system call. */
   #lookAtMs = 0;
   #endMs = 0;
@@ -50,11 +50,11 @@ export class Deadline {
 
   /** Approximate, and never too low: a read is a system call, and invocations follow each other closely. */
   #cpuMsAt(nowMs: number): number {
-    if (nowMs - this.#askedMs > CPU_ASKED_EVERY_MS) {
-      this.#askedMs = nowMs;
-      this.#askedCpuMs = this.#clocks.cpuMs();
+    if (nowMs - this.#readMs > CPU_READ_EVERY_MS) {
+      this.#readMs = nowMs;
+      this.#readCpuMs = this.#clocks.cpuMs();
     }
-    return this.#askedCpuMs + (nowMs - this.#askedMs);
+    return this.#readCpuMs + (nowMs - this.#readMs);
   }
 
   /** @throws TimeIsUp */
@@ -68,7 +68,7 @@ export class Deadline {
 }
 
 /** Maximum age of a reading of CPU time, and so the most extra CPU time that an invocation can get. */
-const CPU_ASKED_EVERY_MS = 5;
+const CPU_READ_EVERY_MS = 5;
 
 /** CPU time of this thread so far. Node reports it since 22.19; before that, Linux does. */
 const threadCpuMs: () => number =

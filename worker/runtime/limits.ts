@@ -78,13 +78,13 @@ export const QUERY_SLICE_MS = 25;
  * Poll interval for running queries. A query that still runs at the second poll blocks its thread: the others of its
  * batch move to another thread. (ours)
  */
-export const QUERY_LOOK_MS = 40;
+export const QUERY_POLL_MS = 40;
 /**
  * Number of polls instead, if the query is the first that needs its module, which is loaded during that time. (ours)
  */
-export const QUERY_LOOKS_FIRST = 12;
+export const QUERY_POLLS_FIRST = 12;
 /** Factor for the number of polls if the thread got little CPU time or waited for the disk. (ours) */
-export const QUERY_LOOKS_STARVED = 5;
+export const QUERY_POLLS_STARVED = 5;
 /**
  * How long a function that blocked its thread counts as slow, and how many functions can. A slow function runs alone,
  * and one thread is kept for others. (ours)
@@ -127,7 +127,7 @@ export const FUNCTIONS_PROCESS_BYTES_SHORT = 1024 * MIB;
 export const FUNCTIONS_SHORT_IDLE_MS = 1_000;
 export const FUNCTIONS_PROCESS_BYTES_MAX = 2 * 1024 * MIB;
 export const FUNCTIONS_PROCESS_BYTES_END = 2.5 * 1024 * MIB;
-export const FUNCTIONS_PROCESS_LOOK_MS = 100;
+export const FUNCTIONS_PROCESS_POLL_MS = 100;
 /**
  * Memory that an action's isolate can use before it can be ended, and how long after it starts to compute this is
  * assumed; the last value applies while memory is short. Others of its thread wait if there would not be enough memory.
@@ -146,8 +146,8 @@ export const ISOLATE_PROCESS_CLOSE_MS_MAX = 15_000;
  * Poll interval for the memory of that process while it has calls, and the number of polls it can leave unanswered.
  * Beyond: it is killed. (ours)
  */
-export const ISOLATE_PROCESS_LOOK_MS = 100;
-export const ISOLATE_PROCESS_SILENT_LOOKS_MAX = 100;
+export const ISOLATE_PROCESS_POLL_MS = 100;
+export const ISOLATE_PROCESS_SILENT_POLLS_MAX = 100;
 /**
  * Longest message between that process and its worker: a result whose characters take three bytes each, and its lines.
  * Beyond: it is killed. (ours)
@@ -187,7 +187,7 @@ export const ACTION_SOCKETS_MAX = 16;
  */
 export const NODE_HEAP_MB = 512;
 export const NODE_PROCESS_BYTES_MAX = 768 * MIB;
-export const NODE_LOOK_MS = 100;
+export const NODE_POLL_MS = 100;
 /**
  * Node processes of a tenant. While one computes, another starts for calls that have waited this long. Beyond: they
  * wait. (ours)
@@ -203,13 +203,13 @@ export const NODE_FRAME_BYTES_MAX = 64 * MIB;
  * Messages read from the process of a service or sandbox per interval; the others wait for the next interval. (ours)
  */
 export const NODE_MESSAGES_MAX = 1_000;
-export const NODE_HEARING_MS = 100;
+export const NODE_READ_INTERVAL_MS = 100;
 /**
  * Bytes sent to a Node process that it has not read. Beyond: it is ended, because it does not read its answers. (ours)
  */
 export const NODE_UNREAD_BYTES_MAX = 192 * MIB;
 /**
- * Chunks of up to 64 KiB of its standard error that are read in NODE_HEARING_MS; the others wait in the process. (ours)
+ * Chunks of up to 64 KiB of its standard error that are read in NODE_READ_INTERVAL_MS; the others wait in the process. (ours)
  */
 export const NODE_STDERR_CHUNKS_MAX = 16;
 /**
@@ -268,7 +268,7 @@ export const EGRESS_BODY_TIMEOUT_MS = 60_000;
  * fails. (ours)
  */
 export const EGRESS_START_MS_MAX = 5_000;
-export const EGRESS_START_LOOK_MS = 50;
+export const EGRESS_START_POLL_MS = 50;
 /** Headers of a response from outside. Beyond: the request fails. (ours) */
 export const EGRESS_HEADERS_BYTES_MAX = 64 * KIB;
 /**
@@ -319,7 +319,7 @@ export const ANALYSIS_MS_MAX = 60_000;
 export const ANALYSIS_MEMORY_MB = 256;
 /** Memory of the analysis process, and the poll interval. Beyond: the deploy is refused. (ours) */
 export const ANALYSIS_PROCESS_BYTES_MAX = 1_536 * MIB;
-export const ANALYSIS_LOOK_MS = 100;
+export const ANALYSIS_POLL_MS = 100;
 /**
  * Writable memory of that process, in use or not. The kernel enforces it, so that code which allocates faster than it
  * is polled is stopped. (ours)
@@ -349,7 +349,7 @@ export const ENVIRONMENT_VARIABLES_MAX = 1_000;
 /* Batches, caches and pauses that no client sees */
 
 /** Interval at which the service's log reports dropped log entries. (ours) */
-export const LOG_DROPPED_TOLD_EVERY_MS = 60_000;
+export const LOG_DROPPED_REPORT_EVERY_MS = 60_000;
 /** Part of a budget, and items of a page, from which a page should be split. (reference) */
 export const PAGE_SPLIT_RECOMMENDED_PART = 0.75;
 export const PAGE_SPLIT_RECOMMENDED_ITEMS = 6_144;

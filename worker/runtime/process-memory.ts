@@ -13,7 +13,7 @@ import {
   FUNCTIONS_PROCESS_BYTES_END,
   FUNCTIONS_PROCESS_BYTES_MAX,
   FUNCTIONS_PROCESS_BYTES_SHORT,
-  FUNCTIONS_PROCESS_LOOK_MS,
+  FUNCTIONS_PROCESS_POLL_MS,
   FUNCTIONS_SHORT_IDLE_MS,
 } from './limits.ts';
 
@@ -45,8 +45,8 @@ export class ProcessMemory {
 
   /** Call this before a function starts. @throws session.overloaded 503 if no more functions can start now */
   check(): void {
-    if (performance.now() - this.#lookedMs >= FUNCTIONS_PROCESS_LOOK_MS) this.#look();
-    this.#timer ??= setInterval(() => this.#tick(), FUNCTIONS_PROCESS_LOOK_MS).unref();
+    if (performance.now() - this.#lookedMs >= FUNCTIONS_PROCESS_POLL_MS) this.#look();
+    this.#timer ??= setInterval(() => this.#tick(), FUNCTIONS_PROCESS_POLL_MS).unref();
     if (this.#bytes <= FUNCTIONS_PROCESS_BYTES_MAX) return;
     throw new ServiceError('session.overloaded', 'the functions under way need too much memory; try again shortly');
   }

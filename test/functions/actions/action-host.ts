@@ -29,7 +29,7 @@ export class ActionHost {
   pool!: ActionPool;
   readonly network = new TestEgress();
   /** Leads to the public internet alone. */
-  readonly closed = this.network.door({allow: [], deny: []});
+  readonly closed = this.network.endpoint({allow: [], deny: []});
   /** What the process takes, as the pool sees it. */
   bytesNow: () => number = () => 0;
   /** What actions asked of the main thread. */

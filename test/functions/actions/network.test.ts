@@ -3,7 +3,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import {ActionLines} from '../../../worker/runtime/actions/action-lines.ts';
 import {ActionHost} from './action-host.ts';
 
@@ -117,7 +117,7 @@ let routes: Record<string, (request: IncomingMessage, response: ServerResponse) 
 
 beforeAll(async () => {
   host = new ActionHost({app: APP});
-  open = host.network.door({allow: ['127.0.0.1'], deny: []});
+  open = host.network.endpoint({allow: ['127.0.0.1'], deny: []});
   server = createServer((request, response) => {
     const route = routes[request.url!.split('?')[0]!];
     if (route === undefined) response.writeHead(404).end('no such route');
@@ -156,7 +156,7 @@ beforeEach(() => {
   socketsClosed = [];
 });
 
-let open: EgressDoor;
+let open: EgressEndpoint;
 const value = (name: string, args: object) => host.value(name, args, {egress: open});
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -4,7 +4,7 @@ import {randomBytes} from 'node:crypto';
 import {request} from 'undici';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import {STREAM_HELD_BYTES_MAX} from '../../../engine/limits.ts';
+import {STREAM_BACKLOG_BYTES_MAX} from '../../../engine/limits.ts';
 import {STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
 import {ACCESS, type Arrived, Edge, received} from './edge.ts';
 
@@ -178,7 +178,7 @@ describe('a streamed response', () => {
     socket.pause();
     let cancelled = 0;
     body.onCancel = () => cancelled++;
-    body.write(Buffer.alloc(STREAM_HELD_BYTES_MAX + STREAM_WINDOW_BYTES));
+    body.write(Buffer.alloc(STREAM_BACKLOG_BYTES_MAX + STREAM_WINDOW_BYTES));
     expect([body.isOpen, cancelled]).toEqual([true, 0]);
     body.write(Buffer.alloc(1));
     expect([body.isOpen, cancelled]).toEqual([false, 1]);

@@ -6,9 +6,9 @@ import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {metaRow, SET_META} from '../../../engine/storage/meta.ts';
+import {missingLayer} from '../../harness/sandbox-layers.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
-import {missingWall} from '../../harness/walls.ts';
 import {App} from '../app.ts';
 
 const ACTIONS = {
@@ -132,7 +132,7 @@ test('a policy that is changed in the file of the tenant, which its worker can w
 });
 
 test('it has no capability, and can gain none', async ({skip}) => {
-  const missing = missingWall(service, 'privileges');
+  const missing = missingLayer(service, 'privileges');
   skip(missing !== null, `no wall "privileges" on this machine: ${missing}`);
   const app = await connected();
   expect(await app.action('out:get', {url: `http://127.0.0.1:${port}/`})).toBe('outside');
@@ -146,7 +146,7 @@ test('it has no capability, and can gain none', async ({skip}) => {
 
 describe('workers have no network', () => {
   test('each is in a namespace of its own', async ({skip}) => {
-    const missing = missingWall(service, 'network');
+    const missing = missingLayer(service, 'network');
     skip(missing !== null, `no wall "network" on this machine: ${missing}`);
     const [one, other] = [await connected(), await connected()];
     const workers = [await service.workerOf(one.tenant), await service.workerOf(other.tenant)];

@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import {createInterface} from 'node:readline';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {EgressAnswer, EgressQuestion} from '../../../shared/ipc/egress.ts';
-import {WayOut} from '../../../worker/runtime/egress/way-out.ts';
+import {EgressClient} from '../../../worker/runtime/egress/egress-client.ts';
 
 let directory: string;
 let server: Server;
@@ -15,7 +15,7 @@ let links: Socket[];
 /** Of what was connected to from here. */
 let made: Socket[];
 let answer: (question: EgressQuestion, link: Socket) => EgressAnswer | null;
-let way: WayOut;
+let way: EgressClient;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'svc-test-'));
@@ -37,8 +37,8 @@ beforeEach(async () => {
     made.push(socket);
     return socket;
   };
-  const door = {socketPath: path, secret: 'x', policy: {allow: [], deny: []}};
-  way = new WayOut(door, {connectTo, now: () => performance.now()});
+  const endpoint = {socketPath: path, secret: 'x', policy: {allow: [], deny: []}};
+  way = new EgressClient(endpoint, {connectTo, now: () => performance.now()});
 });
 afterEach(() => {
   way.close();

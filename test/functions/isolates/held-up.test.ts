@@ -1,6 +1,6 @@
 /** When a query counts as one that holds up its thread: by what its thread worked, not by the clock alone. */
 import {expect, test} from 'vitest';
-import {QUERY_LOOK_MS, QUERY_LOOKS_FIRST, QUERY_LOOKS_STARVED} from '../../../worker/runtime/limits.ts';
+import {QUERY_POLL_MS, QUERY_POLLS_FIRST, QUERY_POLLS_STARVED} from '../../../worker/runtime/limits.ts';
 import {holdsUp, NOT_SEEN, seen} from '../../../worker/runtime/queries/held-up.ts';
 
 /** At which look behind the first it is held up. @param cpuMs of the thread, at each look */
@@ -14,13 +14,13 @@ function lookOf(isFirst: boolean, cpuMs: (look: number) => number | null): numbe
 }
 
 test.each([
-  ['works all the time', false, (look: number) => look * QUERY_LOOK_MS, 1],
-  ['works half of the time', false, (look: number) => look * QUERY_LOOK_MS * 0.5, 1],
-  ['is let run a fifth of the time', false, (look: number) => look * QUERY_LOOK_MS * 0.2, 3],
-  ['is never let run, or waits for the disk', false, () => 7, QUERY_LOOKS_STARVED],
+  ['works all the time', false, (look: number) => look * QUERY_POLL_MS, 1],
+  ['works half of the time', false, (look: number) => look * QUERY_POLL_MS * 0.5, 1],
+  ['is let run a fifth of the time', false, (look: number) => look * QUERY_POLL_MS * 0.2, 3],
+  ['is never let run, or waits for the disk', false, () => 7, QUERY_POLLS_STARVED],
   ['is not told of by the system', false, () => null, 1],
-  ['loads its module', true, (look: number) => look * QUERY_LOOK_MS, QUERY_LOOKS_FIRST],
-  ['loads its module and is never let run', true, () => 7, QUERY_LOOKS_FIRST * QUERY_LOOKS_STARVED],
+  ['loads its module', true, (look: number) => look * QUERY_POLL_MS, QUERY_POLLS_FIRST],
+  ['loads its module and is never let run', true, () => 7, QUERY_POLLS_FIRST * QUERY_POLLS_STARVED],
 ])('a thread that %s', (_what, isFirst, cpuMs, look) => {
   expect(lookOf(isFirst, cpuMs)).toBe(look);
 });

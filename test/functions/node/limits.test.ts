@@ -3,7 +3,7 @@ import {EventEmitter} from 'node:events';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import type {ActionLink} from '../../../worker/runtime/actions/action-link.ts';
 import type {ActionRequest} from '../../../worker/runtime/actions/action-message.ts';
-import {ACTION_CPU_MS_MAX, ACTION_MS_MAX, NODE_IDLE_MS, NODE_LOOK_MS} from '../../../worker/runtime/limits.ts';
+import {ACTION_CPU_MS_MAX, ACTION_MS_MAX, NODE_IDLE_MS, NODE_POLL_MS} from '../../../worker/runtime/limits.ts';
 import {NodeMember} from '../../../worker/runtime/node/node-member.ts';
 import {frame} from '../../../worker/runtime/node/node-message.ts';
 import {type NodeEnd, NodeProcess, type NodeProcessEvents} from '../../../worker/runtime/node/node-process.ts';
@@ -72,7 +72,7 @@ describe('a process that computes without answering', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(ended).toEqual([]);
     played.ticks++;
-    await vi.advanceTimersByTimeAsync(NODE_LOOK_MS);
+    await vi.advanceTimersByTimeAsync(NODE_POLL_MS);
     expect(ended).toEqual([{cause: 'time', message: 'Function execution timed out (maximum CPU time: 30s)'}]);
   });
 
@@ -83,7 +83,7 @@ describe('a process that computes without answering', () => {
     for (let i = 0; i < 5; i++) {
       played.ticks += 2_900;
       played.channel.emit('data', frame({type: 'alive', text: ''}));
-      await vi.advanceTimersByTimeAsync(NODE_LOOK_MS);
+      await vi.advanceTimersByTimeAsync(NODE_POLL_MS);
     }
     expect(onEnd).not.toHaveBeenCalled();
   });

@@ -2,7 +2,7 @@
 import {EventEmitter, once} from 'node:events';
 import {PassThrough} from 'node:stream';
 import {expect, test, vi} from 'vitest';
-import {NODE_HEARING_MS, NODE_STDERR_CHUNKS_MAX} from '../../../worker/runtime/limits.ts';
+import {NODE_READ_INTERVAL_MS, NODE_STDERR_CHUNKS_MAX} from '../../../worker/runtime/limits.ts';
 import {type NodeEnd, NodeProcess} from '../../../worker/runtime/node/node-process.ts';
 
 const {child} = vi.hoisted(() => ({child: {current: null as unknown}}));
@@ -32,7 +32,7 @@ test('so much of it is read in a moment, and the end of it tells of the death', 
     await turn();
   }
   expect(stderr.isPaused()).toBe(true);
-  vi.advanceTimersByTime(NODE_HEARING_MS);
+  vi.advanceTimersByTime(NODE_READ_INTERVAL_MS);
   expect(stderr.isPaused()).toBe(false);
   for (let n = 0; n < NODE_STDERR_CHUNKS_MAX; n++) {
     stderr.write('x'.repeat(65_536));

@@ -73,7 +73,7 @@ async function hits(): Promise<number> {
 }
 
 /** Whether the second of two equal calls is answered by what the first one left. */
-async function isKept(path: string, args: Record<string, unknown> = {}): Promise<boolean> {
+async function isCached(path: string, args: Record<string, unknown> = {}): Promise<boolean> {
   await app.query(path, args);
   const before = await hits();
   await app.query(path, args);
@@ -98,8 +98,8 @@ describe('a result is kept', () => {
     ['notes:random', {}, false],
     ['notes:sealed', {}, false],
     ['notes:logs', {}, false],
-  ])('of %s(%j): %s', async (path, args, kept) => {
-    expect(await isKept(path, args)).toBe(kept);
+  ])('of %s(%j): %s', async (path, args, cached) => {
+    expect(await isCached(path, args)).toBe(cached);
   });
 
   test('until a document comes or goes under an id that it returns', async () => {
@@ -115,7 +115,7 @@ describe('a result is kept', () => {
         expected,
       ]);
     }
-    expect(await isKept('notes:named')).toBe(true);
+    expect(await isCached('notes:named')).toBe(true);
     await app.admin('DELETE', '/documents/notes/my-own');
   });
 
@@ -255,8 +255,8 @@ test('whatever is written, a call is answered as a run is', async () => {
         }));
         await Promise.all([...written, ...asked.map(({path, args}) => app.query(path, args))]);
         for (const {path, args} of asked) {
-          const [kept, run] = await both(path, args);
-          expect(kept).toEqual(run);
+          const [cached, run] = await both(path, args);
+          expect(cached).toEqual(run);
         }
       }
     }),

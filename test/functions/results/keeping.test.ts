@@ -14,7 +14,7 @@ type Waiting = {execution: Execution; end: (run: Partial<QueryRun>) => Promise<v
 const ENV = {};
 
 /** Results over threads that end their runs when they are told to. */
-class Kept {
+class Cached {
   readonly waiting: Waiting[] = [];
   readonly #index = new LiveIndex();
   readonly #results: Results<Answer>;
@@ -44,8 +44,8 @@ class Kept {
   /** As a caller: what is kept, or a run. */
   call(execution: Partial<Execution> = {}): Promise<Answer> {
     const whole = executionOf(execution, this.env);
-    const kept = this.find(execution);
-    if (kept !== null) return Promise.resolve(kept);
+    const cached = this.find(execution);
+    if (cached !== null) return Promise.resolve(cached);
     return this.#results.run(whole, ({outcome, lines}) =>
       outcome.ok ? {ok: true, value: outcome.value, lines} : {ok: false, lines},
     );
@@ -120,12 +120,12 @@ describe('a result is kept', () => {
       [78, false],
       [99, true],
     ] as const) {
-      const kept = new Kept();
-      const call = kept.call();
-      await kept.waiting[0]!.end({});
-      expect(kept.find()).toEqual(await call);
-      kept.commit([doc]);
-      expect([doc, kept.find() === null]).toEqual([doc, isTouched]);
+      const cached = new Cached();
+      const call = cached.call();
+      await cached.waiting[0]!.end({});
+      expect(cached.find()).toEqual(await call);
+      cached.commit([doc]);
+      expect([doc, cached.find() === null]).toEqual([doc, isTouched]);
     }
   });
 
@@ -145,34 +145,34 @@ describe('a result is kept', () => {
     ],
     ['saw what is not committed for everybody yet', {sequence: 11}],
   ])('but not when the function %s', async (_, run) => {
-    const kept = new Kept();
-    void kept.call();
-    await kept.waiting[0]!.end(run);
-    expect(kept.find()).toBeNull();
+    const cached = new Cached();
+    void cached.call();
+    await cached.waiting[0]!.end(run);
+    expect(cached.find()).toBeNull();
   });
 
-  test.each<[string, (kept: Kept) => void]>([
-    ['its deployment', kept => kept.commit([], [event('deployment.activated')])],
-    ['a variable', kept => kept.commit([], [event('environment.set')])],
-    ['a schema', kept => kept.commit([], [event('schema.set')])],
-    ['an index, without a record', kept => kept.commit([], [], true)],
+  test.each<[string, (cached: Cached) => void]>([
+    ['its deployment', cached => cached.commit([], [event('deployment.activated')])],
+    ['a variable', cached => cached.commit([], [event('environment.set')])],
+    ['a schema', cached => cached.commit([], [event('schema.set')])],
+    ['an index, without a record', cached => cached.commit([], [], true)],
   ])('no longer when %s changes, also if it was under way', async (_, change) => {
-    const kept = new Kept();
-    void kept.call();
-    await kept.waiting[0]!.end({});
-    expect(kept.find()).not.toBeNull();
-    void kept.call({args: '{"other":1}'});
-    change(kept);
-    await kept.waiting[1]!.end({sequence: 11});
-    expect([kept.find(), kept.find({args: '{"other":1}'})]).toEqual([null, null]);
+    const cached = new Cached();
+    void cached.call();
+    await cached.waiting[0]!.end({});
+    expect(cached.find()).not.toBeNull();
+    void cached.call({args: '{"other":1}'});
+    change(cached);
+    await cached.waiting[1]!.end({sequence: 11});
+    expect([cached.find(), cached.find({args: '{"other":1}'})]).toEqual([null, null]);
   });
 
   test('not when it ran with variables that are no longer those of now', async () => {
-    const kept = new Kept();
-    void kept.call();
-    kept.env = {};
-    await kept.waiting[0]!.end({});
-    expect(kept.find()).toBeNull();
+    const cached = new Cached();
+    void cached.call();
+    cached.env = {};
+    await cached.waiting[0]!.end({});
+    expect(cached.find()).toBeNull();
   });
 });
 
@@ -184,23 +184,23 @@ describe('a commit between the snapshot of a run and its end', () => {
     ['of which one touches it behind the snapshot', [20, 5], 10, false],
     ['that makes a table which was missing', [99], 10, false],
     ['of too many documents to be held against it', Array.from({length: 1_001}, (_, n) => 20 + n), 10, false],
-  ])('%s: kept or not', async (_, docs, sequence, isKept) => {
-    const kept = new Kept();
-    void kept.call();
-    kept.commit(docs);
-    await kept.waiting[0]!.end({sequence});
-    expect(kept.find() !== null).toBe(isKept);
+  ])('%s: kept or not', async (_, docs, sequence, isCached) => {
+    const cached = new Cached();
+    void cached.call();
+    cached.commit(docs);
+    await cached.waiting[0]!.end({sequence});
+    expect(cached.find() !== null).toBe(isCached);
   });
 
   test('is known however long before other runs began', async () => {
-    const kept = new Kept();
-    void kept.call({args: '{"n":1}'});
-    kept.commit([5]);
-    void kept.call({args: '{"n":2}'});
-    kept.commit([20]);
-    await kept.waiting[1]!.end({sequence: 11});
-    await kept.waiting[0]!.end({sequence: 10});
-    expect([kept.find({args: '{"n":1}'}), kept.find({args: '{"n":2}'}) === null]).toEqual([null, false]);
+    const cached = new Cached();
+    void cached.call({args: '{"n":1}'});
+    cached.commit([5]);
+    void cached.call({args: '{"n":2}'});
+    cached.commit([20]);
+    await cached.waiting[1]!.end({sequence: 11});
+    await cached.waiting[0]!.end({sequence: 10});
+    expect([cached.find({args: '{"n":1}'}), cached.find({args: '{"n":2}'}) === null]).toEqual([null, false]);
   });
 });
 
@@ -209,81 +209,81 @@ describe('who is given a result', () => {
   const bob = {caller: {identity: '"bob"'}};
 
   test('everybody, if the identity was not looked at; else that identity alone', async () => {
-    const kept = new Kept();
-    void kept.call(ada);
-    await kept.waiting[0]!.end({});
-    expect([kept.find(bob), kept.find()]).not.toContain(null);
-    kept.commit([5]);
+    const cached = new Cached();
+    void cached.call(ada);
+    await cached.waiting[0]!.end({});
+    expect([cached.find(bob), cached.find()]).not.toContain(null);
+    cached.commit([5]);
     // With other data the function looks.
-    void kept.call(ada);
-    await kept.waiting[1]!.end({sequence: 11, identityUsed: true});
-    expect([kept.find(ada) === null, kept.find(bob), kept.find()]).toEqual([false, null, null]);
+    void cached.call(ada);
+    await cached.waiting[1]!.end({sequence: 11, identityUsed: true});
+    expect([cached.find(ada) === null, cached.find(bob), cached.find()]).toEqual([false, null, null]);
   });
 
   test('other arguments and functions have results of their own, however long', async () => {
-    const kept = new Kept();
+    const cached = new Cached();
     const long = 'x'.repeat(2_000);
-    void kept.call({args: `"${long}1"`});
-    await kept.waiting[0]!.end({});
-    expect(kept.find({args: `"${long}1"`})).not.toBeNull();
-    expect([kept.find({args: `"${long}2"`}), kept.find({path: 'a:g', args: `"${long}1"`})]).toEqual([null, null]);
+    void cached.call({args: `"${long}1"`});
+    await cached.waiting[0]!.end({});
+    expect(cached.find({args: `"${long}1"`})).not.toBeNull();
+    expect([cached.find({args: `"${long}2"`}), cached.find({path: 'a:g', args: `"${long}1"`})]).toEqual([null, null]);
   });
 
   test('equal calls of one moment share a run; one after a commit does not', async () => {
-    const kept = new Kept();
-    const first = kept.call();
-    const second = kept.call();
-    expect(kept.waiting).toHaveLength(1);
-    kept.commit([5]);
-    const third = kept.call();
-    expect(kept.waiting).toHaveLength(2);
-    await kept.waiting[0]!.end({outcome: {ok: true, value: '"old"'}});
-    await kept.waiting[1]!.end({outcome: {ok: true, value: '"new"'}, sequence: 11});
+    const cached = new Cached();
+    const first = cached.call();
+    const second = cached.call();
+    expect(cached.waiting).toHaveLength(1);
+    cached.commit([5]);
+    const third = cached.call();
+    expect(cached.waiting).toHaveLength(2);
+    await cached.waiting[0]!.end({outcome: {ok: true, value: '"old"'}});
+    await cached.waiting[1]!.end({outcome: {ok: true, value: '"new"'}, sequence: 11});
     const values = (await Promise.all([first, second, third])).map(answer => answer.ok && answer.value);
     expect(values).toEqual(['"old"', '"old"', '"new"']);
-    expect(kept.find()).toMatchObject({value: '"new"'});
+    expect(cached.find()).toMatchObject({value: '"new"'});
   });
 
   test('different identities do not share a run', () => {
-    const kept = new Kept();
-    void kept.call(ada);
-    void kept.call(bob);
-    expect(kept.waiting).toHaveLength(2);
+    const cached = new Cached();
+    void cached.call(ada);
+    void cached.call(bob);
+    expect(cached.waiting).toHaveLength(2);
   });
 
   test('what cannot be repeated is not shared: each has its own', async () => {
-    const kept = new Kept();
-    const first = kept.call();
-    const second = kept.call();
-    await kept.waiting[0]!.end({isMomentary: true, readSet: null, outcome: {ok: true, value: '1'}});
-    await kept.waiting[1]!.end({isMomentary: true, readSet: null, outcome: {ok: true, value: '2'}});
+    const cached = new Cached();
+    const first = cached.call();
+    const second = cached.call();
+    await cached.waiting[0]!.end({isMomentary: true, readSet: null, outcome: {ok: true, value: '1'}});
+    await cached.waiting[1]!.end({isMomentary: true, readSet: null, outcome: {ok: true, value: '2'}});
     expect([await first, await second]).toMatchObject([{value: '1'}, {value: '2'}]);
     // Known by now: nobody waits for another.
-    void kept.call();
-    void kept.call();
-    expect(kept.waiting).toHaveLength(4);
+    void cached.call();
+    void cached.call();
+    expect(cached.waiting).toHaveLength(4);
   });
 
   test('a run that the service could not do fails alone', async () => {
-    const kept = new Kept();
-    const first = kept.call();
-    const second = kept.call();
-    kept.waiting[0]!.fail(new Error('no thread'));
+    const cached = new Cached();
+    const first = cached.call();
+    const second = cached.call();
+    cached.waiting[0]!.fail(new Error('no thread'));
     await expect(first).rejects.toThrow('no thread');
     await new Promise(setImmediate);
-    await kept.waiting[1]!.end({});
+    await cached.waiting[1]!.end({});
     expect(await second).toMatchObject({value: '1'});
   });
 });
 
 test('results that were used least recently leave when all take too much', async () => {
-  const kept = new Kept();
+  const cached = new Cached();
   const value = `"${'x'.repeat(900_000)}"`;
   for (let n = 0; n < 20; n++) {
-    void kept.call({args: `${n}`});
-    await kept.waiting[n]!.end({outcome: {ok: true, value}});
-    expect(kept.find({args: '0'})).not.toBeNull();
+    void cached.call({args: `${n}`});
+    await cached.waiting[n]!.end({outcome: {ok: true, value}});
+    expect(cached.find({args: '0'})).not.toBeNull();
   }
-  const left = Array.from({length: 20}, (_, n) => n).filter(n => kept.find({args: `${n}`}) !== null);
+  const left = Array.from({length: 20}, (_, n) => n).filter(n => cached.find({args: `${n}`}) !== null);
   expect(left).toEqual([0, ...Array.from({length: 17}, (_, n) => n + 3)]);
 });

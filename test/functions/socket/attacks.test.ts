@@ -83,7 +83,7 @@ class Load {
     await until(`${by} more acknowledged writes`, () => this.acknowledged.size >= from + by);
   }
 
-  async expectKept(): Promise<void> {
+  async expectCached(): Promise<void> {
     this.#isEnding = true;
     await Promise.all(this.#writers);
     const there = (await this.app.query('entries:all', {})) as number[];
@@ -156,7 +156,7 @@ describe.skipIf(!hasStrace)('syncs of the file that fail (EIO)', () => {
       await syncs.end();
     }
     await load.progress();
-    await load.expectKept();
+    await load.expectCached();
   });
 });
 
@@ -193,7 +193,7 @@ test('the index of its log vanishes under it: the next worker makes it again, an
   });
   expect(service.log).toMatch(/the tenant's file is not the one that was opened[^\n]*-shm was (removed|replaced)/); // A query that opened the file since made another.
   await load.progress();
-  await load.expectKept();
+  await load.expectCached();
 });
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -240,7 +240,7 @@ describe('a clock that is set', () => {
         clock.set(offset);
         await load.progress();
       }
-      await load.expectKept();
+      await load.expectCached();
       expect([...load.refused]).toEqual([]);
       expect(load.connections()).toEqual(Array(WRITERS + 1).fill(1));
     } finally {
@@ -264,7 +264,7 @@ describe('a clock that is set', () => {
         clock.set(2 * DAY_MS);
         await load.progress();
         expect(await sent()).toEqual(answer);
-        await load.expectKept();
+        await load.expectCached();
       } finally {
         clock.remove();
       }
@@ -280,7 +280,7 @@ describe('a clock that is set', () => {
         process.kill(await service.workerOf(load.app.tenant), 'SIGKILL');
         await load.progress();
       }
-      await load.expectKept();
+      await load.expectCached();
     } finally {
       clock.remove();
     }

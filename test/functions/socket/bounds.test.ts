@@ -60,8 +60,8 @@ test('answers for sockets that read nothing are kept up to a limit for all, and 
     for (let id = 0; id < 9; id++) say({type: 'action', request_id: id, path: 'a:long', args: {}});
     await nextTurn();
   }
-  const kept = (silent - closed.size) * 8 * value.length;
-  expect(kept).toBeLessThanOrEqual(2 * SOCKETS_WAITING_CHARS_MAX);
+  const cached = (silent - closed.size) * 8 * value.length;
+  expect(cached).toBeLessThanOrEqual(2 * SOCKETS_WAITING_CHARS_MAX);
   expect(new Set(closed.values())).toEqual(new Set(['1013 session.overloaded']));
   reader.say({type: 'action', request_id: 1, path: 'a:long', args: {}});
   await turns(() => reader.messages.some(({type}) => type === 'action_result'));

@@ -36,7 +36,7 @@ async function connect(app: App, hello: object = {}): Promise<FunctionSocket> {
 }
 const newApp = () => App.deploy(service, {'counter.ts': COUNTER});
 const fileOf = ({tenant}: App) => join(service.directoryOf(tenant)!, TENANT_FILE);
-const kept = async (app: App) => {
+const cached = async (app: App) => {
   const db = new Database(fileOf(app), {readonly: true});
   const rows = db.prepare<[], {request_id: number}>('SELECT request_id FROM client_mutations').all();
   db.close();
@@ -124,9 +124,9 @@ test('what a client has settled is not kept', async () => {
   const app = await newApp();
   const socket = await connect(app);
   for (let id = 1; id <= 3; id++) await socket.result(socket.sendMutation('counter:add', {by: 1}, id));
-  expect(await kept(app)).toEqual([1, 2, 3]);
+  expect(await cached(app)).toEqual([1, 2, 3]);
   await socket.result(socket.sendMutation('counter:add', {by: 1}, 4, 3));
-  expect(await kept(app)).toEqual([3, 4]);
+  expect(await cached(app)).toEqual([3, 4]);
 });
 
 test('many that are settled at once go some at a time', async () => {
@@ -136,9 +136,9 @@ test('many that are settled at once go some at a time', async () => {
   for (let id = 1; id <= count; id++) socket.sendMutation('counter:add', {by: 1}, id);
   await socket.result(count);
   await socket.result(socket.sendMutation('counter:add', {by: 1}, count + 1, count + 1));
-  expect(await kept(app)).toHaveLength(21);
+  expect(await cached(app)).toHaveLength(21);
   await socket.result(socket.sendMutation('counter:add', {by: 1}, count + 2, count + 1));
-  expect(await kept(app)).toEqual([count + 1, count + 2]);
+  expect(await cached(app)).toEqual([count + 1, count + 2]);
 });
 
 test('an outcome that an earlier version stored, which did not note who asked, is told as it was', async () => {

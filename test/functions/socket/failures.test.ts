@@ -2,9 +2,9 @@
 import {afterEach, describe, expect, onTestFinished, test, vi} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../../worker/functions/limits.ts';
-import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
-import type {HeldQuery} from '../../../worker/functions/sync/queries/held-query.ts';
 import type {Ran} from '../../../worker/functions/sync/queries/query-runs.ts';
+import {SubscribedQueries} from '../../../worker/functions/sync/queries/subscribed-queries.ts';
+import type {SubscribedQuery} from '../../../worker/functions/sync/queries/subscribed-query.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 
@@ -121,7 +121,7 @@ describe('an error that nobody expected', () => {
     played.run = () => ran('fine');
     const sync = played.sync();
     const [bad, good] = [new PlayedClient(sync), new PlayedClient(sync)];
-    vi.spyOn(HeldQueries.prototype, 'hold').mockImplementationOnce(() => {
+    vi.spyOn(SubscribedQueries.prototype, 'hold').mockImplementationOnce(() => {
       throw new TypeError(BUG);
     });
     bad.watch(['m:a']);
@@ -142,7 +142,7 @@ describe('an error that nobody expected', () => {
     const sync = played.sync();
     const [bad, good] = [new PlayedClient(sync), new PlayedClient(sync)];
     for (const client of [bad, good]) client.watch(['m:a']);
-    vi.spyOn(HeldQueries.prototype, 'identityChanged').mockImplementationOnce(() => {
+    vi.spyOn(SubscribedQueries.prototype, 'identityChanged').mockImplementationOnce(() => {
       throw new TypeError(BUG);
     });
     for (const client of [bad, good]) client.authenticate('a token');
@@ -157,13 +157,13 @@ describe('an error that nobody expected', () => {
     const played = new Played();
     played.run = () => ran('fine');
     const sync = played.sync();
-    const hold = vi.spyOn(HeldQueries.prototype, 'hold').mockImplementation(() => {
+    const hold = vi.spyOn(SubscribedQueries.prototype, 'hold').mockImplementation(() => {
       throw new ServiceError('session.overloaded', 'there is no room');
     });
     const [bad, good] = [new PlayedClient(sync), new PlayedClient(sync)];
     for (const client of [bad, good]) client.watch(['m:a']);
     hold.mockRestore();
-    vi.spyOn(HeldQueries.prototype, 'hold').mockImplementationOnce(() => {
+    vi.spyOn(SubscribedQueries.prototype, 'hold').mockImplementationOnce(() => {
       throw new TypeError(BUG);
     });
     await vi.advanceTimersByTimeAsync(LIVE_RUN_AGAIN_MS);
@@ -213,26 +213,26 @@ describe('a refusal that comes when it is known better whether the function look
   const asked = {kind: 'query' as const, path: 'm:a', args: '{}', journal: null, isInternal: false};
   const refusal = () => new ServiceError('op.storage_damaged', 'a row is damaged');
   const holder = (identity: string) => ({identity, concern: () => undefined});
-  const text = (query: HeldQuery, identity: string) => {
+  const text = (query: SubscribedQuery, identity: string) => {
     const result = query.answerFor(identity)?.result;
     return result?.ok === true ? result.text : result?.error;
   };
 
-  function newHeld(): {played: Played; held: HeldQueries} {
+  function newSubscribed(): {played: Played; subscribedQueries: SubscribedQueries} {
     const played = new Played();
-    const held = new HeldQueries(played.heldParts());
-    played.stage = held;
-    onTestFinished(() => held.close());
-    return {played, held};
+    const subscribedQueries = new SubscribedQueries(played.subscribedParts());
+    played.stage = subscribedQueries;
+    onTestFinished(() => subscribedQueries.close());
+    return {played, subscribedQueries};
   }
 
   test('leaves what all share by now', async () => {
-    const {played, held} = newHeld();
+    const {played, subscribedQueries} = newSubscribed();
     const now = (value: unknown, identityUsed: boolean) =>
       ran(value, {identityUsed, readSet: reads('k'), sequence: played.sequence});
     played.run = ({identity}) => now(identity, true);
-    const query = held.hold(holder('ada'), asked);
-    held.hold(holder('grace'), asked);
+    const query = subscribedQueries.hold(holder('ada'), asked);
+    subscribedQueries.hold(holder('grace'), asked);
     await until('an answer to each', () => text(query, 'ada') === '"ada"' && text(query, 'grace') === '"grace"');
     const ends = new Map<string | null, {resolve: (one: Ran) => void; reject: (error: Error) => void}>();
     played.run = ({identity}) => new Promise((resolve, reject) => ends.set(identity, {resolve, reject}));
@@ -246,14 +246,14 @@ describe('a refusal that comes when it is known better whether the function look
   });
 
   test('leaves what those have who are told apart by now', async () => {
-    const {played, held} = newHeld();
+    const {played, subscribedQueries} = newSubscribed();
     let reject: ((error: Error) => void) | undefined;
     played.run = () => new Promise((_, rejects) => (reject = rejects));
     played.runTogether = async () => ({rans: [ran('ada', {identityUsed: true})], sequence: 0});
     const ada = holder('ada');
-    const query = held.hold(ada, asked);
+    const query = subscribedQueries.hold(ada, asked);
     await until('its run', () => reject);
-    await held.together([{query, holder: ada}], 0);
+    await subscribedQueries.together([{query, holder: ada}], 0);
     expect(text(query, 'ada')).toBe('"ada"');
     reject!(refusal());
     for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setImmediate(resolve));

@@ -13,7 +13,7 @@ test('a page that moves to a key of its own asks for room, and comes back with i
     const endCursor = run.journal ?? `end ${++ends}`;
     return ran([endCursor, run.identity], {readSet: reads('k'), identityUsed: true, endCursor});
   };
-  const sync = played.sync({heldMax: 2});
+  const sync = played.sync({subscribedMax: 2});
   const watching = async (user: string, path: string) => {
     const client = new PlayedClient(sync);
     client.authenticate(user);

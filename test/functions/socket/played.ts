@@ -6,8 +6,8 @@ import {ANY_TABLE, BY_ID, type PackedReadSet} from '../../../engine/reads/read-s
 import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {ServerMessage, Transition} from '../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
-import type {HeldQueriesParts} from '../../../worker/functions/sync/queries/held-queries.ts';
 import type {Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
+import type {SubscribedQueriesParts} from '../../../worker/functions/sync/queries/subscribed-queries.ts';
 import {Sync, type SyncParts} from '../../../worker/functions/sync/sync.ts';
 import type {SocketLink} from '../../../worker/ipc/router-link.ts';
 
@@ -21,7 +21,7 @@ type Facts = Partial<Pick<Ran, 'identityUsed' | 'endCursor' | 'readSet' | 'seque
 /** A run that came to this value. */
 export function ran(value: unknown, facts: Facts = {}): Ran {
   const result = {ok: true as const, value: JSON.stringify(value), lines: [], own: []};
-  const rest = {sequence: 0, readSet: reads(), identityUsed: false, endCursor: null, wasKept: false, ...facts};
+  const rest = {sequence: 0, readSet: reads(), identityUsed: false, endCursor: null, wasCached: false, ...facts};
   return {result, requestId: 'r', ...rest};
 }
 
@@ -37,12 +37,12 @@ export class Played {
   run: (run: Run) => Ran | Promise<Ran> = () => {
     throw new Error('nobody runs it');
   };
-  runTogether: HeldQueriesParts['runs']['runTogether'] = () => Promise.reject(new Error('nobody asks for it'));
+  runTogether: SubscribedQueriesParts['runs']['runTogether'] = () => Promise.reject(new Error('nobody asks for it'));
   verify: SyncParts['verify'] = () => Promise.reject(new Error('nobody verifies it'));
   call: SyncParts['call'] = () => Promise.reject(new Error('nobody calls it'));
   mutate: SyncParts['mutate'] = () => Promise.reject(new Error('nobody calls it'));
 
-  heldParts(): HeldQueriesParts {
+  subscribedParts(): SubscribedQueriesParts {
     return {
       index: this.index,
       metrics: this.metrics,
@@ -53,10 +53,10 @@ export class Played {
     };
   }
 
-  sync(limits: Pick<SyncParts, 'heldMax' | 'socketsMax'> = {}): Sync {
+  sync(limits: Pick<SyncParts, 'subscribedMax' | 'socketsMax'> = {}): Sync {
     const sync = new Sync({
       ...limits,
-      ...this.heldParts(),
+      ...this.subscribedParts(),
       call: call => this.call(call),
       mutate: (...mutation) => this.mutate(...mutation),
       verify: token => this.verify(token),

@@ -5,11 +5,11 @@ import type {Verified} from '../../../worker/functions/sync/session/session.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran} from './played.ts';
 
-type Asked = {resolve: (verified: Verified) => void; reject: (error: Error) => void};
+type QueryRequest = {resolve: (verified: Verified) => void; reject: (error: Error) => void};
 
-function played(): {asked: Asked[]; sync: ReturnType<Played['sync']>; client: PlayedClient} {
+function played(): {asked: QueryRequest[]; sync: ReturnType<Played['sync']>; client: PlayedClient} {
   const parts = new Played();
-  const asked: Asked[] = [];
+  const asked: QueryRequest[] = [];
   parts.verify = () => new Promise((resolve, reject) => asked.push({resolve, reject}));
   parts.run = ({identity}) => ran(identity, {identityUsed: true});
   const sync = parts.sync();
@@ -71,7 +71,7 @@ test('one that was good is asked for again, and again if it changes meanwhile', 
 /** A client whose token was taken, with one mutation under way and one behind it. */
 async function waiting() {
   const parts = new Played();
-  const asked: Asked[] = [];
+  const asked: QueryRequest[] = [];
   const begun: {identity: string | null; end: () => void}[] = [];
   parts.verify = () => new Promise((resolve, reject) => asked.push({resolve, reject}));
   parts.mutate = (_, __, identity) =>

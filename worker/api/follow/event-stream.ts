@@ -102,8 +102,8 @@ export class EventStream {
 
   #look(): void {
     if (this.#isOver) return;
-    this.#ofAll.changed(this.#body.heldBytes - this.#buffered);
-    this.#buffered = this.#body.heldBytes;
+    this.#ofAll.changed(this.#body.bufferedBytes - this.#buffered);
+    this.#buffered = this.#body.bufferedBytes;
   }
 
   #over(): void {

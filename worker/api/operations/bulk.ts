@@ -10,7 +10,7 @@ import {ImportQuery} from '../../../shared/protocol/imports.ts';
 import {TaskBody} from '../../../shared/protocol/tasks.ts';
 import type {Request} from '../../ipc/decode.ts';
 import {namedColumns} from '../bulk/export/csv-text.ts';
-import {type ExportAsked, exportChunks} from '../bulk/export/export.ts';
+import {type ExportRequest, exportChunks} from '../bulk/export/export.ts';
 import type {ImportBody} from '../bulk/import/imports.ts';
 import {type Handlers, json, Later} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
@@ -34,14 +34,14 @@ export const bulk: Handlers<
     return json<'imports.run'>(await imports.take(decodeQuery(importQuery, request.query), bodyOf(request)));
   },
   'exports.run': ({query}, tenant) => {
-    const asked = exportAsked(query);
+    const requested = exportRequest(query);
     let cut = 0;
     const make = () =>
-      exportChunks(tenant.path, asked, sequence => {
+      exportChunks(tenant.path, requested, sequence => {
         cut = sequence;
       });
     return fromSnapshot(tenant, make, () => [
-      ['content-type', asked.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson'],
+      ['content-type', requested.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson'],
       ['x-svc-sequence', String(cut)],
     ]);
   },
@@ -81,7 +81,7 @@ function begun(request: WriteRequest, tenant: OpenTenant, make: (writer: Writer)
 }
 
 /** @throws op.invalid_input 400 */
-function exportAsked(query: string): ExportAsked {
+function exportRequest(query: string): ExportRequest {
   const {table, format = 'jsonl', columns, for: purpose} = decodeQuery(exportQuery, query);
   if (format === 'jsonl') {
     if (columns === undefined) return {format, table: table ?? null, isForRestore: purpose === 'restore'};

@@ -6,7 +6,7 @@ import {ExecuteBody, SandboxBody} from '../../../shared/protocol/sandboxes.ts';
 import {ServiceBody, ServiceUpdateBody} from '../../../shared/protocol/services.ts';
 import {SessionBody} from '../../../shared/protocol/sessions.ts';
 import type {Control} from '../../control/control.ts';
-import {kept, type Request} from '../../ipc/decode.ts';
+import {detached, type Request} from '../../ipc/decode.ts';
 import {type Answer, type Handler, type Handlers, json, Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {doneAfter, guardedByKey} from './written.ts';
@@ -41,7 +41,7 @@ export const control: Handlers<Extract<Operation, `${Area}.${string}`>> = {
     json<'services.restart'>({service: await services.restart(params.service_name)}),
   ),
   'services.logs': (request, tenant) => {
-    const {params, query} = kept(request);
+    const {params, query} = detached(request);
     return new Streamed(async to => (await tenant.control.loaded()).services.readLog(params.service_name, to, query));
   },
   'sandboxes.create': by(({sandboxes}, request, {groups}) =>
@@ -76,7 +76,7 @@ function by<O extends Operation>(
   answer: (control: Control, request: Request<O>, tenant: OpenTenant) => Answer | Promise<Answer>,
 ): Handler<O> {
   return async (request, tenant) => {
-    const waiting = kept(request);
+    const waiting = detached(request);
     return await answer(await tenant.control.loaded(), waiting, tenant);
   };
 }

@@ -10,7 +10,7 @@ import {
   putEffect,
   upsertByEffect,
 } from '../../../engine/commit/mutation.ts';
-import {HAND_OVER, InlinePace} from '../../../engine/reads/pace.ts';
+import {HAND_OVER, InlineReadBudget} from '../../../engine/reads/read-budget.ts';
 import {runScan} from '../../../engine/reads/run.ts';
 import type {RequestScan} from '../../../engine/reads/scan-message.ts';
 import {
@@ -134,7 +134,7 @@ function followed(query: LiveQueryObject, limit: number | null, {resultFollowers
 function scanned(scan: RequestScan, {reader, count, scans, groups}: OpenTenant): string | Later {
   reader.inSnapshot();
   try {
-    return runScan(reader, scan, new InlinePace(count));
+    return runScan(reader, scan, new InlineReadBudget(count));
   } catch (caught) {
     if (caught !== HAND_OVER) throw caught;
     return new Later(settle => {

@@ -9,7 +9,7 @@ import {PackagesBody} from '../../../shared/protocol/deployments.ts';
 import {VariableBody} from '../../../shared/protocol/environment.ts';
 import {SettingsChange} from '../../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../../functions/platform.ts';
-import {kept, type Request} from '../../ipc/decode.ts';
+import {detached, type Request} from '../../ipc/decode.ts';
 import {type Answer, type Handler, type Handlers, json, Streamed, type StreamTarget, variant} from './answer.ts';
 import {doneAfter} from './written.ts';
 
@@ -76,7 +76,7 @@ function by<O extends Operation>(
   return (request, {functions}) => {
     const {platform} = functions;
     if (platform !== null) return answer(platform, request);
-    const waiting = kept(request);
+    const waiting = detached(request);
     return functions.loaded().then(loaded => answer(loaded, waiting));
   };
 }

@@ -6,7 +6,7 @@
 
 import {refusalOf} from '../../../engine/storage/failure.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {ExitReason} from '../../../shared/protocol/services.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
 import type {ServiceWatch} from '../../functions/service-watch.ts';
@@ -16,14 +16,14 @@ import {PendingOperations} from '../../runtime/actions/pending-operations.ts';
 import {LOG_LINE_CHARS_MAX} from '../../runtime/guest/limits.ts';
 import {errorIn, type Framed, type FromNode, SERVICE_ACTION} from '../../runtime/node/node-message.ts';
 import {type NodeEnd, NodeProcess} from '../../runtime/node/node-process.ts';
-import {Hearing} from '../../runtime/process/hearing.ts';
 import type {ParentWatch} from '../../runtime/process/parent-watch.ts';
+import {ReadLimiter} from '../../runtime/process/read-limiter.ts';
 import {
   SERVICE_FAILURES_LOGGED_MAX,
   SERVICE_LOAD_MS_MAX,
-  SERVICE_LOOK_MS,
   SERVICE_MEMORY_BESIDE_MB,
   SERVICE_NICENESS,
+  SERVICE_POLL_MS,
   SERVICE_WATCHES_MAX,
 } from '../limits.ts';
 
@@ -35,7 +35,7 @@ export type ServiceProcessParts = {
   laidOut: LaidOut;
   memoryMb: number;
   env: Readonly<Record<string, string>>;
-  egress: EgressDoor;
+  egress: EgressEndpoint;
   parentWatch: ParentWatch;
   host: ServiceHost;
 };
@@ -60,7 +60,7 @@ export class ServiceProcess {
   readonly #watches = new Map<number, ServiceWatch>();
   readonly #late: NodeJS.Timeout;
   #graceTimer: NodeJS.Timeout | null = null;
-  readonly #hearing: Hearing;
+  readonly #readLimiter: ReadLimiter;
   #requests = 0;
   #failures = 0;
   #hasBegun = false;
@@ -82,7 +82,7 @@ export class ServiceProcess {
         bytesMax: (memoryMb + SERVICE_MEMORY_BESIDE_MB) * MIB,
         // It can compute for as long as it likes, at low priority.
         cpuMsMax: Number.POSITIVE_INFINITY,
-        lookMs: SERVICE_LOOK_MS,
+        lookMs: SERVICE_POLL_MS,
       },
       {
         onReady: () => this.#process.send({type: 'serve', module: laidOut.module}),
@@ -91,7 +91,7 @@ export class ServiceProcess {
         onEnd: end => this.#ended(end),
       },
     );
-    this.#hearing = new Hearing(isHeard => this.#process.hear(isHeard));
+    this.#readLimiter = new ReadLimiter(isHeard => this.#process.hear(isHeard));
     this.#late = setTimeout(
       () => this.#end({reason: 'not_started', message: `its code was not loaded in ${SERVICE_LOAD_MS_MAX / 1000} s`}),
       SERVICE_LOAD_MS_MAX,
@@ -131,7 +131,7 @@ export class ServiceProcess {
   }
 
   #received(message: Framed<Exclude<FromNode, {type: 'ready' | 'alive'}>>): void {
-    this.#hearing.count();
+    this.#readLimiter.count();
     if (this.#exit !== null) return;
     switch (message.type) {
       case 'serving':
@@ -213,7 +213,7 @@ export class ServiceProcess {
   #ended(end: NodeEnd): void {
     clearTimeout(this.#late);
     if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
-    this.#hearing.end();
+    this.#readLimiter.end();
     for (const watch of this.#watches.values()) watch.end();
     this.#watches.clear();
     this.#pending.clear();

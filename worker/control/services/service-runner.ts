@@ -163,10 +163,10 @@ export class ServiceRunner {
     if (attempt.isOver) return;
     attempt.isOver = true;
     this.#attempt = null;
-    const wasTold = this.#machine.state === 'stopping' || (attempt.process === null && exit.reason === 'stopped');
+    const wasRequested = this.#machine.state === 'stopping' || (attempt.process === null && exit.reason === 'stopped');
     // After a stop signal every kind of exit counts as stopped.
-    const reason = wasTold ? 'stopped' : exit.reason;
-    const message = wasTold && exit.reason === 'returned' ? null : shortened(exit.message);
+    const reason = wasRequested ? 'stopped' : exit.reason;
+    const message = wasRequested && exit.reason === 'returned' ? null : shortened(exit.message);
     const report: ServiceExit = {at: Math.floor(this.#parts.clock()), reason, message};
     this.#parts.log.say(`ended: ${reason}${message === null ? '' : `, ${message}`}`);
     this.#parts.ended(report);

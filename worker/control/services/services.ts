@@ -48,7 +48,7 @@ export class Services {
    * Services with a requested write that is not yet on disk. True: their own changes since then have to be written
    * after it.
    */
-  readonly #asked = new Map<string, boolean>();
+  readonly #requested = new Map<string, boolean>();
   #isClosed = false;
 
   constructor(parts: ControlParts) {
@@ -282,14 +282,14 @@ export class Services {
   async #write<T>(name: string, write: (writer: Writer) => T, written?: (result: T) => void): Promise<T> {
     try {
       const result = await this.#parts.groups.perform(writer => {
-        this.#asked.set(name, false);
+        this.#requested.set(name, false);
         return write(writer);
       });
       written?.(result);
       return result;
     } finally {
-      const isPending = this.#asked.get(name) === true;
-      this.#asked.delete(name);
+      const isPending = this.#requested.get(name) === true;
+      this.#requested.delete(name);
       if (isPending) this.#writeSoon(name);
     }
   }
@@ -345,7 +345,7 @@ export class Services {
     this.#unwritten.add(name);
     void this.#parts.background.perform('a service', writer => {
       this.#unwritten.delete(name);
-      if (this.#asked.has(name)) this.#asked.set(name, true);
+      if (this.#requested.has(name)) this.#requested.set(name, true);
       // It may have been deleted meanwhile.
       else if (this.#records.has(name)) this.#records.store(writer, this.get(name));
     });

@@ -10,12 +10,12 @@
 import type {JSONWebKeySet, LocalJWKSet} from 'jose';
 import {AUTH_KEYS_FRESH_MS, AUTH_KEYS_STALE_MS_MAX, AUTH_REFETCH_PAUSE_MS} from '../limits.ts';
 
-type Kept = {ids: Set<unknown>; keys: LocalJWKSet; fetchedMs: number};
+type CachedKeys = {ids: Set<unknown>; keys: LocalJWKSet; fetchedMs: number};
 
 export class ProviderKeys {
   readonly #fetch: () => Promise<JSONWebKeySet>;
   readonly #clock: () => number;
-  #kept: Kept | null = null;
+  #cached: CachedKeys | null = null;
   #underWay: Promise<void> | null = null;
   #triedMs = Number.NEGATIVE_INFINITY;
   /** Why the newest fetch failed; null: it succeeded. */
@@ -31,14 +31,14 @@ export class ProviderKeys {
    * @throws the fetch's error when no recent enough keys are cached
    */
   async keysFor(keyId: string): Promise<LocalJWKSet> {
-    if (!this.#isWithin(AUTH_KEYS_FRESH_MS) || !this.#kept!.ids.has(keyId)) await this.#renew();
+    if (!this.#isWithin(AUTH_KEYS_FRESH_MS) || !this.#cached!.ids.has(keyId)) await this.#renew();
     if (!this.#isWithin(AUTH_KEYS_STALE_MS_MAX)) throw this.#failure;
-    return this.#kept!.keys;
+    return this.#cached!.keys;
   }
 
   /** Compares the absolute difference, so keys "from the future" (the clock was set back) age like old ones. */
   #isWithin(ageMs: number): boolean {
-    return this.#kept !== null && Math.abs(this.#clock() - this.#kept.fetchedMs) < ageMs;
+    return this.#cached !== null && Math.abs(this.#clock() - this.#cached.fetchedMs) < ageMs;
   }
 
   async #renew(): Promise<void> {
@@ -56,7 +56,11 @@ export class ProviderKeys {
     try {
       const set = await this.#fetch();
       const {createLocalJWKSet} = await import('jose');
-      this.#kept = {ids: new Set(set.keys.map(key => key.kid)), keys: createLocalJWKSet(set), fetchedMs: this.#clock()};
+      this.#cached = {
+        ids: new Set(set.keys.map(key => key.kid)),
+        keys: createLocalJWKSet(set),
+        fetchedMs: this.#clock(),
+      };
       this.#failure = null;
     } catch (error) {
       this.#failure = error;

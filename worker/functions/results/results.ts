@@ -24,7 +24,7 @@ import {assert} from '../../../shared/assert.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {Execution} from '../../runtime/execution.ts';
 import type {QueryRun} from '../../runtime/queries/query-batch.ts';
-import {RESULT_INTERVALS_MAX, RESULT_KEPT_BYTES_MAX, RESULTS_BYTES_MAX} from '../limits.ts';
+import {RESULT_CACHED_BYTES_MAX, RESULT_INTERVALS_MAX, RESULTS_BYTES_MAX} from '../limits.ts';
 import {RecentChanges} from './recent-changes.ts';
 
 export type ResultParts = {
@@ -53,7 +53,7 @@ type Shared<T> = {answer: T; isShared: boolean};
 export class Results<T extends Answer> implements Stage {
   readonly #parts: ResultParts;
   /** Least recently used first. */
-  readonly #kept = new Map<string, Kept<T>>();
+  readonly #cached = new Map<string, CachedResult<T>>();
   readonly #flights = new Map<string, Flight<T>>();
   /** All runs under way, oldest first. */
   readonly #underWay = new Set<Flight<T>>();
@@ -84,23 +84,23 @@ export class Results<T extends Answer> implements Stage {
   }
 
   /** The same for a caller that goes on to watch the read set; null: it has to be run. */
-  findRun(execution: Execution): KeptRun<T> | null {
+  findRun(execution: Execution): CachedRun<T> | null {
     // Only results of calls without an end of their page are cached.
-    const kept = execution.endCursor === null ? this.#find(execution) : null;
-    if (kept === null) return null;
-    const {answer, readSet, identityUsed, endCursor} = kept;
+    const cached = execution.endCursor === null ? this.#find(execution) : null;
+    if (cached === null) return null;
+    const {answer, readSet, identityUsed, endCursor} = cached;
     return {answer, readSet, identityUsed, endCursor, sequence: this.#sequence};
   }
 
-  #find(execution: Execution): Kept<T> | null {
+  #find(execution: Execution): CachedResult<T> | null {
     const base = baseKey(execution);
-    const kept = this.#kept.get(base) ?? this.#kept.get(identityKey(base, execution));
-    if (kept === undefined) return null;
+    const cached = this.#cached.get(base) ?? this.#cached.get(identityKey(base, execution));
+    if (cached === undefined) return null;
     // Moves it to the most recently used end.
-    this.#kept.delete(kept.key);
-    this.#kept.set(kept.key, kept);
+    this.#cached.delete(cached.key);
+    this.#cached.set(cached.key, cached);
     this.#parts.metrics.count('svc_function_results_total', {how: 'hit'});
-    return kept;
+    return cached;
   }
 
   /**
@@ -157,15 +157,15 @@ export class Results<T extends Answer> implements Stage {
     const base = baseKey(execution);
     const key = identityUsed ? identityKey(base, execution) : base;
     const bytes = bytesOf(key, readSet, value);
-    if (bytes > RESULT_KEPT_BYTES_MAX) return;
-    const known = this.#kept.get(key);
+    if (bytes > RESULT_CACHED_BYTES_MAX) return;
+    const known = this.#cached.get(key);
     if (known !== undefined) this.#drop(known);
     const facts = {answer, readSet, identityUsed, endCursor};
-    const kept = new Kept(key, facts, bytes, one => this.#drop(one, 'written'));
-    kept.watch = this.#parts.index.watchReads(kept, readSet);
-    this.#kept.set(key, kept);
+    const cached = new CachedResult(key, facts, bytes, one => this.#drop(one, 'written'));
+    cached.watch = this.#parts.index.watchReads(cached, readSet);
+    this.#cached.set(key, cached);
     this.#count(bytes);
-    for (const oldest of this.#kept.values()) {
+    for (const oldest of this.#cached.values()) {
       if (this.#bytes <= RESULTS_BYTES_MAX) break;
       this.#drop(oldest, 'full');
     }
@@ -185,13 +185,13 @@ export class Results<T extends Answer> implements Stage {
     this.#generation++;
     this.#flights.clear();
     this.#alone.clear();
-    for (const kept of [...this.#kept.values()]) this.#drop(kept, 'cleared');
+    for (const cached of [...this.#cached.values()]) this.#drop(cached, 'cleared');
   }
 
-  #drop(kept: Kept<T>, cause: 'written' | 'full' | 'cleared' | null = null): void {
-    kept.watch?.end();
-    this.#kept.delete(kept.key);
-    this.#count(-kept.bytes);
+  #drop(cached: CachedResult<T>, cause: 'written' | 'full' | 'cleared' | null = null): void {
+    cached.watch?.end();
+    this.#cached.delete(cached.key);
+    this.#count(-cached.bytes);
     if (cause !== null) this.#parts.metrics.count('svc_function_results_dropped_total', {cause});
   }
 
@@ -211,7 +211,7 @@ const CLEARING: ReadonlySet<string> = new Set([
 ]);
 
 /** A cached result, as a run at the newest commit would have returned it. */
-export type KeptRun<T> = {
+export type CachedRun<T> = {
   readonly answer: T;
   readonly readSet: PackedReadSet;
   readonly identityUsed: boolean;
@@ -221,7 +221,7 @@ export type KeptRun<T> = {
   readonly sequence: number;
 };
 
-class Kept<T> implements Watcher {
+class CachedResult<T> implements Watcher {
   readonly key: string;
   readonly answer: T;
   readonly readSet: PackedReadSet;
@@ -229,13 +229,13 @@ class Kept<T> implements Watcher {
   readonly endCursor: string | null;
   readonly bytes: number;
   watch: Watch | null = null;
-  readonly #onWritten: (kept: Kept<T>) => void;
+  readonly #onWritten: (cached: CachedResult<T>) => void;
 
   constructor(
     key: string,
-    {answer, readSet, identityUsed, endCursor}: Omit<KeptRun<T>, 'sequence'>,
+    {answer, readSet, identityUsed, endCursor}: Omit<CachedRun<T>, 'sequence'>,
     bytes: number,
-    onWritten: (kept: Kept<T>) => void,
+    onWritten: (cached: CachedResult<T>) => void,
   ) {
     this.key = key;
     this.answer = answer;

@@ -12,13 +12,13 @@ import type {SocketFailure, WorkerMetrics} from '../../../shared/metrics/worker-
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
 import {FUNCTION_SOCKETS_MAX, SOCKETS_WAITING_CHARS_MAX} from '../limits.ts';
 import {caughtError} from './queries/caught.ts';
-import {HeldQueries, type HeldQueriesParts} from './queries/held-queries.ts';
+import {SubscribedQueries, type SubscribedQueriesParts} from './queries/subscribed-queries.ts';
 import {readMessage} from './session/client-frame.ts';
 import {ClientSocket} from './session/client-socket.ts';
 import {Session, type SessionParts} from './session/session.ts';
 import {type Move, messagesOf, moveKey, transitionText} from './session/transition.ts';
 
-export type SyncParts = HeldQueriesParts &
+export type SyncParts = SubscribedQueriesParts &
   Pick<SessionParts, 'verify' | 'clock' | 'timeline' | 'isOpen' | 'call' | 'mutate' | 'shown'> & {
     metrics: WorkerMetrics;
     /** Origins of pages that can connect; null: any. */
@@ -33,7 +33,7 @@ type Shared = {messages: readonly string[]; bytes: number; takers: Map<SocketLin
 
 export class Sync implements Stage, SocketEvents {
   readonly #parts: SyncParts;
-  readonly #queries: HeldQueries;
+  readonly #queries: SubscribedQueries;
   readonly #ofSessions: SessionParts;
   readonly #sessions = new Map<SocketLink, Map<number, Session>>();
   #count = 0;
@@ -51,7 +51,7 @@ export class Sync implements Stage, SocketEvents {
 
   constructor(parts: SyncParts) {
     this.#parts = parts;
-    this.#queries = new HeldQueries(parts);
+    this.#queries = new SubscribedQueries(parts);
     this.#ofSessions = {
       ...parts,
       queries: this.#queries,
@@ -70,7 +70,7 @@ export class Sync implements Stage, SocketEvents {
   }
 
   /** The subscribed queries. */
-  get held(): HeldQueries {
+  get subscribedQueries(): SubscribedQueries {
     return this.#queries;
   }
 

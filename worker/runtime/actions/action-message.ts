@@ -1,14 +1,14 @@
 /** The messages between the main thread and an action thread. */
 
 import type {MessagePort} from 'node:worker_threads';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {Execution, Outcome, Refused} from '../execution.ts';
 
 /** For an HTTP action: `module` is `http`, `name` the route's index, `args` JSON of HttpRequestHead. */
 export type ActionRequest = Pick<Execution, 'deployment' | 'module' | 'name' | 'args' | 'caller' | 'env'> & {
   kind: 'action' | 'httpAction';
   requestId: string;
-  egress: EgressDoor;
+  egress: EgressEndpoint;
 };
 
 /** Settings of a thread, passed at its start. Smaller limits are for tests. */

@@ -14,8 +14,8 @@ import type {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
 import type {Manifest} from '../../../shared/protocol/functions.ts';
 import {
   ANALYSIS_DATA_BYTES_MAX,
-  ANALYSIS_LOOK_MS,
   ANALYSIS_MS_MAX,
+  ANALYSIS_POLL_MS,
   ANALYSIS_PROCESS_BYTES_MAX,
   ISOLATE_FRAME_BYTES_MAX,
   ISOLATE_UNREAD_BYTES_MAX,
@@ -71,12 +71,12 @@ async function* filesOf(process: AnalysisProcess, entries: Accepted['files']): A
   }
 }
 
-type Asked = {type: FromAnalysis['type']; answer: PromiseWithResolvers<FromAnalysis>};
+type Pending = {type: FromAnalysis['type']; answer: PromiseWithResolvers<FromAnalysis>};
 
 class AnalysisProcess {
   readonly #process: ConfinedProcess<ToAnalysis, FromAnalysis>;
   readonly #late: NodeJS.Timeout;
-  #asked: Asked | null = null;
+  #pending: Pending | null = null;
   #failure: ServiceError | null = null;
 
   constructor(
@@ -89,7 +89,7 @@ class AnalysisProcess {
         parentWatch: parentWatchCommand,
         env: {TZ: 'UTC'},
         bytesMax: processBytesMax,
-        lookMs: ANALYSIS_LOOK_MS,
+        lookMs: ANALYSIS_POLL_MS,
         pipe: {
           frameBytesMax: ISOLATE_FRAME_BYTES_MAX,
           unreadBytesMax: ISOLATE_UNREAD_BYTES_MAX,
@@ -111,7 +111,7 @@ class AnalysisProcess {
   ): Promise<FromAnalysis & {type: T}> {
     if (this.#failure !== null) throw this.#failure;
     const answer = Promise.withResolvers<FromAnalysis>();
-    this.#asked = {type, answer};
+    this.#pending = {type, answer};
     this.#process.send(message, tail);
     return (await answer.promise) as FromAnalysis & {type: T};
   }
@@ -127,11 +127,11 @@ class AnalysisProcess {
   }
 
   #received(message: FromAnalysis): void {
-    const asked = this.#asked;
-    this.#asked = null;
-    if (asked?.type === message.type) asked.answer.resolve(message);
+    const pending = this.#pending;
+    this.#pending = null;
+    if (pending?.type === message.type) pending.answer.resolve(message);
     else {
-      this.#asked = asked;
+      this.#pending = pending;
       this.#process.kill('malformed', 'it answered what nobody asked');
     }
   }
@@ -139,24 +139,24 @@ class AnalysisProcess {
   #ended(end: ProcessEnd): void {
     clearTimeout(this.#late);
     this.#failure = failureOf(end, this.#process.pid === undefined);
-    this.#asked?.answer.reject(this.#failure);
-    this.#asked = null;
+    this.#pending?.answer.reject(this.#failure);
+    this.#pending = null;
   }
 }
 
 /** @param isUnborn it could not be started */
-function failureOf({cause, how, isUnasked, stderrTail}: ProcessEnd, isUnborn: boolean): ServiceError {
+function failureOf({cause, how, isUnexpected, stderrTail}: ProcessEnd, isUnborn: boolean): ServiceError {
   const because = (message: string) => refusal([{message, file: null, line: null}]);
   if (cause === 'time') return because(how);
-  const isRefusedMemory = isUnasked && /out of memory|allocation failed|is_heap_oom = 1/i.test(stderrTail);
+  const isRefusedMemory = isUnexpected && /out of memory|allocation failed|is_heap_oom = 1/i.test(stderrTail);
   if (cause === 'memory' || isRefusedMemory)
     return because('JavaScript execution ran out of memory while the modules were loaded');
   const options = {cause: new Error(`the analysis ended: ${how}: ${stderrTail}`)};
-  if (isUnborn || (isUnasked && how === 'SIGKILL')) {
+  if (isUnborn || (isUnexpected && how === 'SIGKILL')) {
     const message = 'the machine has no memory to look at the upload now; try again shortly';
     return new ServiceError('session.overloaded', message, undefined, options);
   }
   // V8 aborts its process for some things that code can do. This worker is not affected.
-  if (isUnasked && how.startsWith('SIG')) return because(`Loading the modules ended the JavaScript engine (${how})`);
+  if (isUnexpected && how.startsWith('SIG')) return because(`Loading the modules ended the JavaScript engine (${how})`);
   return new ServiceError('op.failed', 'the upload could not be looked at', undefined, options);
 }

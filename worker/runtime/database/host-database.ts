@@ -182,8 +182,8 @@ export class HostDatabase {
       );
     }
     const plan = new QueryPlan(this.#reader, spec);
-    const asked = pageOptions(parseRealmJson(options), this.#endCursor);
-    const {endCursor, text, readSet} = paginate(plan, asked, this.#budget);
+    const requested = pageOptions(parseRealmJson(options), this.#endCursor);
+    const {endCursor, text, readSet} = paginate(plan, requested, this.#budget);
     this.#reads.query(() => readSet);
     this.#paginated = {endCursor};
     return text;

@@ -4,7 +4,7 @@
  */
 import {Socket} from 'node:net';
 import {Agent, buildConnector, Pool} from 'undici';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import {EGRESS_CONNECT_TIMEOUT_MS} from '../../../shared/limits.ts';
 import {
   EGRESS_BODY_TIMEOUT_MS,
@@ -14,36 +14,36 @@ import {
   EGRESS_ORIGINS_MAX,
   EGRESS_SOCKET_MESSAGE_BYTES_MAX,
 } from '../limits.ts';
-import {type Opened, WayOut} from './way-out.ts';
+import {EgressClient, type Opened} from './egress-client.ts';
 
 export class Egress {
-  readonly #wayOut: WayOut;
+  readonly #client: EgressClient;
   /** The dispatcher for requests, with keep-alive connections. */
   readonly requests: Agent;
   /** The dispatcher for `new WebSocket(url, {dispatcher})`: its connections do not count against those of requests. */
   readonly sockets: Agent;
 
-  constructor(door: EgressDoor) {
-    this.#wayOut = new WayOut(door);
-    this.requests = newAgent(this.#wayOut);
-    this.sockets = newAgent(this.#wayOut);
+  constructor(endpoint: EgressEndpoint) {
+    this.#client = new EgressClient(endpoint);
+    this.requests = newAgent(this.#client);
+    this.sockets = newAgent(this.#client);
   }
 
   /** Closes every connection at once. */
   async close(): Promise<void> {
-    this.#wayOut.close();
+    this.#client.close();
     await Promise.all([this.requests.destroy(), this.sockets.destroy()]);
   }
 }
 
-function newAgent(wayOut: WayOut): Agent {
+function newAgent(client: EgressClient): Agent {
   return new Agent({
     maxOrigins: EGRESS_ORIGINS_MAX,
     // undici reads this from the dispatcher of the socket, not from the pool of the connection.
     webSocket: {maxPayloadSize: EGRESS_SOCKET_MESSAGE_BYTES_MAX},
     factory: origin =>
       new Pool(origin, {
-        connect: connector(wayOut, portOf(new URL(origin))),
+        connect: connector(client, portOf(new URL(origin))),
         connections: EGRESS_CONNECTIONS_PER_ORIGIN_MAX,
         headersTimeout: EGRESS_HEADERS_TIMEOUT_MS,
         bodyTimeout: EGRESS_BODY_TIMEOUT_MS,
@@ -52,17 +52,17 @@ function newAgent(wayOut: WayOut): Agent {
   });
 }
 
-function connector(wayOut: WayOut, port: number): buildConnector.connector {
+function connector(client: EgressClient, port: number): buildConnector.connector {
   const secure = buildConnector({timeout: EGRESS_CONNECT_TIMEOUT_MS});
   return (options, callback) => {
-    through(wayOut, options.hostname, port).then(
+    through(client, options.hostname, port).then(
       ([socket, opened]) => {
         if (options.protocol !== 'https:') {
           callback(null, socket);
           return;
         }
         secure({...options, httpSocket: socket}, (...made) => {
-          if (made[1] !== null) wayOut.carries(opened, made[1]);
+          if (made[1] !== null) client.carries(opened, made[1]);
           callback(...made);
         });
       },
@@ -72,11 +72,11 @@ function connector(wayOut: WayOut, port: number): buildConnector.connector {
 }
 
 /** A connection to the outside, as a socket. */
-async function through(wayOut: WayOut, host: string, port: number): Promise<[Socket, Opened]> {
-  const opened = await wayOut.open(host, port);
+async function through(client: EgressClient, host: string, port: number): Promise<[Socket, Opened]> {
+  const opened = await client.open(host, port);
   return await new Promise((resolve, reject) => {
     const socket = new Socket();
-    wayOut.carries(opened, socket);
+    client.carries(opened, socket);
     socket.connect({path: opened.path});
     socket.once('error', reject);
     socket.once('connect', () => {

@@ -2,22 +2,22 @@
  * `fetch` for the worker's own requests, the keys of auth providers. undici is loaded with the first request, because
  * most tenants never need it.
  */
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {Egress} from './connector.ts';
 import type {EgressRequest, EgressResponse} from './fetch.ts';
 
 export class LazyFetch {
-  readonly #door: () => EgressDoor;
+  readonly #endpoint: () => EgressEndpoint;
   #egress: Egress | null = null;
 
-  constructor(door: () => EgressDoor) {
-    this.#door = door;
+  constructor(endpoint: () => EgressEndpoint) {
+    this.#endpoint = endpoint;
   }
 
   /** Same as `egressFetch`. */
   readonly fetch = async (request: EgressRequest): Promise<EgressResponse> => {
     const {Egress, egressFetch} = await import('./fetch.ts');
-    this.#egress ??= new Egress(this.#door());
+    this.#egress ??= new Egress(this.#endpoint());
     return await egressFetch(this.#egress, request);
   };
 

@@ -1,7 +1,7 @@
 /** Refuses network operations where there is no network at all. */
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import type {Egress} from './connector.ts';
-import type {WayOut} from './way-out.ts';
+import type {EgressClient} from './egress-client.ts';
 
 const NO_NETWORK = 'There is no network here; a sandbox has one when it is created with "network": true';
 
@@ -11,7 +11,7 @@ export function connected(egress: Egress | null): Egress {
   return egress;
 }
 
-export const NO_WAY_OUT: Pick<WayOut, 'open' | 'lookup' | 'carries' | 'drop'> = {
+export const NO_EGRESS: Pick<EgressClient, 'open' | 'lookup' | 'carries' | 'drop'> = {
   open: () => Promise.reject(new EgressRefused(NO_NETWORK)),
   lookup: () => Promise.reject(new EgressRefused(NO_NETWORK)),
   carries: () => undefined,

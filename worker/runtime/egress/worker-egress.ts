@@ -5,19 +5,19 @@
 import {Answers} from '../../../shared/answers.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {SupervisorToWorker, WorkerToSupervisor} from '../../../shared/ipc/control.ts';
-import type {EgressDoor, EgressSettings} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint, EgressSettings} from '../../../shared/ipc/egress.ts';
 
-export type DoorKey = Omit<EgressDoor, 'policy'>;
+export type EndpointKey = Omit<EgressEndpoint, 'policy'>;
 type Taken = Extract<SupervisorToWorker, {type: 'egress_taken'}>;
 
 export class WorkerEgress {
-  readonly #key: DoorKey;
+  readonly #key: EndpointKey;
   readonly #send: (message: WorkerToSupervisor) => void;
   readonly #answers = new Answers<Taken>();
   #isWanted = false;
-  #door: EgressDoor | null = null;
+  #endpoint: EgressEndpoint | null = null;
 
-  constructor(key: DoorKey, send: (message: WorkerToSupervisor) => void) {
+  constructor(key: EndpointKey, send: (message: WorkerToSupervisor) => void) {
     this.#key = key;
     this.#send = send;
   }
@@ -28,11 +28,11 @@ export class WorkerEgress {
    * @returns the same object while the policy is unchanged, because processes are kept for the holder of it
    * (node/node-member.ts)
    */
-  door(policy: EgressSettings): EgressDoor {
+  endpoint(policy: EgressSettings): EgressEndpoint {
     if (!this.#isWanted) this.#send({type: 'egress_wanted'});
     this.#isWanted = true;
-    if (this.#door === null || !isSame(this.#door.policy, policy)) this.#door = {...this.#key, policy};
-    return this.#door;
+    if (this.#endpoint === null || !isSame(this.#endpoint.policy, policy)) this.#endpoint = {...this.#key, policy};
+    return this.#endpoint;
   }
 
   /** Resolves when the policy in this body is in force. @throws auth.unauthorized 401, session.storage_full 507 */

@@ -147,14 +147,14 @@ class Query implements AsyncIterable<Document> {
       throw new Error('options.numItems must be a positive number');
     // JSON would turn Infinity into null.
     const items = Math.min(numItems, Number.MAX_VALUE);
-    const asked = JSON.stringify({
+    const requested = JSON.stringify({
       numItems: items,
       cursor: cursor ?? null,
       endCursor,
       maximumRowsRead,
       maximumBytesRead,
     });
-    return decodeValue(hostText(HostOp.paginate, JSON.stringify(spec), asked));
+    return decodeValue(hostText(HostOp.paginate, JSON.stringify(spec), requested));
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Document> {

@@ -102,7 +102,7 @@ export class FunctionIsolates {
     this.#check(call);
     if (this.#isApart(call)) this.#try(call);
     else this.#processOf('together').begin(call);
-    return this.#told(call, await call.done);
+    return this.#reported(call, await call.done);
   }
 
   /** @throws as `run`; session.outcome_unknown 503 when its process ended */
@@ -114,7 +114,7 @@ export class FunctionIsolates {
     process.begin(call);
     signal?.addEventListener('abort', cancel);
     try {
-      return this.#told(call, await call.done);
+      return this.#reported(call, await call.done);
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -133,7 +133,7 @@ export class FunctionIsolates {
   }
 
   /** The call returned, which clears it: a call that ends processes never returns. */
-  #told<T>(call: IsolateCall, answer: T): T {
+  #reported<T>(call: IsolateCall, answer: T): T {
     if (!this.#hasSuspects) return answer;
     for (const {name, key} of call.names) {
       this.#quarantine.answered(key);
@@ -262,7 +262,7 @@ export class FunctionIsolates {
     // They are known to be dangerous, so none is run twice.
     for (const one of each) one.crashes = 1;
     this.#trials.push(...each);
-    void Promise.allSettled(each.map(async one => this.#told(one, await one.done))).then(ends => {
+    void Promise.allSettled(each.map(async one => this.#reported(one, await one.done))).then(ends => {
       if (ends.every(({status}) => status === 'fulfilled')) this.#blame([call], true);
     });
     this.#tryNext();

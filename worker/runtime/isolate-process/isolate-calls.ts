@@ -163,8 +163,10 @@ function outcomeOf(outcome: SentOutcome, tail: Buffer): Outcome {
 }
 
 function errorOf({error, reason}: FromIsolates & {type: 'refused'}): ServiceError {
-  const told = errorOfThread(error);
-  return reason === null ? told : new ServiceError(told.code, told.message, told.detail, {cause: new Error(reason)});
+  const reported = errorOfThread(error);
+  return reason === null
+    ? reported
+    : new ServiceError(reported.code, reported.message, reported.detail, {cause: new Error(reason)});
 }
 
 function keyOf(path: string, args: string): string {

@@ -16,8 +16,8 @@ import {
   ISOLATE_FRAME_BYTES_MAX,
   ISOLATE_PROCESS_CLOSE_MS_MAX,
   ISOLATE_PROCESS_IDLE_MS,
-  ISOLATE_PROCESS_LOOK_MS,
-  ISOLATE_PROCESS_SILENT_LOOKS_MAX,
+  ISOLATE_PROCESS_POLL_MS,
+  ISOLATE_PROCESS_SILENT_POLLS_MAX,
   ISOLATE_UNREAD_BYTES_MAX,
 } from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
@@ -58,7 +58,7 @@ export class IsolateProcess {
         parentWatch: options.parentWatch,
         env: environment(),
         bytesMax: PROCESS_BYTES_MAX,
-        lookMs: ISOLATE_PROCESS_LOOK_MS,
+        lookMs: ISOLATE_PROCESS_POLL_MS,
         pipe: {
           frameBytesMax: ISOLATE_FRAME_BYTES_MAX,
           unreadBytesMax: options.unreadBytesMax ?? ISOLATE_UNREAD_BYTES_MAX,
@@ -147,7 +147,7 @@ export class IsolateProcess {
 
   #look(): void {
     // Counts probes of this process, not time: on a busy machine neither process runs.
-    if (++this.#silentLooks > ISOLATE_PROCESS_SILENT_LOOKS_MAX) this.#process.kill('silent', 'it was silent');
+    if (++this.#silentLooks > ISOLATE_PROCESS_SILENT_POLLS_MAX) this.#process.kill('silent', 'it was silent');
     else if (this.#silentLooks > 1) this.#send({type: 'look'});
   }
 

@@ -164,8 +164,8 @@ export class SyncRunner {
     // If its modules could not be loaded, the host's values belong to an earlier invocation.
     const identityUsed = hasBegun && host.identityUsed;
     const isMomentary = host.observed !== 0;
-    const isKept = this.#kind === 'query' && (execution.isWatched === true || (outcome.ok && !isMomentary));
-    const readSet = isKept ? (hasBegun ? packed(this.#database.readSet) : NOTHING_READ) : null;
+    const isCacheable = this.#kind === 'query' && (execution.isWatched === true || (outcome.ok && !isMomentary));
+    const readSet = isCacheable ? (hasBegun ? packed(this.#database.readSet) : NOTHING_READ) : null;
     const endCursor = hasBegun ? (this.#database.paginated?.endCursor ?? null) : null;
     const lines = [...host.lines, ...this.#database.takeWarnings(), ...this.#timeWarning(outcome)];
     this.#recycle();

@@ -12,7 +12,7 @@ import {type FileHandle, mkdir, open, readdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {createInterface} from 'node:readline';
 import type {Logger} from '../../../shared/log.ts';
-import {LOG_DROPPED_TOLD_EVERY_MS, LOG_FLUSH_MS, LOG_UNWRITTEN_CHARS_MAX} from '../limits.ts';
+import {LOG_DROPPED_REPORT_EVERY_MS, LOG_FLUSH_MS, LOG_UNWRITTEN_CHARS_MAX} from '../limits.ts';
 
 export type LogFilesParts<Entry> = {
   /** Created with the first line. */
@@ -47,7 +47,7 @@ export class LogFiles<Entry> {
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> = Promise.resolve();
   #dropped = 0;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #reportedMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: LogFilesParts<Entry>) {
     this.#parts = parts;
@@ -157,8 +157,8 @@ export class LogFiles<Entry> {
   #drop(lines: number, error?: unknown): void {
     this.#dropped += lines;
     const nowMs = performance.now();
-    if (nowMs - this.#toldMs < LOG_DROPPED_TOLD_EVERY_MS) return;
-    this.#toldMs = nowMs;
+    if (nowMs - this.#reportedMs < LOG_DROPPED_REPORT_EVERY_MS) return;
+    this.#reportedMs = nowMs;
     const {log, prefix} = this.#parts;
     log.warn('lines could not be written to a log', {log: prefix, dropped: this.#dropped, error});
     this.#dropped = 0;

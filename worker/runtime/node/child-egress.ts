@@ -16,11 +16,11 @@ import {syncBuiltinESMExports} from 'node:module';
 import net, {isIP, type LookupFunction, type Socket} from 'node:net';
 import tls, {type ConnectionOptions} from 'node:tls';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
-import {NO_WAY_OUT} from '../egress/no-network.ts';
-import {WayOut} from '../egress/way-out.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
+import {EgressClient} from '../egress/egress-client.ts';
+import {NO_EGRESS} from '../egress/no-network.ts';
 
-type Way = typeof NO_WAY_OUT;
+type Way = typeof NO_EGRESS;
 type Handle = Record<string, unknown>;
 type Target = {host?: string | null; port?: unknown; path?: string | null; family?: unknown};
 
@@ -30,7 +30,7 @@ const UV_EACCES = -13;
 const THROUGH = 'svc:egress';
 
 /** @param door null: no network. @param channel to the worker: a Unix socket, which stays open */
-export function closeNetwork(door: EgressDoor | null, channel: Socket): void {
+export function closeNetwork(endpoint: EgressEndpoint | null, channel: Socket): void {
   const {connect} = net.Socket.prototype;
   /** Paths that can be connected to, once each. */
   const paths = new Set<string>();
@@ -40,7 +40,7 @@ export function closeNetwork(door: EgressDoor | null, channel: Socket): void {
   };
   const linkTo = (path: string) => connectTo(new net.Socket(), path);
   const now = performance.now.bind(performance);
-  const way = door === null ? NO_WAY_OUT : new WayOut(door, {connectTo: linkTo, now});
+  const way = endpoint === null ? NO_EGRESS : new EgressClient(endpoint, {connectTo: linkTo, now});
   guardTcp();
   guardPipes(channel, path => paths.delete(path));
   guardDatagrams();

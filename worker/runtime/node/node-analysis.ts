@@ -4,7 +4,7 @@
  */
 
 import {ServiceError} from '../../../shared/errors.ts';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {DeploymentError, FunctionEntry} from '../../../shared/protocol/functions.ts';
 import {refusal} from '../analysis/deployment-upload.ts';
 import {functionEntries, ManifestFault} from '../analysis/manifest.ts';
@@ -19,7 +19,7 @@ import {type NodeCode, type NodeEnd, NodeProcess} from './node-process.ts';
 export type NodeAnalysis = {
   code: NodeCode;
   env: Readonly<Record<string, string>>;
-  egress: EgressDoor;
+  egress: EgressEndpoint;
   modules: NodeUpload['modules'];
   /** Returns the source map of a file of the bundle. */
   mapOf: (path: string) => string | null;
@@ -76,7 +76,7 @@ function actionsOf(module: string, json: string, hash: string, refuse: (message:
 async function loaded(
   code: NodeCode,
   modules: string[],
-  started: {env: Readonly<Record<string, string>>; egress: EgressDoor},
+  started: {env: Readonly<Record<string, string>>; egress: EgressEndpoint},
 ): Promise<ReadonlyMap<string, Analysed>> {
   const life = await confiningParentWatch();
   const answers = new Map<string, Analysed>();

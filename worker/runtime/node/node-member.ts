@@ -26,7 +26,7 @@ export class NodeMember {
   /** Sent to the process, not yet begun. */
   #unbegun: NodeRun | null = null;
   #isAwake = false;
-  #isAsked = false;
+  #isRequested = false;
   #isRetired = false;
   #idleSinceMs = performance.now();
   #idleTimer: NodeJS.Timeout | null = null;
@@ -39,7 +39,7 @@ export class NodeMember {
     this.process = parts.open({
       onReady: () => this.#awake(),
       onAlive: () => {
-        this.#isAsked = false;
+        this.#isRequested = false;
         this.#awake();
       },
       onMessage: message => this.#received(message),
@@ -61,8 +61,8 @@ export class NodeMember {
 
   /** A call waits: probes whether the process is free. */
   ask(): void {
-    if (this.#isAsked || this.#unbegun !== null || !this.process.isReady) return;
-    this.#isAsked = true;
+    if (this.#isRequested || this.#unbegun !== null || !this.process.isReady) return;
+    this.#isRequested = true;
     this.process.send({type: 'look'});
   }
 

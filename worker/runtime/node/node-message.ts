@@ -5,7 +5,7 @@
  */
 
 import {Buffer} from 'node:buffer';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {Caller} from '../execution.ts';
 import type {RealmError} from '../guest/host-call.ts';
 import {type Fields, objectIn} from '../process/frames.ts';
@@ -13,7 +13,7 @@ import {type Fields, objectIn} from '../process/frames.ts';
 /** `text` is '' for messages whose comment does not mention it. */
 export type ToNode =
   /** The first message. `root`: the directory of the code, with a trailing slash. `egress` null: no network. */
-  | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressDoor | null}
+  | {type: 'open'; root: string; env: Readonly<Record<string, string>>; egress: EgressEndpoint | null}
   /** Requests the exports of a module; answered by `analyzed`. */
   | {type: 'analyze'; module: string}
   /** `text`: the arguments. */

@@ -9,7 +9,7 @@
  */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
 import {OUT_OF_MEMORY, timedOut} from '../actions/action-outcome.ts';
@@ -17,7 +17,7 @@ import {
   ACTION_CPU_MS_MAX,
   NODE_FRAME_BYTES_MAX,
   NODE_HEAP_MB,
-  NODE_LOOK_MS,
+  NODE_POLL_MS,
   NODE_PROCESS_BYTES_MAX,
   NODE_START_MS_MAX,
   NODE_UNREAD_BYTES_MAX,
@@ -39,7 +39,7 @@ export type NodeProcessOptions = {
   code: NodeCode;
   env: Readonly<Record<string, string>>;
   /** Null: no network. */
-  egress: EgressDoor | null;
+  egress: EgressEndpoint | null;
   parentWatch: ParentWatch;
   /** `nice` value relative to its worker. */
   niceness?: number;
@@ -75,14 +75,14 @@ export class NodeProcess {
   #isWatched = false;
   #nextLook: NodeJS.Timeout | null = null;
   /** Probes that it has not answered. */
-  #asked = 0;
+  #requested = 0;
   /** CPU time when it last answered, ms. */
   #cpuAtAliveMs = 0;
 
   constructor(options: NodeProcessOptions, events: NodeProcessEvents) {
     this.#options = options;
     this.#events = events;
-    this.#lookMs = options.lookMs ?? NODE_LOOK_MS;
+    this.#lookMs = options.lookMs ?? NODE_POLL_MS;
     const {code, parentWatch, env, egress, niceness} = options;
     this.#process = new ConfinedProcess(
       {
@@ -143,7 +143,7 @@ export class NodeProcess {
   }
 
   send(message: ToNode, text = ''): void {
-    if (message.type === 'look') this.#asked++;
+    if (message.type === 'look') this.#requested++;
     this.#process.send(message, text);
   }
 
@@ -190,11 +190,11 @@ export class NodeProcess {
 
   #alive(): void {
     // An unrequested `alive` is a protocol violation: each one costs a read of the process's CPU time.
-    if (this.#asked === 0) {
+    if (this.#requested === 0) {
       this.violatedProtocol();
       return;
     }
-    this.#asked--;
+    this.#requested--;
     this.#cpuAtAliveMs = this.cpuMs;
     this.#events.onAlive();
     this.#nextLook ??= setTimeout(() => {
@@ -205,7 +205,7 @@ export class NodeProcess {
 }
 
 /** @param isUnborn it could not be started */
-function endOf({cause, how, isUnasked, stderrTail}: ProcessEnd, isUnborn: boolean): NodeEnd {
+function endOf({cause, how, isUnexpected, stderrTail}: ProcessEnd, isUnborn: boolean): NodeEnd {
   switch (cause) {
     case 'told':
     case 'time':
@@ -219,12 +219,12 @@ function endOf({cause, how, isUnasked, stderrTail}: ProcessEnd, isUnborn: boolea
     case 'start':
       return {
         cause,
-        message: (isUnasked && stderrTail.trim()) || (isUnasked && !isUnborn ? `it ended with ${how}` : how),
+        message: (isUnexpected && stderrTail.trim()) || (isUnexpected && !isUnborn ? `it ended with ${how}` : how),
       };
     case 'crash':
     case 'silent':
-      if (isUnasked && stderrTail.includes('heap out of memory')) return {cause: 'memory', message: OUT_OF_MEMORY};
-      return {cause: 'crash', message: isUnasked ? `The Node process ended (${how})` : how};
+      if (isUnexpected && stderrTail.includes('heap out of memory')) return {cause: 'memory', message: OUT_OF_MEMORY};
+      return {cause: 'crash', message: isUnexpected ? `The Node process ended (${how})` : how};
   }
 }
 

@@ -5,7 +5,7 @@
 
 import {dirname} from 'node:path';
 import {assert} from '../../../shared/assert.ts';
-import type {EgressDoor} from '../../../shared/ipc/egress.ts';
+import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
@@ -33,7 +33,7 @@ export type NodeRuntimeParts = {
   installNode: (version: NodeVersion) => Promise<void>;
   code: CodeStore;
   partOf: (deployment: number) => NodePart | null;
-  egress: () => EgressDoor;
+  egress: () => EgressEndpoint;
   memory: ProcessMemory;
   metrics: WorkerMetrics;
   log: Logger;

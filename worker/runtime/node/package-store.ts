@@ -56,7 +56,7 @@ export class PackageStore {
   /** SHA-512 of packages that were compared with their tarballs. */
   readonly #known = new Map<string, Promise<Unpacked>>();
   /** Total size of all tarballs; null: not yet measured. */
-  #keptBytes: number | null = null;
+  #cachedBytes: number | null = null;
 
   /** @param tenant its directory */
   constructor(tenant: string) {
@@ -148,7 +148,7 @@ export class PackageStore {
       this.#known.delete(sha512);
       await rm(join(this.#root, name), {recursive: true, force: true});
     }
-    this.#keptBytes = null;
+    this.#cachedBytes = null;
   }
 
   #tarball(sha512: string): string {
@@ -182,18 +182,18 @@ export class PackageStore {
 
   async #makeRoom(sha512: string, bytes: number, used: () => ReadonlySet<string>): Promise<void> {
     const before = (await stat(this.#tarball(sha512)).catch(() => null))?.size ?? 0;
-    this.#keptBytes ??= await this.#count();
-    if (this.#keptBytes + bytes - before > PACKAGES_KEPT_BYTES_MAX) {
+    this.#cachedBytes ??= await this.#count();
+    if (this.#cachedBytes + bytes - before > PACKAGES_KEPT_BYTES_MAX) {
       await this.forget(used);
-      this.#keptBytes = await this.#count();
+      this.#cachedBytes = await this.#count();
     }
-    if (this.#keptBytes + bytes - before > PACKAGES_KEPT_BYTES_MAX) {
+    if (this.#cachedBytes + bytes - before > PACKAGES_KEPT_BYTES_MAX) {
       throw new ServiceError(
         'op.rate_limited',
         `a tenant keeps at most ${PACKAGES_KEPT_BYTES_MAX / MIB} MiB of packages for all its deployments; those that no deployment has go after an hour`,
       );
     }
-    this.#keptBytes += bytes - before;
+    this.#cachedBytes += bytes - before;
   }
 
   async #count(): Promise<number> {

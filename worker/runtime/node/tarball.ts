@@ -97,8 +97,8 @@ function unzipped(path: string): AsyncIterable<Buffer> & {destroy(): void} {
 class Bytes {
   readonly #source: {destroy(): void};
   readonly #chunks: AsyncIterator<Buffer>;
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #buffered: Buffer[] = [];
+  #bufferedBytes = 0;
   #readBytes = 0;
 
   constructor(source: AsyncIterable<Buffer> & {destroy(): void}) {
@@ -109,18 +109,18 @@ class Bytes {
   /** Null: the end. @throws TarballFault if fewer bytes are left */
   async take(bytes: number): Promise<Buffer | null> {
     if (bytes === 0) return Buffer.alloc(0);
-    while (this.#heldBytes < bytes) {
+    while (this.#bufferedBytes < bytes) {
       const chunk = await this.#next();
       if (chunk === null) {
-        if (this.#heldBytes === 0) return null;
+        if (this.#bufferedBytes === 0) return null;
         throw new TarballFault('ends in the middle of a file');
       }
-      this.#held.push(chunk);
-      this.#heldBytes += chunk.length;
+      this.#buffered.push(chunk);
+      this.#bufferedBytes += chunk.length;
     }
-    const all = this.#held.length === 1 ? this.#held[0]! : Buffer.concat(this.#held, this.#heldBytes);
-    this.#held = all.length === bytes ? [] : [all.subarray(bytes)];
-    this.#heldBytes = all.length - bytes;
+    const all = this.#buffered.length === 1 ? this.#buffered[0]! : Buffer.concat(this.#buffered, this.#bufferedBytes);
+    this.#buffered = all.length === bytes ? [] : [all.subarray(bytes)];
+    this.#bufferedBytes = all.length - bytes;
     return all.subarray(0, bytes);
   }
 

@@ -15,8 +15,8 @@ import {STDERR_TAIL_CHARS} from '../../../shared/limits.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {CHILD_PIPES_MS_MAX, NODE_STDERR_CHUNKS_MAX} from '../limits.ts';
 import {behindOthers} from './behind-others.ts';
-import {Hearing} from './hearing.ts';
 import {Pipe, type PipeFault, type PipeRules} from './pipe.ts';
+import {ReadLimiter} from './read-limiter.ts';
 
 export type EndCause = 'told' | 'start' | 'memory' | 'time' | 'silent' | 'crash' | PipeFault;
 
@@ -25,7 +25,7 @@ export type ProcessEnd = {
   /** The argument of `kill`, or how it ended by itself. */
   how: string;
   /** Whether it ended by itself. */
-  isUnasked: boolean;
+  isUnexpected: boolean;
   /** The tail of its standard error, where V8 writes why it aborts. */
   stderrTail: string;
 };
@@ -167,7 +167,10 @@ export class ConfinedProcess<Sent extends object, Received> {
    * Keeps the tail of its standard error only. Reading is rate-limited, so that the worker can continue its own work.
    */
   #keepStderrTail(stderr: ChildProcess['stderr']): void {
-    const said = new Hearing(isHeard => void (isHeard ? stderr?.resume() : stderr?.pause()), NODE_STDERR_CHUNKS_MAX);
+    const said = new ReadLimiter(
+      isHeard => void (isHeard ? stderr?.resume() : stderr?.pause()),
+      NODE_STDERR_CHUNKS_MAX,
+    );
     stderr?.on('data', (chunk: Buffer) => {
       const end = chunk.toString('utf8', Math.max(0, chunk.length - 4 * STDERR_TAIL_CHARS));
       this.#stderrTail = (this.#stderrTail + end).slice(-STDERR_TAIL_CHARS);
@@ -190,7 +193,7 @@ export class ConfinedProcess<Sent extends object, Received> {
     living.delete(this.#child);
     this.#pipe.close();
     const end = this.#killed ?? {cause: this.#isStarted ? ('crash' as const) : ('start' as const), how};
-    this.#events.onEnd({...end, isUnasked: this.#killed === null, stderrTail: this.#stderrTail});
+    this.#events.onEnd({...end, isUnexpected: this.#killed === null, stderrTail: this.#stderrTail});
   }
 }
 

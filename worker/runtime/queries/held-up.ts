@@ -3,7 +3,7 @@
  * function a slow one, and slow functions run one at a time, which makes it busier. So CPU time of the thread counts. A
  * query that waits for the disk uses no CPU time either, and gets more polls.
  */
-import {QUERY_LOOK_MS, QUERY_LOOKS_FIRST, QUERY_LOOKS_STARVED} from '../limits.ts';
+import {QUERY_POLL_MS, QUERY_POLLS_FIRST, QUERY_POLLS_STARVED} from '../limits.ts';
 
 /** The query that a thread runs, as seen by the polls since the first that found it. */
 export type Running = {
@@ -23,8 +23,8 @@ export function seen(before: Running, begun: number, cpuMs: number | null): Runn
 
 /** @param isFirst it loads its module, @param cpuMs current CPU time of the thread */
 export function holdsUp({looks, cpuMs: beforeMs}: Running, isFirst: boolean, cpuMs: number | null): boolean {
-  const enough = isFirst ? QUERY_LOOKS_FIRST : 1;
+  const enough = isFirst ? QUERY_POLLS_FIRST : 1;
   if (looks < enough) return false;
-  if (cpuMs === null || beforeMs === null || looks >= enough * QUERY_LOOKS_STARVED) return true;
-  return cpuMs - beforeMs >= (enough * QUERY_LOOK_MS) / 2;
+  if (cpuMs === null || beforeMs === null || looks >= enough * QUERY_POLLS_STARVED) return true;
+  return cpuMs - beforeMs >= (enough * QUERY_POLL_MS) / 2;
 }

@@ -6,7 +6,7 @@
  * A batch lasts QUERY_SLICE_MS. If a query runs longer, the main thread takes back the other queries of its batch and
  * gives them to another thread. Queries that were already done are run again, which costs less than reporting each one;
  * the first result counts. So a query in a loop, or one that is legitimately slow, delays its neighbours by two polls
- * of QUERY_LOOK_MS, not by its own run time.
+ * of QUERY_POLL_MS, not by its own run time.
  *
  * Functions that were recently slow run alone, and never on all threads: one thread is kept for the others.
  */
@@ -22,7 +22,7 @@ import {
   FUNCTION_LOAD_MS_MAX,
   QUERY_BATCH_MAX,
   QUERY_LOOK_AHEAD_MIN,
-  QUERY_LOOK_MS,
+  QUERY_POLL_MS,
   QUERY_QUEUE_MAX,
   QUERY_SLOW_MS,
   QUERY_SLOW_PATHS_MAX,
@@ -225,7 +225,7 @@ export class QueryPool {
     }
     if (!isTaken) this.#again(waiting.slice(results.length));
     // The machine can have been the cause of the slowness.
-    if (kind === 'slow' && performance.now() - beganMs < QUERY_LOOK_MS)
+    if (kind === 'slow' && performance.now() - beganMs < QUERY_POLL_MS)
       this.#slowUntilMs.delete(waiting[0]!.execution.path);
   }
 
@@ -256,7 +256,7 @@ export class QueryPool {
       }
       this.#dispatch();
       if (this.#threads.some(({underWay}) => underWay > 0)) this.#look();
-    }, QUERY_LOOK_MS);
+    }, QUERY_POLL_MS);
   }
 }
 

@@ -18,7 +18,7 @@ import {EXPORT_LOG_BYTES_MAX} from '../../limits.ts';
 import {columnsOf, csvTexts} from './csv-text.ts';
 
 /** `table` null: all tables, with lines of `{"table", "document"}`. `columns` null: all that the documents have. */
-export type ExportAsked =
+export type ExportRequest =
   | {format: 'jsonl'; table: string | null; isForRestore: boolean}
   | {format: 'csv'; table: string; columns: readonly string[] | null};
 
@@ -29,21 +29,21 @@ export type ExportAsked =
  */
 export function* exportChunks(
   path: string,
-  asked: ExportAsked,
+  requested: ExportRequest,
   onCut: (sequence: number) => void,
 ): Generator<string, void, void> {
-  if (asked.table !== null) checkTableName(asked.table);
+  if (requested.table !== null) checkTableName(requested.table);
   const db = openReader(path);
   try {
     db.exec('BEGIN');
     onCut(new JournalReader(db).head());
     const catalog = Catalog.read(db);
     const texts =
-      asked.format === 'csv'
-        ? csvOf(db, catalog, asked)
-        : asked.isForRestore
-          ? restorableLines(db, catalog, asked.table)
-          : linesOf(db, catalog, asked.table);
+      requested.format === 'csv'
+        ? csvOf(db, catalog, requested)
+        : requested.isForRestore
+          ? restorableLines(db, catalog, requested.table)
+          : linesOf(db, catalog, requested.table);
     let chunk = '';
     for (const text of texts) {
       chunk += text;
@@ -89,7 +89,7 @@ function* restorableLines(db: Connection, catalog: Catalog, name: string | null)
 function* csvOf(
   db: Connection,
   catalog: Catalog,
-  {table: name, columns}: ExportAsked & {format: 'csv'},
+  {table: name, columns}: ExportRequest & {format: 'csv'},
 ): Generator<string, void, void> {
   const table = catalog.table(name);
   const rows = () => (table === undefined ? [] : tableRows(db, catalog, table));

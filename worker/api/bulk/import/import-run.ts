@@ -36,7 +36,7 @@ export class ImportRun {
   #durable: ImportResult;
   #stop: ServiceError | null = null;
   /** Numbers of commits requested, and run. */
-  #asked = 0;
+  #requested = 0;
   #ran = 0;
 
   /** @param made progress of earlier requests */
@@ -106,7 +106,7 @@ export class ImportRun {
 
   /** @param isLast nothing follows. Rejects if the commit fails. */
   #write(chunk: readonly ImportLine[], isLast: boolean): Promise<void> {
-    const place = this.#asked++;
+    const place = this.#requested++;
     const written = new Promise<void>((resolve, reject) => {
       this.#groups.submit<ImportResult>({
         slices: writer => this.#make(writer, place, chunk, isLast),

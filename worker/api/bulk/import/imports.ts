@@ -203,8 +203,8 @@ export class Imports {
 type What = Pick<ImportRecord, 'table' | 'mode'>;
 
 /** @throws op.conflict 409 */
-function checkSame(id: string, begun: What, asked: What): void {
-  if (begun.table === asked.table && begun.mode === asked.mode) return;
+function checkSame(id: string, begun: What, requested: What): void {
+  if (begun.table === requested.table && begun.mode === requested.mode) return;
   const said = `table ${begun.table ?? 'named in each line'} and mode=${begun.mode}`;
   throw new ServiceError('op.conflict', `the import ${JSON.stringify(id)} was begun with ${said}`);
 }

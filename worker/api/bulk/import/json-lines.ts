@@ -26,21 +26,21 @@ export async function* jsonLines(
   from: number,
 ): AsyncGenerator<Iterable<ImportLine>, void, void> {
   let line = first;
-  let held: Buffer[] = [];
-  let heldBytes = 0;
+  let buffered: Buffer[] = [];
+  let bufferedBytes = 0;
   let isTooLong = false;
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(LINE_FEED) + 1;
     if (end > 0) {
       let start = 0;
-      if (isTooLong || heldBytes > 0) {
+      if (isTooLong || bufferedBytes > 0) {
         start = chunk.indexOf(LINE_FEED) + 1;
-        held.push(chunk.subarray(0, start));
-        isTooLong ||= heldBytes + start > IMPORT_LINE_BYTES_MAX;
-        yield isTooLong ? tooLong(line, from) : linesOf(Buffer.concat(held), target, line, from);
+        buffered.push(chunk.subarray(0, start));
+        isTooLong ||= bufferedBytes + start > IMPORT_LINE_BYTES_MAX;
+        yield isTooLong ? tooLong(line, from) : linesOf(Buffer.concat(buffered), target, line, from);
         line++;
-        held = [];
-        heldBytes = 0;
+        buffered = [];
+        bufferedBytes = 0;
         isTooLong = false;
       }
       const whole = chunk.subarray(start, end);
@@ -50,15 +50,15 @@ export async function* jsonLines(
       }
     }
     if (end === chunk.length) continue;
-    heldBytes += chunk.length - end;
-    isTooLong ||= heldBytes > IMPORT_LINE_BYTES_MAX;
+    bufferedBytes += chunk.length - end;
+    isTooLong ||= bufferedBytes > IMPORT_LINE_BYTES_MAX;
     // Nothing of an overlong line is buffered.
-    if (isTooLong) held = [];
-    else hold(held, chunk.subarray(end));
+    if (isTooLong) buffered = [];
+    else hold(buffered, chunk.subarray(end));
   }
   if (isTooLong) yield tooLong(line, from);
-  else if (heldBytes > 0) yield linesOf(Buffer.concat([...held, LINE_END]), target, line, from);
-  if (heldBytes > 0) line++;
+  else if (bufferedBytes > 0) yield linesOf(Buffer.concat([...buffered, LINE_END]), target, line, from);
+  if (bufferedBytes > 0) line++;
   // Trailing blank lines count as handled, so that a continued import starts after them.
   if (line > first && line > from) yield [{line: line - 1, chars: 0, isEnd: true}];
 }
@@ -67,10 +67,10 @@ export async function* jsonLines(
  * Merges neighbours of similar length: a line that arrives byte by byte is held as few chunks, and each byte is copied
  * only a few times.
  */
-function hold(held: Buffer[], chunk: Buffer): void {
+function hold(buffered: Buffer[], chunk: Buffer): void {
   let last = chunk;
-  while (held.length > 0 && held.at(-1)!.length <= last.length) last = Buffer.concat([held.pop()!, last]);
-  held.push(last);
+  while (buffered.length > 0 && buffered.at(-1)!.length <= last.length) last = Buffer.concat([buffered.pop()!, last]);
+  buffered.push(last);
 }
 
 /** @param bytes whole lines, each with its line feed */

@@ -23,7 +23,7 @@ import {patchEffect} from '../../../../engine/commit/mutation.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
 import {BACKGROUND_RETRY_MS} from '../../../../engine/limits.ts';
 import {compileFilters, matches} from '../../../../engine/reads/filter.ts';
-import {type ListRequest, notAListCursor, rowsAsked} from '../../../../engine/scheduler/list-page.ts';
+import {type ListRequest, notAListCursor, rowsRequested} from '../../../../engine/scheduler/list-page.ts';
 import type {SchemaChanges} from '../../../../engine/schema/change.ts';
 import {hasDocuments, isThere, noTable, refuseDeployed} from '../../../../engine/schema/read.ts';
 import type {CatalogTable} from '../../../../engine/storage/catalog.ts';
@@ -56,7 +56,7 @@ type TaskRecord = Task & {
   /** For a drop: its documents are deleted, and only its end is left. */
   isCleared?: boolean;
 };
-type Asked = Pick<TaskRecord, 'type' | 'query' | 'changes' | 'skips'>;
+type TaskRequest = Pick<TaskRecord, 'type' | 'query' | 'changes' | 'skips'>;
 type Page = {data: {_id: string}[]; next_cursor: string | null};
 
 export class Tasks {
@@ -151,14 +151,14 @@ export class Tasks {
     this.#records.put(writer, task.id, task);
   }
 
-  #put(writer: Writer, asked: Asked): string {
+  #put(writer: Writer, requested: TaskRequest): string {
     this.#makeRoom(writer);
     const id = writer.newJobId();
     const nowMs = Math.floor(writer.nowMs());
-    const table = writer.catalog.table(asked.query.table);
+    const table = writer.catalog.table(requested.query.table);
     this.#store(writer, {
       id,
-      ...asked,
+      ...requested,
       state: 'running',
       changed: 0,
       failed: 0,
@@ -200,11 +200,11 @@ export class Tasks {
   list(reader: Connection, request: ListRequest): TaskList {
     const {limit, after} = request;
     if (after !== null && decodeId(after) === null) throw notAListCursor();
-    const found = this.#records.newest(reader, rowsAsked(request), after ?? undefined);
+    const found = this.#records.newest(reader, rowsRequested(request), after ?? undefined);
     if (limit === null && after === null) return listOf(found.records, found.damaged);
     // One record more than a page shows whether there is a next page.
     const ids = [...found.records.map(({id}) => id), ...found.damaged].sort().reverse();
-    const most = rowsAsked(request) - 1;
+    const most = rowsRequested(request) - 1;
     const next = ids.length > most ? ids[most - 1]! : null;
     const isIn = (id: string) => next === null || id >= next;
     const tasks = found.records.filter(({id}) => isIn(id));

@@ -22,7 +22,7 @@ export type QueryRunParts = {
     run(execution: Execution): Promise<QueryRun>;
     runTogether(executions: readonly Execution[]): Promise<QueryRun[]>;
   };
-  kept: Pick<Results<CallResult>, 'findRun'>;
+  cached: Pick<Results<CallResult>, 'findRun'>;
   groups: Pick<CommitGroups, 'durableSequence' | 'whenDurable'>;
   /** Validators look up ids in it. */
   catalog: Pick<Catalog, 'notingIds'>;
@@ -36,7 +36,7 @@ export type QueryRunParts = {
  * The query: a function called as this kind of query, its arguments as wire JSON, and where its page ends.
  * `isInternal`: requested by the tenant's own code, which can call internal functions.
  */
-export type Asked = {
+export type QueryRequest = {
   kind: 'query' | 'paginatedQuery';
   path: string;
   args: string;
@@ -45,7 +45,7 @@ export type Asked = {
 };
 
 /** A query and the identity to run it as. */
-export type Run = Asked & {identity: string | null};
+export type Run = QueryRequest & {identity: string | null};
 
 export type Ran = {
   result: CallResult;
@@ -56,7 +56,7 @@ export type Ran = {
   identityUsed: boolean;
   endCursor: string | null;
   /** The result comes from the cache; nothing was run. */
-  wasKept: boolean;
+  wasCached: boolean;
 };
 
 const NOTHING: PackedReadSet = {intervals: [], absentTables: []};
@@ -79,14 +79,14 @@ export class QueryRuns {
     const ids = new Set<string>();
     const prepared = this.#prepared(run, ids);
     if (prepared instanceof CallError) return this.#ran(run, prepared, null, ids, startedMs);
-    const kept = this.#parts.kept.findRun(prepared.execution);
-    if (kept !== null) {
-      const {answer: result, ...facts} = kept;
-      const readSet = withIds(kept.readSet, ids);
+    const cached = this.#parts.cached.findRun(prepared.execution);
+    if (cached !== null) {
+      const {answer: result, ...facts} = cached;
+      const readSet = withIds(cached.readSet, ids);
       return this.#recorded(
         run,
         prepared,
-        {result, ...facts, readSet, requestId: this.#nextRequestId(), wasKept: true},
+        {result, ...facts, readSet, requestId: this.#nextRequestId(), wasCached: true},
         startedMs,
       );
     }
@@ -143,15 +143,15 @@ export class QueryRuns {
    * @param ids that validators have looked up.
    * @throws session.overloaded
    */
-  #ran(asked: Run, prepared: Prepared, run: QueryRun | null, ids: Set<string>, startedMs: number): Ran {
+  #ran(requested: Run, prepared: Prepared, run: QueryRun | null, ids: Set<string>, startedMs: number): Ran {
     const requestId = this.#nextRequestId();
-    const wasKept = false;
+    const wasCached = false;
     let ran: Ran;
     if (prepared instanceof CallError || run === null) {
       const error = prepared instanceof CallError ? prepared.message : '';
       const result: CallResult = {ok: false, error, ...NO_LINES};
       const readSet = withIds(NOTHING, ids);
-      ran = {result, requestId, sequence: null, readSet, identityUsed: false, endCursor: null, wasKept};
+      ran = {result, requestId, sequence: null, readSet, identityUsed: false, endCursor: null, wasCached};
     } else {
       const {outcome, lines, starved, sequence, identityUsed, endCursor} = run;
       if (starved !== null) throw new ServiceError('session.overloaded', 'the machine is too busy');
@@ -159,9 +159,9 @@ export class QueryRuns {
         finished(prepared.live, prepared.entry, outcome, {lines, own: lines}),
       );
       const readSet = withIds(run.readSet ?? NOTHING, ids);
-      ran = {result, requestId, sequence, readSet, identityUsed, endCursor, wasKept};
+      ran = {result, requestId, sequence, readSet, identityUsed, endCursor, wasCached};
     }
-    return this.#recorded(asked, prepared, ran, startedMs);
+    return this.#recorded(requested, prepared, ran, startedMs);
   }
 
   #nextRequestId(): string {

@@ -1,21 +1,21 @@
 /** Retries runs of subscribed queries that the service refused, with increasing pauses. */
 import {backOffMs} from '../../../../shared/back-off.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUN_AGAIN_MS_MAX} from '../../limits.ts';
-import type {HeldQuery} from './held-query.ts';
+import type {SubscribedQuery} from './subscribed-query.ts';
 
 type Refused = {times: number; timer: NodeJS.Timeout | null};
 
 export class Retries {
-  readonly #onDue: (query: HeldQuery, slotKey: string) => void;
-  readonly #refused = new Map<HeldQuery, Map<string, Refused>>();
+  readonly #onDue: (query: SubscribedQuery, slotKey: string) => void;
+  readonly #refused = new Map<SubscribedQuery, Map<string, Refused>>();
 
   /** @param onDue called when a run of this slot can be retried */
-  constructor(onDue: (query: HeldQuery, slotKey: string) => void) {
+  constructor(onDue: (query: SubscribedQuery, slotKey: string) => void) {
     this.#onDue = onDue;
   }
 
   /** @returns the number of refusals in a row, including this one */
-  refused(query: HeldQuery, slotKey: string): number {
+  refused(query: SubscribedQuery, slotKey: string): number {
     let slots = this.#refused.get(query);
     if (slots === undefined) {
       slots = new Map();
@@ -35,7 +35,7 @@ export class Retries {
   }
 
   /** A run succeeded. */
-  ran(query: HeldQuery, slotKey: string): void {
+  ran(query: SubscribedQuery, slotKey: string): void {
     const slots = this.#refused.get(query);
     const known = slots?.get(slotKey);
     if (slots === undefined || known === undefined) return;
@@ -45,7 +45,7 @@ export class Retries {
   }
 
   /** The query has no subscribers any more. */
-  forget(query: HeldQuery): void {
+  forget(query: SubscribedQuery): void {
     for (const {timer} of this.#refused.get(query)?.values() ?? []) if (timer !== null) clearTimeout(timer);
     this.#refused.delete(query);
   }

@@ -35,9 +35,9 @@ export class Room {
 
   #tell(): void {
     this.#timer = null;
-    let told = 0;
+    let notified = 0;
     for (const waiter of this.#waiters) {
-      if (told++ === LIVE_RUNS_OF_ONE_MAX || !this.#isThere()) break;
+      if (notified++ === LIVE_RUNS_OF_ONE_MAX || !this.#isThere()) break;
       this.#waiters.delete(waiter);
       waiter.tryAgain();
     }

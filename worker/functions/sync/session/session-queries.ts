@@ -10,10 +10,10 @@ import type {QueryChange} from '../../../../shared/protocol/function-socket/clie
 import {checkWireValue, encodeValue, ValueError} from '../../../../shared/values/wire-value.ts';
 import {SOCKET_RESULTS_CHARS_MAX} from '../../limits.ts';
 import {Answer, errorResult, type Result} from '../queries/answer.ts';
-import type {HeldQueries} from '../queries/held-queries.ts';
-import type {HeldQuery, Holder} from '../queries/held-query.ts';
-import type {Asked} from '../queries/query-runs.ts';
+import type {QueryRequest} from '../queries/query-runs.ts';
 import type {Waiter} from '../queries/room.ts';
+import type {SubscribedQueries} from '../queries/subscribed-queries.ts';
+import type {Holder, SubscribedQuery} from '../queries/subscribed-query.ts';
 
 const TOO_LONG_TEXT = `the results of a socket's queries have at most ${SOCKET_RESULTS_CHARS_MAX} characters together`;
 
@@ -29,11 +29,11 @@ export interface Watching {
 
 export class Subscription implements Holder, Waiter {
   readonly queryId: number;
-  asked: Asked;
+  requested: QueryRequest;
   readonly #session: Watching;
   readonly #tryAgain: (subscription: Subscription) => void;
   /** Null: there is no capacity for it, and its answer is that error. */
-  query: HeldQuery | null = null;
+  query: SubscribedQuery | null = null;
   /** The error in place until the query has an answer. */
   #refusal: Answer | null = null;
   /** The result that the client has. */
@@ -50,7 +50,7 @@ export class Subscription implements Holder, Waiter {
     this.#session = session;
     this.queryId = queryId;
     const kind = paginated === true ? 'paginatedQuery' : 'query';
-    this.asked = {kind, path, args: wireText(args), journal, isInternal: false};
+    this.requested = {kind, path, args: wireText(args), journal, isInternal: false};
     this.known = known;
     this.#tryAgain = tryAgain;
   }
@@ -95,13 +95,13 @@ const TOO_LONG = new Answer(
 );
 
 export class SessionQueries {
-  readonly #queries: HeldQueries;
+  readonly #queries: SubscribedQueries;
   readonly #session: Watching;
   readonly #subscriptions = new Map<number, Subscription>();
   /** The number of subscriptions with a held query. */
-  #held = 0;
+  #subscribed = 0;
 
-  constructor(queries: HeldQueries, session: Watching) {
+  constructor(queries: SubscribedQueries, session: Watching) {
     this.#queries = queries;
     this.#session = session;
   }
@@ -112,14 +112,14 @@ export class SessionQueries {
 
   /** @throws ServiceError: the message breaks the protocol */
   change(changes: readonly QueryChange[]): void {
-    const wasFull = this.#held >= QUERIES_PER_SOCKET_MAX;
+    const wasFull = this.#subscribed >= QUERIES_PER_SOCKET_MAX;
     for (const change of changes) {
       if (change.type === 'add') this.#add(change);
       else this.#remove(change.query_id);
     }
     if (!wasFull) return;
     for (const subscription of this.#subscriptions.values()) {
-      if (this.#held >= QUERIES_PER_SOCKET_MAX) break;
+      if (this.#subscribed >= QUERIES_PER_SOCKET_MAX) break;
       if (subscription.query === null) this.#hold(subscription);
     }
   }
@@ -149,7 +149,7 @@ export class SessionQueries {
    * @param instead answers that replace those of their queries
    * @returns null: one has no answer yet, and `concern` follows when it has
    */
-  answers(instead: ReadonlyMap<HeldQuery, Answer> | null): {subscription: Subscription; answer: Answer}[] | null {
+  answers(instead: ReadonlyMap<SubscribedQuery, Answer> | null): {subscription: Subscription; answer: Answer}[] | null {
     const answers: {subscription: Subscription; answer: Answer}[] = [];
     let chars = 0;
     for (const subscription of this.#subscriptions.values()) {
@@ -167,15 +167,15 @@ export class SessionQueries {
    * Runs all of them in one snapshot.
    * @returns null: it failed, or the subscriptions or the identity changed meanwhile
    */
-  async together(notBefore: number): Promise<ReadonlyMap<HeldQuery, Answer> | null> {
+  async together(notBefore: number): Promise<ReadonlyMap<SubscribedQuery, Answer> | null> {
     const {identity} = this.#session;
-    const held = [...this.#subscriptions.values()].flatMap(holder =>
+    const subscribed = [...this.#subscriptions.values()].flatMap(holder =>
       holder.query === null ? [] : [{holder, query: holder.query}],
     );
-    const gathered = await this.#queries.together(held, notBefore);
-    if (gathered === null || identity !== this.#session.identity) return null;
-    const isAll = [...this.#subscriptions.values()].every(({query}) => query === null || gathered.has(query));
-    return isAll ? gathered : null;
+    const batch = await this.#queries.together(subscribed, notBefore);
+    if (batch === null || identity !== this.#session.identity) return null;
+    const isAll = [...this.#subscriptions.values()].every(({query}) => query === null || batch.has(query));
+    return isAll ? batch : null;
   }
 
   #add(change: Extract<QueryChange, {type: 'add'}>): void {
@@ -202,9 +202,9 @@ export class SessionQueries {
 
   #hold(subscription: Subscription): void {
     try {
-      if (this.#held >= QUERIES_PER_SOCKET_MAX) throw tooMany();
-      subscription.query = this.#queries.hold(subscription, subscription.asked);
-      this.#held++;
+      if (this.#subscribed >= QUERIES_PER_SOCKET_MAX) throw tooMany();
+      subscription.query = this.#queries.hold(subscription, subscription.requested);
+      this.#subscribed++;
       this.#queries.forgetWaiter(subscription);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
@@ -213,10 +213,10 @@ export class SessionQueries {
   }
 
   /** There is no capacity any more for its query. @param asked keeps its page end */
-  #lose(subscription: Subscription, {refused, asked}: {refused: ServiceError; asked: Asked}): void {
+  #lose(subscription: Subscription, {refused, requested}: {refused: ServiceError; requested: QueryRequest}): void {
     subscription.query = null;
-    subscription.asked = asked;
-    this.#held--;
+    subscription.requested = requested;
+    this.#subscribed--;
     this.#refused(subscription, refused);
   }
 
@@ -228,7 +228,7 @@ export class SessionQueries {
   #release(subscription: Subscription): void {
     if (subscription.query === null) this.#queries.forgetWaiter(subscription);
     else {
-      this.#held--;
+      this.#subscribed--;
       this.#queries.release(subscription, subscription.query);
     }
   }

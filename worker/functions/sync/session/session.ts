@@ -29,9 +29,9 @@ import {claimedUser} from '../../auth/unverified.ts';
 import {MOMENTS_MISSED_MAX, TOKEN_VERIFY_AGAIN_MS, TOKEN_VERIFY_AGAIN_MS_MAX} from '../../limits.ts';
 import {type Answer, isShownAlike} from '../queries/answer.ts';
 import {type CaughtParts, caughtError} from '../queries/caught.ts';
-import type {HeldQueries} from '../queries/held-queries.ts';
-import type {HeldQuery} from '../queries/held-query.ts';
-import {commonMoment, momentSeen} from '../queries/moments.ts';
+import type {SubscribedQueries} from '../queries/subscribed-queries.ts';
+import type {SubscribedQuery} from '../queries/subscribed-query.ts';
+import {commonVersion, versionSeen} from '../queries/versions.ts';
 import {type Caller, callerOf, isGood, isSameUser, refusedCaller} from './caller.ts';
 import type {ClientSocket} from './client-socket.ts';
 import {type CallParts, type RunsAs, SessionCalls} from './session-calls.ts';
@@ -43,7 +43,7 @@ export type Verified = {identity: string; expMs: number};
 
 export type SessionParts = CallParts &
   CaughtParts & {
-    queries: HeldQueries;
+    queries: SubscribedQueries;
     /** @throws auth.unauthorized; session.auth_unavailable: a later attempt may succeed */
     verify: (token: string) => Promise<Verified>;
     clock: () => number;
@@ -97,9 +97,9 @@ export class Session {
   /** Number of the newest answer at the last miss. */
   #missedWith = 0;
   /** Its queries are being run in one snapshot. */
-  #isGathering = false;
+  #isBatching = false;
   /** The answers of that batch. */
-  #gathered: ReadonlyMap<HeldQuery, Answer> | null = null;
+  #batch: ReadonlyMap<SubscribedQuery, Answer> | null = null;
   readonly #queries: SessionQueries;
 
   constructor(socket: ClientSocket, parts: SessionParts) {
@@ -267,7 +267,7 @@ export class Session {
   }
 
   #hasSeen(seen: ClientHello['seen']): void {
-    this.#notBefore = Math.max(this.#notBefore, momentSeen(seen, this.#parts.timeline, this.#parts.queries.sequence));
+    this.#notBefore = Math.max(this.#notBefore, versionSeen(seen, this.#parts.timeline, this.#parts.queries.sequence));
   }
 
   /** Calls start after those of the client's previous sockets are settled. */
@@ -363,7 +363,7 @@ export class Session {
     this.#caller = callerOf(identity, expMs, this.#verifiers);
     if (identity !== this.identity) {
       this.identity = identity;
-      this.#gathered = null;
+      this.#batch = null;
       this.#queries.identityChanged();
     }
     this.#calls?.resume();
@@ -413,15 +413,15 @@ export class Session {
    */
   nextMove(): Move | null {
     if (this.#state !== 'established' || this.#authState !== 'settled' || !this.socket.hasRoom) return null;
-    const gathered = this.#gathered;
-    this.#gathered = null;
+    const batch = this.#batch;
+    this.#batch = null;
     // The batch holds for one version only; the queries' newer answers are checked next.
-    if (gathered !== null) this.concern();
-    const answers = this.#queries.answers(gathered);
+    if (batch !== null) this.concern();
+    const answers = this.#queries.answers(batch);
     if (answers === null) return null;
-    const ts = commonMoment(
+    const ts = commonVersion(
       answers.map(({answer}) => answer),
-      this.#notBeforeMoment,
+      this.#notBeforeVersion,
       this.#parts.queries.sequence,
     );
     if (ts === null) {
@@ -433,7 +433,7 @@ export class Session {
   }
 
   /** The version that the client already shows. */
-  get #notBeforeMoment(): number {
+  get #notBeforeVersion(): number {
     return Math.max(this.#shown.ts, this.#notBefore);
   }
 
@@ -477,15 +477,15 @@ export class Session {
     if (newest <= this.#missedWith) return; // same answers as at the last miss
     this.#missedWith = newest;
     this.#missed++;
-    if (this.#missed < MOMENTS_MISSED_MAX || this.#isGathering) return;
+    if (this.#missed < MOMENTS_MISSED_MAX || this.#isBatching) return;
     this.#missed = 0;
-    void this.#gather();
+    void this.#runBatch();
   }
 
-  async #gather(): Promise<void> {
-    this.#isGathering = true;
-    this.#gathered = await this.#queries.together(this.#notBeforeMoment);
-    this.#isGathering = false;
+  async #runBatch(): Promise<void> {
+    this.#isBatching = true;
+    this.#batch = await this.#queries.together(this.#notBeforeVersion);
+    this.#isBatching = false;
     this.concern();
   }
 

@@ -18,7 +18,7 @@ export interface CrossOrigin {
   headersOf(request: Request): HeaderList | null;
 }
 
-export class Asked {
+export class PendingRequest {
   readonly request: Request;
   readonly #link: RouterLink;
   readonly #stream: number;

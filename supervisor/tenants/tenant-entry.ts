@@ -1,7 +1,7 @@
 /** The supervisor's in-memory state of one tenant and, while it has one, its worker. */
 import type {ErrorObject} from '../../shared/errors.ts';
 import type {WorkerAddress} from '../../shared/ipc/control.ts';
-import type {DoorKey} from '../../shared/ipc/egress.ts';
+import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Worker} from '../processes/worker-pool.ts';
 import type {Crashes} from './crashes.ts';
 import type {Lifecycle} from './lifecycle.ts';
@@ -9,9 +9,9 @@ import type {Reporter} from './worker-figures.ts';
 import {WorkerUsers} from './worker-users.ts';
 
 export type PlacedTenant = {id: string; generation: number; createdMs: number};
-export type PlaceMarks = {isMarkedAwake: boolean; isToOpen: boolean};
+export type EntryMarks = {isMarkedAwake: boolean; isToOpen: boolean};
 
-export class Place {
+export class TenantEntry {
   readonly id: string;
   readonly generation: number;
   readonly createdMs: number;
@@ -22,7 +22,7 @@ export class Place {
   /** `worker`, as it is identified in the metrics. */
   reporter: Reporter | null = null;
   /** The proxy endpoint of `worker`. */
-  door: DoorKey | null = null;
+  endpoint: EndpointKey | null = null;
   /** Routers that use `worker`, or wait for one. */
   readonly users = new WorkerUsers();
   /** Created after the first unexpected end of a worker. */
@@ -50,7 +50,7 @@ export class Place {
   /** Resolves the promise of a deletion that waits until the files can be removed. */
   onRemovable: (() => void) | null = null;
 
-  constructor({id, generation, createdMs}: PlacedTenant, {isMarkedAwake, isToOpen}: PlaceMarks) {
+  constructor({id, generation, createdMs}: PlacedTenant, {isMarkedAwake, isToOpen}: EntryMarks) {
     this.id = id;
     this.generation = generation;
     this.createdMs = createdMs;

@@ -1,10 +1,14 @@
 /** What the queries that sockets hold take, and what happens where that is too much. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
-import {HELD_READ_INTERVALS_MAX, HELD_READS_BYTES_MAX} from '../../../engine/limits.ts';
+import {SUBSCRIBED_READ_INTERVALS_MAX, SUBSCRIBED_READS_BYTES_MAX} from '../../../engine/limits.ts';
 import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {QUERIES_PER_SOCKET_MAX} from '../../../shared/limits.ts';
-import {FUNCTION_SOCKETS_MAX, HELD_QUERIES_BYTES_MAX, LIVE_RUN_AGAIN_MS} from '../../../worker/functions/limits.ts';
-import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
+import {
+  FUNCTION_SOCKETS_MAX,
+  LIVE_RUN_AGAIN_MS,
+  SUBSCRIBED_QUERIES_BYTES_MAX,
+} from '../../../worker/functions/limits.ts';
+import {SubscribedQueries} from '../../../worker/functions/sync/queries/subscribed-queries.ts';
 import type {SocketLink} from '../../../worker/ipc/router-link.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
@@ -12,8 +16,8 @@ import {Played, PlayedClient, ran, reads} from './played.ts';
 const range = (from: number, to: number) =>
   Array.from({length: to - from}, (_, n) => `id ${String(from + n).padStart(6, '0')}`);
 /** One answer that takes nearly as much as one may. */
-const LONG = reads('x'.repeat(HELD_READS_BYTES_MAX / 2 - 1_000));
-const LONG_MOST = Math.ceil(HELD_QUERIES_BYTES_MAX / (HELD_READS_BYTES_MAX - 2_000));
+const LONG = reads('x'.repeat(SUBSCRIBED_READS_BYTES_MAX / 2 - 1_000));
+const LONG_MOST = Math.ceil(SUBSCRIBED_QUERIES_BYTES_MAX / (SUBSCRIBED_READS_BYTES_MAX - 2_000));
 
 let played: Played;
 beforeEach(() => {
@@ -24,46 +28,46 @@ afterEach(() => vi.useRealTimers());
 const now = (value: unknown, readSet: PackedReadSet) => ran(value, {readSet, sequence: played.sequence});
 
 describe('what held queries take', () => {
-  let held: HeldQueries;
+  let subscribedQueries: SubscribedQueries;
   const asked = (path: string) => ({kind: 'query' as const, path, args: '{}', journal: null, isInternal: false});
   const holder = () => ({identity: null, concern: () => undefined});
-  const answer = async (query: ReturnType<HeldQueries['hold']>, text: string) => {
+  const answer = async (query: ReturnType<SubscribedQueries['hold']>, text: string) => {
     await until(text, () => {
       const {result} = query.answerFor(null) ?? {};
       return result?.ok === true && result.text === text;
     });
   };
-  const error = (query: ReturnType<HeldQueries['hold']>) => {
+  const error = (query: ReturnType<SubscribedQueries['hold']>) => {
     const {result} = query.answerFor(null) ?? {};
     return result?.ok === false ? result.error : null;
   };
   beforeEach(() => {
-    held = new HeldQueries(played.heldParts());
-    played.stage = held;
+    subscribedQueries = new SubscribedQueries(played.subscribedParts());
+    played.stage = subscribedQueries;
   });
-  afterEach(() => held.close());
+  afterEach(() => subscribedQueries.close());
 
   test('includes what they have read, until they are let go', async () => {
     played.run = () => now('many', reads(...range(0, 1_000)));
     const mine = holder();
-    const query = held.hold(mine, asked('m:many'));
+    const query = subscribedQueries.hold(mine, asked('m:many'));
     await answer(query, '"many"');
-    expect(held.bytes).toBeGreaterThan(1_000 * 2 * 'id 000000'.length);
+    expect(subscribedQueries.bytes).toBeGreaterThan(1_000 * 2 * 'id 000000'.length);
     played.run = () => now('one', reads('id 000000'));
     played.write('id 000500');
     await answer(query, '"one"');
-    expect(held.bytes).toBeLessThan(1_000);
-    held.release(mine, query);
-    expect(held.bytes).toBe(0);
+    expect(subscribedQueries.bytes).toBeLessThan(1_000);
+    subscribedQueries.release(mine, query);
+    expect(subscribedQueries.bytes).toBe(0);
   });
 
   test('of one that has read more than is watched one by one is bounded, and what it has read is watched all the same', async () => {
     let runs = 0;
-    const ids = range(0, HELD_READ_INTERVALS_MAX + 1);
+    const ids = range(0, SUBSCRIBED_READ_INTERVALS_MAX + 1);
     played.run = () => now(++runs, reads(...ids));
-    const query = held.hold(holder(), asked('m:most'));
+    const query = subscribedQueries.hold(holder(), asked('m:most'));
     await answer(query, '1');
-    expect(held.bytes).toBeLessThan(1_000);
+    expect(subscribedQueries.bytes).toBeLessThan(1_000);
     played.write(ids[0]!);
     await answer(query, '2');
     played.write(ids.at(-1)!);
@@ -73,16 +77,21 @@ describe('what held queries take', () => {
   test('is bounded: a further query is refused, and held when there is room', async () => {
     played.run = () => now(1, LONG);
     const mine = holder();
-    const queries: ReturnType<HeldQueries['hold']>[] = [];
+    const queries: ReturnType<SubscribedQueries['hold']>[] = [];
     const hold = async () => {
-      const query = held.hold(mine, asked(`m:q${queries.length}`));
+      const query = subscribedQueries.hold(mine, asked(`m:q${queries.length}`));
       queries.push(query);
       await answer(query, '1');
     };
-    for (let n = 0; n < LONG_MOST && held.bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX; n++) await hold();
-    expect(held.bytes).toBeLessThan(HELD_QUERIES_BYTES_MAX);
+    for (
+      let n = 0;
+      n < LONG_MOST && subscribedQueries.bytes + SUBSCRIBED_READS_BYTES_MAX <= SUBSCRIBED_QUERIES_BYTES_MAX;
+      n++
+    )
+      await hold();
+    expect(subscribedQueries.bytes).toBeLessThan(SUBSCRIBED_QUERIES_BYTES_MAX);
     await expect(hold()).rejects.toMatchObject({code: 'session.overloaded'});
-    held.release(mine, queries.pop()!);
+    subscribedQueries.release(mine, queries.pop()!);
     await hold();
   });
 
@@ -90,20 +99,20 @@ describe('what held queries take', () => {
     let readSet = reads('k');
     played.run = () => now(1, readSet);
     const mine = holder();
-    const growing = held.hold(mine, asked('m:growing'));
+    const growing = subscribedQueries.hold(mine, asked('m:growing'));
     await answer(growing, '1');
     played.run = ({path}) => now(1, path === 'm:growing' ? readSet : LONG);
-    const others: ReturnType<HeldQueries['hold']>[] = [];
-    while (held.bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX) {
-      const query = held.hold(mine, asked(`m:q${others.length}`));
+    const others: ReturnType<SubscribedQueries['hold']>[] = [];
+    while (subscribedQueries.bytes + SUBSCRIBED_READS_BYTES_MAX <= SUBSCRIBED_QUERIES_BYTES_MAX) {
+      const query = subscribedQueries.hold(mine, asked(`m:q${others.length}`));
       others.push(query);
       await answer(query, '1');
     }
-    readSet = reads('k', 'y'.repeat(HELD_READS_BYTES_MAX / 2 - 1_000));
+    readSet = reads('k', 'y'.repeat(SUBSCRIBED_READS_BYTES_MAX / 2 - 1_000));
     played.write('k');
     await until('its error', () => error(growing)?.includes('as much as they may'));
-    expect(held.bytes).toBeLessThan(HELD_QUERIES_BYTES_MAX);
-    held.release(mine, others.pop()!);
+    expect(subscribedQueries.bytes).toBeLessThan(SUBSCRIBED_QUERIES_BYTES_MAX);
+    subscribedQueries.release(mine, others.pop()!);
     await answer(growing, '1');
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
-import {familyOf, makeRoom} from '../../supervisor/keys/key-places.ts';
+import {familyOf, makeRoom} from '../../supervisor/keys/key-quota.ts';
 import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../../supervisor/limits.ts';
 
 const NOW = 1_000;

@@ -7,7 +7,7 @@ import {performance} from 'node:perf_hooks';
 import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../limits.ts';
 import type {TableInfo} from '../storage/rows.ts';
 
-export interface Pace {
+export interface ReadBudget {
   /** The query will read every document of the table. @throws the error that ends the query */
   willReadAll(table: TableInfo): void;
   /** Reports the reads since the last call. @throws the error that ends the query */
@@ -15,7 +15,7 @@ export interface Pace {
 }
 
 /**
- * Thrown by an InlinePace: the query belongs on a scan thread. Not an Error, because nothing is wrong, and a stack is
+ * Thrown by an InlineReadBudget: the query belongs on a scan thread. Not an Error, because nothing is wrong, and a stack is
  * expensive.
  */
 export const HAND_OVER = Symbol('hand over');
@@ -40,7 +40,7 @@ export class InlineBudget {
   }
 }
 
-export class InlinePace implements Pace {
+export class InlineReadBudget implements ReadBudget {
   readonly #count: (table: TableInfo) => number;
   readonly #budget: InlineBudget;
   #documents = 0;
@@ -71,4 +71,4 @@ function threadCpuMs(): number {
 }
 
 /** For queries that can use everything the limits of a scan allow. */
-export const UNHURRIED: Pace = {willReadAll: () => undefined, hasRead: () => undefined};
+export const UNHURRIED: ReadBudget = {willReadAll: () => undefined, hasRead: () => undefined};

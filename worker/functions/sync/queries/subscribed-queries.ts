@@ -13,7 +13,7 @@
  */
 import {hash} from 'node:crypto';
 import type {Commit} from '../../../../engine/commit/commit.ts';
-import {HELD_READS_BYTES_MAX} from '../../../../engine/limits.ts';
+import {SUBSCRIBED_READS_BYTES_MAX} from '../../../../engine/limits.ts';
 import type {LiveIndex} from '../../../../engine/live/live-index.ts';
 import {coarse, readSetBytes} from '../../../../engine/reads/coarse.ts';
 import {assert} from '../../../../shared/assert.ts';
@@ -22,23 +22,23 @@ import type {WorkerMetrics} from '../../../../shared/metrics/worker-metrics.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {canonicalPath} from '../../../runtime/call.ts';
 import {
-  HELD_QUERIES_BYTES_MAX,
-  HELD_QUERIES_MAX,
   LIVE_REFUSALS_HIDDEN_MAX,
   LIVE_RUNS_MAX,
   LIVE_RUNS_OF_ONE_MAX,
+  SUBSCRIBED_QUERIES_BYTES_MAX,
+  SUBSCRIBED_QUERIES_MAX,
 } from '../../limits.ts';
 import {RecentChanges} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {becauseOf, causeOf} from './because.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
-import {type Gathered, Gathers, type GatherWanted} from './gathers.ts';
-import {ALL, HeldQuery, type Holder, type Slot} from './held-query.ts';
-import type {Asked, QueryRuns, Ran, Run} from './query-runs.ts';
+import type {QueryRequest, QueryRuns, Ran, Run} from './query-runs.ts';
 import {Retries} from './retries.ts';
 import {Room, type Waiter} from './room.ts';
+import {type SnapshotBatch, SnapshotBatches, type WantedQuery} from './snapshot-batches.ts';
+import {ALL, type Holder, type Slot, SubscribedQuery} from './subscribed-query.ts';
 
-export type HeldQueriesParts = CaughtParts & {
+export type SubscribedQueriesParts = CaughtParts & {
   index: LiveIndex;
   metrics: WorkerMetrics;
   runs: Pick<QueryRuns, 'run' | 'runTogether'>;
@@ -46,23 +46,23 @@ export type HeldQueriesParts = CaughtParts & {
   shown: (error: string, requestId: string) => string;
   /** The newest durable sequence. */
   sequence: number;
-  /** Maximum of distinct subscribed queries. Default: HELD_QUERIES_MAX. */
-  heldMax?: number;
+  /** Maximum of distinct subscribed queries. Default: SUBSCRIBED_QUERIES_MAX. */
+  subscribedMax?: number;
 };
 
-type Wanted = {query: HeldQuery; slot: Slot};
+type Wanted = {query: SubscribedQuery; slot: Slot};
 /** A run under way. `sequence`: the newest one when it began. */
 type Begun = {readonly sequence: number};
 
-export class HeldQueries {
-  readonly #parts: HeldQueriesParts;
-  readonly #held = new Set<HeldQuery>();
+export class SubscribedQueries {
+  readonly #parts: SubscribedQueriesParts;
+  readonly #subscribed = new Set<SubscribedQuery>();
   /** Queries that new subscribers can share. */
-  readonly #byKey = new Map<string, HeldQuery>();
+  readonly #byKey = new Map<string, SubscribedQuery>();
   readonly #recent: RecentChanges;
   #sequence: number;
   /** Answers that the current commit touched. */
-  readonly #touched: {answer: Answer; query: HeldQuery}[] = [];
+  readonly #touched: {answer: Answer; query: SubscribedQuery}[] = [];
   /** Runs that wait for a slot, by function, oldest first. */
   readonly #waiting = new Map<string, Wanted[]>();
   /** Number of runs under way, by function. */
@@ -77,17 +77,20 @@ export class HeldQueries {
   /** Placeholder answers for runs that the service refused. */
   readonly #unsure = new WeakSet<Answer>();
   readonly #room = new Room(() => this.#hasRoom);
-  readonly #gathers = new Gathers({sequence: () => this.#sequence, run: wanted => this.#gather(wanted)});
+  readonly #snapshotBatches = new SnapshotBatches({
+    sequence: () => this.#sequence,
+    run: wanted => this.#runBatch(wanted),
+  });
   #isClosed = false;
 
-  constructor(parts: HeldQueriesParts) {
+  constructor(parts: SubscribedQueriesParts) {
     this.#parts = parts;
     this.#sequence = parts.sequence;
     this.#recent = new RecentChanges(parts.sequence);
   }
 
   get size(): number {
-    return this.#held.size;
+    return this.#subscribed.size;
   }
 
   /** Memory of the queries with their results and read sets. */
@@ -101,8 +104,8 @@ export class HeldQueries {
   }
 
   /** @throws session.overloaded at the maximum number of queries or bytes */
-  hold(holder: Holder, asked: Asked): HeldQuery {
-    return this.#hold(holder, asked, keyOf(asked), {cause: 'added'});
+  hold(holder: Holder, requested: QueryRequest): SubscribedQuery {
+    return this.#hold(holder, requested, keyOf(requested), {cause: 'added'});
   }
 
   /** Registers for a notification when a query can be held again. */
@@ -116,19 +119,21 @@ export class HeldQueries {
 
   /** One more query fits, whatever the size of its read set. */
   get #hasRoom(): boolean {
-    const {heldMax = HELD_QUERIES_MAX} = this.#parts;
-    return this.#held.size < heldMax && this.#bytes + HELD_READS_BYTES_MAX <= HELD_QUERIES_BYTES_MAX;
+    const {subscribedMax = SUBSCRIBED_QUERIES_MAX} = this.#parts;
+    return (
+      this.#subscribed.size < subscribedMax && this.#bytes + SUBSCRIBED_READS_BYTES_MAX <= SUBSCRIBED_QUERIES_BYTES_MAX
+    );
   }
 
   /** @throws session.overloaded */
-  #hold(holder: Holder, asked: Asked, key: string, because: Because): HeldQuery {
+  #hold(holder: Holder, requested: QueryRequest, key: string, because: Because): SubscribedQuery {
     let query = this.#byKey.get(key);
     if (query === undefined) {
       if (!this.#hasRoom)
         throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
-      query = new HeldQuery(key, {...asked, path: canonicalPath(asked.path)});
+      query = new SubscribedQuery(key, {...requested, path: canonicalPath(requested.path)});
       this.#byKey.set(key, query);
-      this.#held.add(query);
+      this.#subscribed.add(query);
       this.#count(query.bytes);
     }
     query.join(holder);
@@ -136,9 +141,9 @@ export class HeldQueries {
     return query;
   }
 
-  release(holder: Holder, query: HeldQuery): void {
+  release(holder: Holder, query: SubscribedQuery): void {
     query.leave(holder);
-    if (!query.isHeld) this.#drop(query);
+    if (!query.isSubscribed) this.#drop(query);
     else if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers(this.#sequence));
   }
 
@@ -147,21 +152,24 @@ export class HeldQueries {
    * @returns what it holds from now on: a query with the same page end; or, if there is no capacity for that, the query
    *   that it no longer holds and can request again
    */
-  identityChanged(holder: Holder, query: HeldQuery): HeldQuery | {refused: ServiceError; asked: Asked} {
+  identityChanged(
+    holder: Holder,
+    query: SubscribedQuery,
+  ): SubscribedQuery | {refused: ServiceError; requested: QueryRequest} {
     const end = query.journalFor(holder);
     query.leave(holder);
     query.join(holder);
     const {kind, path, args, isInternal} = query;
-    const asked = {kind, path, args, isInternal, journal: end};
-    const key = end === null || query.journalFor(holder) === end ? query.key : keyOf(asked);
+    const requested = {kind, path, args, isInternal, journal: end};
+    const key = end === null || query.journalFor(holder) === end ? query.key : keyOf(requested);
     if (key !== query.key) {
       // Releasing a query without other subscribers frees capacity.
       this.release(holder, query);
       try {
-        return this.#hold(holder, asked, key, {cause: 'identity'});
+        return this.#hold(holder, requested, key, {cause: 'identity'});
       } catch (caught) {
         if (!(caught instanceof ServiceError)) throw caught;
-        return {refused: caught, asked};
+        return {refused: caught, requested};
       }
     }
     if (query.hasStrangers) this.#counting(query, () => query.forgetStrangers(this.#sequence));
@@ -173,16 +181,16 @@ export class HeldQueries {
    * Requests a run for all holders without a valid answer. If a run is already under way, its end checks what is still
    * missing.
    */
-  want(query: HeldQuery, because: Because): void {
+  want(query: SubscribedQuery, because: Because): void {
     for (const slot of query.missing()) this.#wantSlot(query, slot, because);
   }
 
-  #wantFor(query: HeldQuery, {identity}: Pick<Slot, 'identity'>, because: Because): void {
+  #wantFor(query: SubscribedQuery, {identity}: Pick<Slot, 'identity'>, because: Because): void {
     const slot = query.missingFor(identity);
     if (slot !== null) this.#wantSlot(query, slot, because);
   }
 
-  #wantSlot(query: HeldQuery, slot: Slot, because: Because): void {
+  #wantSlot(query: SubscribedQuery, slot: Slot, because: Because): void {
     if (query.wanted.has(slot.key)) return;
     query.wanted.set(slot.key, because);
     const waiting = this.#waiting.get(query.path);
@@ -198,55 +206,54 @@ export class HeldQueries {
    * @returns an answer to each, valid at one version; null: the batch failed
    */
   together(
-    held: readonly {query: HeldQuery; holder: Holder}[],
+    subscribed: readonly {query: SubscribedQuery; holder: Holder}[],
     notBefore: number,
-  ): Promise<ReadonlyMap<HeldQuery, Answer> | null> {
-    return this.#gathers.together(
-      held.map(({query, holder}) => ({query, slot: query.slotFor(holder.identity)})),
+  ): Promise<ReadonlyMap<SubscribedQuery, Answer> | null> {
+    return this.#snapshotBatches.together(
+      subscribed.map(({query, holder}) => ({query, slot: query.slotFor(holder.identity)})),
       notBefore,
     );
   }
 
   /** Its answers are installed for all subscribers. */
-  async #gather(wanted: readonly GatherWanted[]): Promise<Gathered | null> {
+  async #runBatch(wanted: readonly WantedQuery[]): Promise<SnapshotBatch | null> {
     const journals = wanted.map(({query, slot}) => query.journalOf(slot));
     const runs = wanted.map(({query: {kind, path, args, isInternal}, slot: {identity}}, i): Run => {
       return {kind, path, args, isInternal, journal: journals[i]!, identity};
     });
     const generation = this.#generation;
     const begun = this.#begin();
-    let gathered: Gathered | null = null;
+    let batch: SnapshotBatch | null = null;
     try {
       const {rans, sequence} = await this.#parts.runs.runTogether(runs);
-      if (generation === this.#generation && !this.#isClosed)
-        gathered = this.#takeAll(wanted, journals, rans, sequence);
+      if (generation === this.#generation && !this.#isClosed) batch = this.#takeAll(wanted, journals, rans, sequence);
     } catch (caught) {
       caughtError(this.#parts, 'query', caught, {paths: wanted.map(({query}) => query.path)});
     }
     this.#finished(begun);
-    return gathered;
+    return batch;
   }
 
   #takeAll(
-    wanted: readonly GatherWanted[],
+    wanted: readonly WantedQuery[],
     journals: readonly (string | null)[],
     rans: readonly Ran[],
-    moment: number,
-  ): Gathered | null {
-    const answers = new Map<HeldQuery, Answer>();
+    version: number,
+  ): SnapshotBatch | null {
+    const answers = new Map<SubscribedQuery, Answer>();
     let isWhole = true;
     for (const [i, ran] of rans.entries()) {
       const {query, slot} = wanted[i]!;
       if (journals[i] !== null && isOfAnotherQuery(ran)) {
         query.unpin(slot);
         isWhole = false;
-      } else answers.set(query, this.#take(query, slot, ran, moment, this.#becauseNow(query, slot)));
+      } else answers.set(query, this.#take(query, slot, ran, version, this.#becauseNow(query, slot)));
     }
     return isWhole ? answers : null;
   }
 
   /** Why the current answer is not valid. */
-  #becauseNow(query: HeldQuery, slot: Slot): Because {
+  #becauseNow(query: SubscribedQuery, slot: Slot): Because {
     const before = query.answerFor(slot.identity);
     if (before === null) return {cause: 'added'};
     return becauseOf({until: this.#sequence, change: before.touchedBy}, this.#sequence);
@@ -276,19 +283,19 @@ export class HeldQueries {
 
   #runAll(to: number, because: Because): void {
     this.#generation++;
-    for (const query of this.#held) {
+    for (const query of this.#subscribed) {
       for (const answer of query.answers()) if (answer.isOpen) this.#close(query, answer, Math.max(to, answer.from));
       this.want(query, because);
     }
   }
 
-  #close(query: HeldQuery, answer: Answer, to: number): void {
+  #close(query: SubscribedQuery, answer: Answer, to: number): void {
     answer.close(to);
     // New subscribers get a page of the length that they request, which can end elsewhere.
     if (query.isPinned) this.#forget(query);
   }
 
-  #forget(query: HeldQuery): void {
+  #forget(query: SubscribedQuery): void {
     if (this.#byKey.get(query.key) === query) this.#byKey.delete(query.key);
   }
 
@@ -310,7 +317,7 @@ export class HeldQueries {
       while (taken < waiting.length && places > 0) {
         const {query, slot} = waiting[taken++]!;
         // It has no subscribers any more.
-        if (!query.isHeld) continue;
+        if (!query.isSubscribed) continue;
         places--;
         void this.#run(query, slot);
       }
@@ -321,7 +328,7 @@ export class HeldQueries {
     }
   }
 
-  async #run(query: HeldQuery, slot: Slot): Promise<void> {
+  async #run(query: SubscribedQuery, slot: Slot): Promise<void> {
     const {kind, path, args, isInternal} = query;
     const because = query.wanted.get(slot.key)!;
     assert(because !== undefined, 'what waits to be run is wanted');
@@ -337,7 +344,7 @@ export class HeldQueries {
       ran = caughtError(this.#parts, 'query', caught, {path});
     }
     query.wanted.delete(slot.key);
-    if (query.isHeld && !this.#isClosed) {
+    if (query.isSubscribed && !this.#isClosed) {
       const isCut = journal !== null && isOfAnotherQuery(ran);
       if (isCut) query.unpin(slot);
       if (isCut || generation !== this.#generation) this.want(query, because);
@@ -362,7 +369,7 @@ export class HeldQueries {
     this.#schedule();
   }
 
-  #took(query: HeldQuery, slot: Slot, ran: Ran | ServiceError, because: Because): void {
+  #took(query: SubscribedQuery, slot: Slot, ran: Ran | ServiceError, because: Because): void {
     if (ran instanceof ServiceError) {
       this.#refused(query, slot, ran, because);
       return;
@@ -375,7 +382,7 @@ export class HeldQueries {
   }
 
   /** @param from the version that it read. @returns its answer, which may be valid at that version only */
-  #take(query: HeldQuery, slot: Slot, ran: Ran, from: number, because: Because): Answer {
+  #take(query: SubscribedQuery, slot: Slot, ran: Ran, from: number, because: Because): Answer {
     const before = query.answerFor(slot.identity);
     const result = this.#resultOf(ran, before?.result ?? null);
     const {identityUsed, endCursor: journal} = ran;
@@ -384,14 +391,14 @@ export class HeldQueries {
     const answer = new Answer({result, from, journal, lines, because, identityUsed}, one =>
       this.#touched.push({answer: one, query}),
     );
-    if (!ran.wasKept) {
+    if (!ran.wasCached) {
       const isEqual = result === before?.result;
       this.#parts.metrics.count('svc_function_live_runs_total', {result: isEqual ? 'equal' : 'changed'});
     }
     // A run that read a later version was faster, or the query has no subscribers any more.
-    if (!query.isHeld || (before !== null && before.from > from)) {
+    if (!query.isSubscribed || (before !== null && before.from > from)) {
       answer.close(from);
-      if (query.isHeld) this.#wantFor(query, slot, because);
+      if (query.isSubscribed) this.#wantFor(query, slot, because);
       return answer;
     }
     const bytes = readSetBytes(readSet);
@@ -416,10 +423,10 @@ export class HeldQueries {
   /** Whether an answer of this size can replace the previous one. */
   #fits(bytes: number, before: Answer | null): boolean {
     const more = bytes - (before?.bytes ?? 0);
-    return more <= 0 || this.#bytes + more <= HELD_QUERIES_BYTES_MAX;
+    return more <= 0 || this.#bytes + more <= SUBSCRIBED_QUERIES_BYTES_MAX;
   }
 
-  #install(query: HeldQuery, answer: Answer, slot: Slot): void {
+  #install(query: SubscribedQuery, answer: Answer, slot: Slot): void {
     const wasByIdentity = query.isByIdentity;
     this.#counting(query, () => query.take(answer, slot.identity, this.#sequence));
     const takers = query.isByIdentity === wasByIdentity ? query.holdersOf(slot) : query.holdersOf(ALL);
@@ -431,7 +438,7 @@ export class HeldQueries {
    * @param hiddenMax overload refusals in a row that are not sent to clients
    */
   #refused(
-    query: HeldQuery,
+    query: SubscribedQuery,
     slot: Slot,
     error: ServiceError,
     because: Because,
@@ -460,7 +467,7 @@ export class HeldQueries {
   }
 
   /** Runs a refused query again: nothing reports that damage was repaired. */
-  #tryAgain(query: HeldQuery, slotKey: string): void {
+  #tryAgain(query: SubscribedQuery, slotKey: string): void {
     for (const answer of query.answers()) {
       if (this.#unsure.has(answer) && answer.isOpen && query.slotOf(answer)?.key === slotKey)
         this.#close(query, answer, this.#sequence);
@@ -478,15 +485,15 @@ export class HeldQueries {
     return sameOr(made, before);
   }
 
-  #drop(query: HeldQuery): void {
+  #drop(query: SubscribedQuery): void {
     this.#counting(query, () => query.letGo(this.#sequence));
-    this.#held.delete(query);
+    this.#subscribed.delete(query);
     this.#retries.forget(query);
     this.#forget(query);
     this.#count(-query.bytes);
   }
 
-  #counting(query: HeldQuery, change: () => void): void {
+  #counting(query: SubscribedQuery, change: () => void): void {
     const before = query.bytes;
     change();
     this.#count(query.bytes - before);
@@ -507,7 +514,7 @@ function isOfAnotherQuery(ran: Ran | ServiceError): boolean {
  * Neither a path nor JSON contains a NUL character. Long keys are hashed because the engine hashes long strings by
  * their length alone, so those of equal length collide.
  */
-function keyOf({kind, path, args, journal, isInternal}: Asked): string {
+function keyOf({kind, path, args, journal, isInternal}: QueryRequest): string {
   const key = `${isInternal ? 'internal' : ''}${kind === 'query' ? '' : 'paginated'}\0${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
   return key.length <= 1024 ? key : hash('sha256', key, 'base64');
 }

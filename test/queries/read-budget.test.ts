@@ -1,7 +1,7 @@
 /** When a query is handed to a scan thread, with the clocks in the test's hand. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../../engine/limits.ts';
-import {HAND_OVER, InlineBudget, InlinePace} from '../../engine/reads/pace.ts';
+import {HAND_OVER, InlineBudget, InlineReadBudget} from '../../engine/reads/read-budget.ts';
 
 const TABLE = {number: 1, lowDoc: 1, highDoc: 9, indexes: []};
 
@@ -13,8 +13,8 @@ beforeEach(() => {
 });
 afterEach(() => void vi.restoreAllMocks());
 
-function pace(documents = 0, budget = new InlineBudget()): InlinePace {
-  return new InlinePace(() => documents, budget);
+function readBudget(documents = 0, budget = new InlineBudget()): InlineReadBudget {
+  return new InlineReadBudget(() => documents, budget);
 }
 
 /** Whether the pace gives the query up. */
@@ -30,21 +30,21 @@ function isHandedOver(run: () => void): boolean {
 
 describe('a query is handed over', () => {
   test('before it begins when the table is known to be large', () => {
-    expect(isHandedOver(() => pace(SCAN_INLINE_DOCUMENTS).willReadAll(TABLE))).toBe(false);
-    expect(isHandedOver(() => pace(SCAN_INLINE_DOCUMENTS + 1).willReadAll(TABLE))).toBe(true);
+    expect(isHandedOver(() => readBudget(SCAN_INLINE_DOCUMENTS).willReadAll(TABLE))).toBe(false);
+    expect(isHandedOver(() => readBudget(SCAN_INLINE_DOCUMENTS + 1).willReadAll(TABLE))).toBe(true);
   });
 
   test('when it has read so many documents, or so much text', () => {
-    const many = pace();
+    const many = readBudget();
     expect(isHandedOver(() => many.hasRead(SCAN_INLINE_DOCUMENTS, 0))).toBe(false);
     expect(isHandedOver(() => many.hasRead(1, 0))).toBe(true);
-    const long = pace();
+    const long = readBudget();
     expect(isHandedOver(() => long.hasRead(1, SCAN_INLINE_CHARS))).toBe(false);
     expect(isHandedOver(() => long.hasRead(0, 1))).toBe(true);
   });
 
   test('when it has used its processor time, and not when it has only waited for a processor', () => {
-    const waits = pace();
+    const waits = readBudget();
     clockMs += SCAN_INLINE_MS * 2;
     processorMs += SCAN_INLINE_MS / 2;
     expect(isHandedOver(() => waits.hasRead(1, 1))).toBe(false);
@@ -54,7 +54,7 @@ describe('a query is handed over', () => {
   });
 
   test('when it waits too long all the same', () => {
-    const waits = pace();
+    const waits = readBudget();
     clockMs += SCAN_INLINE_CLOCK_MS - 1;
     expect(isHandedOver(() => waits.hasRead(1, 1))).toBe(false);
     clockMs += SCAN_INLINE_MS;
@@ -65,8 +65,8 @@ describe('a query is handed over', () => {
     const budget = new InlineBudget();
     clockMs += SCAN_INLINE_MS;
     processorMs += SCAN_INLINE_MS;
-    expect(isHandedOver(() => pace(0, budget).hasRead(1, 1))).toBe(true);
-    expect(isHandedOver(() => pace(0, budget).hasRead(1, 1))).toBe(true);
-    expect(isHandedOver(() => pace().hasRead(1, 1))).toBe(false);
+    expect(isHandedOver(() => readBudget(0, budget).hasRead(1, 1))).toBe(true);
+    expect(isHandedOver(() => readBudget(0, budget).hasRead(1, 1))).toBe(true);
+    expect(isHandedOver(() => readBudget().hasRead(1, 1))).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {commonMoment} from '../../../worker/functions/sync/queries/moments.ts';
+import {commonVersion} from '../../../worker/functions/sync/queries/versions.ts';
 
 const moment = fc.nat(12);
 const interval = fc
@@ -13,7 +13,7 @@ test('the common moment is the newest that lies in all intervals, between the la
       const right = Array.from({length: 13}, (_, n) => n).filter(
         n => n >= notBefore && n <= now && intervals.every(({from, to}) => from <= n && n <= to),
       );
-      expect(commonMoment(intervals, notBefore, now)).toBe(right.at(-1) ?? null);
+      expect(commonVersion(intervals, notBefore, now)).toBe(right.at(-1) ?? null);
     }),
   );
 });

@@ -5,18 +5,18 @@ import {LiveIndex} from '../../../engine/live/live-index.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {LIVE_RUN_AGAIN_MS, LIVE_RUNS_OF_ONE_MAX} from '../../../worker/functions/limits.ts';
-import {HeldQueries} from '../../../worker/functions/sync/queries/held-queries.ts';
-import type {HeldQuery, Holder} from '../../../worker/functions/sync/queries/held-query.ts';
 import type {QueryRuns, Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
+import {SubscribedQueries} from '../../../worker/functions/sync/queries/subscribed-queries.ts';
+import type {Holder, SubscribedQuery} from '../../../worker/functions/sync/queries/subscribed-query.ts';
 
 afterEach(() => vi.useRealTimers());
 
-function newHeld(run: (run: Run) => Promise<Ran>): HeldQueries {
+function newSubscribed(run: (run: Run) => Promise<Ran>): SubscribedQueries {
   const runs: Pick<QueryRuns, 'run' | 'runTogether'> = {
     run,
     runTogether: () => Promise.reject(new Error('nobody asks for it here')),
   };
-  return new HeldQueries({
+  return new SubscribedQueries({
     index: new LiveIndex(),
     metrics: new WorkerMetrics(),
     log: {error: () => undefined},
@@ -34,7 +34,7 @@ function ran(value: unknown, identityUsed = false): Ran {
     readSet: {intervals: [], absentTables: []},
     identityUsed,
     endCursor: null,
-    wasKept: false,
+    wasCached: false,
   };
 }
 
@@ -46,20 +46,20 @@ const asked = (i: number) => ({
   journal: null,
   isInternal: false,
 });
-const textFor = (query: HeldQuery, identity: string | null) => {
+const textFor = (query: SubscribedQuery, identity: string | null) => {
   const result = query.answerFor(identity)?.result;
   return result === undefined ? null : result.ok ? result.text : `! ${result.error}`;
 };
 
 test('what is wanted is run although many that were wanted before are not any more', async () => {
   const ends: (() => void)[] = [];
-  const held = newHeld(() => new Promise(resolve => ends.push(() => resolve(ran(1)))));
+  const subscribedQueries = newSubscribed(() => new Promise(resolve => ends.push(() => resolve(ran(1)))));
   const leaving = someone();
-  const old = Array.from({length: 5 * LIVE_RUNS_OF_ONE_MAX}, (_, i) => held.hold(leaving, asked(i)));
+  const old = Array.from({length: 5 * LIVE_RUNS_OF_ONE_MAX}, (_, i) => subscribedQueries.hold(leaving, asked(i)));
   await nextTurn();
   expect(ends).toHaveLength(LIVE_RUNS_OF_ONE_MAX);
-  for (const query of old) held.release(leaving, query);
-  const query = held.hold(someone(), asked(-1));
+  for (const query of old) subscribedQueries.release(leaving, query);
+  const query = subscribedQueries.hold(someone(), asked(-1));
   for (let turn = 0; turn < 4; turn++) {
     for (const end of ends.splice(0)) end();
     await nextTurn();
@@ -70,13 +70,13 @@ test('what is wanted is run although many that were wanted before are not any mo
 test('a run that is refused for one identity changes nobody else, and is tried again', async () => {
   vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
   let isDamaged = true;
-  const held = newHeld(async ({identity}) => {
+  const subscribedQueries = newSubscribed(async ({identity}) => {
     if (identity === '"b"' && isDamaged) throw new ServiceError('op.storage_damaged', 'a row is damaged');
     return ran(identity, true);
   });
-  const query = held.hold(someone('"a"'), asked(0));
+  const query = subscribedQueries.hold(someone('"a"'), asked(0));
   await nextTurn();
-  held.hold(someone('"b"'), asked(0));
+  subscribedQueries.hold(someone('"b"'), asked(0));
   await nextTurn();
   await nextTurn();
   expect(textFor(query, '"a"')).toContain('a');
@@ -93,15 +93,15 @@ test('runs that are refused for many identities are each tried again at their ow
   const users = 50;
   let runs = 0;
   let isDamaged = false;
-  const held = newHeld(async ({identity}) => {
+  const subscribedQueries = newSubscribed(async ({identity}) => {
     runs++;
     if (isDamaged) throw new ServiceError('op.storage_damaged', 'a row is damaged');
     return ran(identity, true);
   });
-  held.hold(someone('"first"'), asked(0));
+  subscribedQueries.hold(someone('"first"'), asked(0));
   await nextTurn();
   isDamaged = true;
-  for (let i = 0; i < users; i++) held.hold(someone(`"${i}"`), asked(0));
+  for (let i = 0; i < users; i++) subscribedQueries.hold(someone(`"${i}"`), asked(0));
   const turns = async () => {
     for (let turn = 0; turn < 10; turn++) await nextTurn();
   };
@@ -114,14 +114,14 @@ test('runs that are refused for many identities are each tried again at their ow
 });
 
 test('of identities that have left little stays', async () => {
-  const held = newHeld(async ({identity}) => ran(identity, true));
-  const query = held.hold(someone('"stays"'), asked(0));
+  const subscribedQueries = newSubscribed(async ({identity}) => ran(identity, true));
+  const query = subscribedQueries.hold(someone('"stays"'), asked(0));
   for (let i = 0; i < 200; i++) {
     const guest = someone(`"${i}"`);
-    held.hold(guest, asked(0));
+    subscribedQueries.hold(guest, asked(0));
     await nextTurn();
     await nextTurn();
-    held.release(guest, query);
+    subscribedQueries.release(guest, query);
   }
   expect([...query.answers()].length).toBeLessThan(20);
   expect(textFor(query, '"stays"')).toContain('stays');
@@ -130,12 +130,12 @@ test('of identities that have left little stays', async () => {
 test('a run for one of many users concerns that user alone', async () => {
   const users = 500;
   let concerned = 0;
-  const held = newHeld(async ({identity}) => ran(identity, true));
+  const subscribedQueries = newSubscribed(async ({identity}) => ran(identity, true));
   const holders = Array.from(
     {length: users},
     (_, i): Holder => ({identity: `"${i}"`, concern: () => void concerned++}),
   );
-  const query = holders.map(holder => held.hold(holder, asked(0))).at(-1)!;
+  const query = holders.map(holder => subscribedQueries.hold(holder, asked(0))).at(-1)!;
   while ([...query.answers()].length < users) await nextTurn();
   // All are told once when it is found out that the function looks at who asks.
   expect(concerned).toBeLessThan(3 * users);

@@ -54,8 +54,8 @@ test('its first result takes no run, and it is shown what is written afterwards'
   await app.mutation('notes:add', {text: 'second'});
   await socket.until(() => (socket.value(list!) as string[]).length === 2);
   expect(await counted()).toEqual({runs: before.runs + 1, hits: before.hits + 1});
-  const kept = (await app.logs()).filter(({path}) => path === 'notes:list');
-  expect(kept.map(({request_id}) => request_id.startsWith('live-'))).toEqual([false, true, true]);
+  const cached = (await app.logs()).filter(({path}) => path === 'notes:list');
+  expect(cached.map(({request_id}) => request_id.startsWith('live-'))).toEqual([false, true, true]);
 });
 
 test('a kept page stays the page that it was when something is written before its end', async () => {

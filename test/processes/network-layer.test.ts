@@ -84,7 +84,7 @@ async function doneBy(command: readonly string[]): Promise<string[]> {
 }
 
 test('started as a worker is, it reaches nothing: the kernel refuses', async ({skip}) => {
-  const missing = confinement.walls.find(({name}) => name === 'network')!.missing;
+  const missing = confinement.sandboxLayers.find(({name}) => name === 'network')!.missing;
   skip(missing !== null, `no wall "network" on this machine: ${missing}`);
   // That the attacks work where nothing holds them.
   expect(await doneBy([])).toEqual(
@@ -101,7 +101,7 @@ test('started as a worker is, it reaches nothing: the kernel refuses', async ({s
 });
 
 test('its own network has no way to be given one', async ({skip}) => {
-  const missing = confinement.walls.find(({name}) => name !== 'limits' && name !== 'network')?.missing ?? null;
+  const missing = confinement.sandboxLayers.find(({name}) => name !== 'limits' && name !== 'network')?.missing ?? null;
   skip(missing !== null, `no wall "privileges" on this machine: ${missing}`);
   const [program, ...args] = [...confinement.worker, 'sh', '-c'];
   const tried = (command: string) =>

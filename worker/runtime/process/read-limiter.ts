@@ -2,9 +2,9 @@
  * Limits how many messages are read from a process at once, so that the worker can continue its own work. The others
  * wait in the pipe, then in the process.
  */
-import {NODE_HEARING_MS, NODE_MESSAGES_MAX} from '../limits.ts';
+import {NODE_MESSAGES_MAX, NODE_READ_INTERVAL_MS} from '../limits.ts';
 
-export class Hearing {
+export class ReadLimiter {
   readonly #hear: (isHeard: boolean) => void;
   readonly #most: number;
   #timer: NodeJS.Timeout | null = null;
@@ -22,7 +22,7 @@ export class Hearing {
       this.#timer = null;
       this.#messages = 0;
       this.#hear(true);
-    }, NODE_HEARING_MS);
+    }, NODE_READ_INTERVAL_MS);
     if (++this.#messages === this.#most) this.#hear(false);
   }
 

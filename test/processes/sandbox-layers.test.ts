@@ -2,9 +2,9 @@
 import {openSync, readdirSync, readFileSync, readlinkSync} from 'node:fs';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {WORKER_DATA_BYTES_MAX, WORKER_DESCRIPTORS_MAX, WORKER_OOM_ADJUSTMENT} from '../../supervisor/limits.ts';
+import {missingLayer} from '../harness/sandbox-layers.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
-import {missingWall} from '../harness/walls.ts';
 
 const NOBODYS = '/etc/passwd';
 
@@ -28,7 +28,7 @@ const limit = (pid: number, name: string) =>
 
 describe.each(['router', 'worker'] as const)('a %s', entry => {
   test('has no capability over files, processes or the machine, and can gain none', ({skip}) => {
-    const missing = missingWall(service, 'privileges');
+    const missing = missingLayer(service, 'privileges');
     skip(missing !== null, `no wall "privileges" on this machine: ${missing}`);
     const [pid] = service.children(entry);
     expect(status(pid!, 'NoNewPrivs')).toBe('1');
@@ -52,14 +52,14 @@ describe.each(['router', 'worker'] as const)('a %s', entry => {
   test('leaves no core dump, and its directory is /', ({skip}) => {
     const [pid] = service.children(entry);
     expect(readlinkSync(`/proc/${pid}/cwd`)).toBe('/');
-    const missing = missingWall(service, 'limits');
+    const missing = missingLayer(service, 'limits');
     skip(missing !== null, `no wall "limits" on this machine: ${missing}`);
     expect(limit(pid!, 'Max core file size')).toBe('0');
   });
 });
 
 test('a worker has limits of the kernel, and goes before others when the machine has no memory left', ({skip}) => {
-  const missing = missingWall(service, 'limits');
+  const missing = missingLayer(service, 'limits');
   skip(missing !== null, `no wall "limits" on this machine: ${missing}`);
   expect(limit(worker, 'Max data size')).toBe(String(WORKER_DATA_BYTES_MAX));
   expect(Number(limit(worker, 'Max open files'))).toBeLessThanOrEqual(WORKER_DESCRIPTORS_MAX);
@@ -74,7 +74,7 @@ test('a worker makes files that are for its user alone', () => {
 test('metrics tell which walls stand', async () => {
   const {text} = await service.get('/metrics');
   for (const wall of ['limits', 'privileges'] as const) {
-    expect(text).toContain(`svc_wall{wall="${wall}"} ${missingWall(service, wall) === null ? 1 : 0}`);
+    expect(text).toContain(`svc_wall{wall="${wall}"} ${missingLayer(service, wall) === null ? 1 : 0}`);
   }
 });
 

@@ -7,47 +7,47 @@
  * others was opened, all queries are run.
  */
 import type {Answer} from './answer.ts';
-import {ALL, type HeldQuery, type Slot} from './held-query.ts';
-import {commonMoment} from './moments.ts';
+import {ALL, type Slot, type SubscribedQuery} from './subscribed-query.ts';
+import {commonVersion} from './versions.ts';
 
-export type GatherWanted = {query: HeldQuery; slot: Slot};
+export type WantedQuery = {query: SubscribedQuery; slot: Slot};
 /** Answers that are all valid at one version. */
-export type Gathered = ReadonlyMap<HeldQuery, Answer>;
+export type SnapshotBatch = ReadonlyMap<SubscribedQuery, Answer>;
 
-export type GatherParts = {
+export type SnapshotBatchParts = {
   /** The newest version. */
   sequence: () => number;
   /** @returns null: the batch failed */
-  run: (wanted: readonly GatherWanted[]) => Promise<Gathered | null>;
+  run: (wanted: readonly WantedQuery[]) => Promise<SnapshotBatch | null>;
 };
 
 /** `from`: its snapshot is of this version or a later one. */
-type UnderWay = {from: number; wanted: readonly GatherWanted[]; gathered: Promise<Gathered | null>};
+type UnderWay = {from: number; wanted: readonly WantedQuery[]; batch: Promise<SnapshotBatch | null>};
 
-export class Gathers {
-  readonly #parts: GatherParts;
+export class SnapshotBatches {
+  readonly #parts: SnapshotBatchParts;
   readonly #underWay = new Map<string, UnderWay>();
 
-  constructor(parts: GatherParts) {
+  constructor(parts: SnapshotBatchParts) {
     this.#parts = parts;
   }
 
   /** @param notBefore older versions are of no use */
-  async together(asked: readonly GatherWanted[], notBefore: number): Promise<Gathered | null> {
-    const wanted = [...new Map(asked.map(one => [one.query, one])).values()].sort((a, b) => a.query.n - b.query.n);
+  async together(requested: readonly WantedQuery[], notBefore: number): Promise<SnapshotBatch | null> {
+    const wanted = [...new Map(requested.map(one => [one.query, one])).values()].sort((a, b) => a.query.n - b.query.n);
     const key = keyOf(wanted);
     let underWay = this.#underWay.get(key);
     if (underWay === undefined || underWay.from < notBefore) {
-      underWay = {from: this.#parts.sequence(), wanted, gathered: this.#run(wanted)};
+      underWay = {from: this.#parts.sequence(), wanted, batch: this.#run(wanted)};
       this.#underWay.set(key, underWay);
     }
-    const gathered = await underWay.gathered;
+    const batch = await underWay.batch;
     if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);
-    return gathered !== null && isFor(gathered, wanted, underWay.wanted) ? gathered : null;
+    return batch !== null && isFor(batch, wanted, underWay.wanted) ? batch : null;
   }
 
-  async #run(wanted: readonly GatherWanted[]): Promise<Gathered | null> {
-    const standing = new Map<HeldQuery, Answer>();
+  async #run(wanted: readonly WantedQuery[]): Promise<SnapshotBatch | null> {
+    const standing = new Map<SubscribedQuery, Answer>();
     for (const {query, slot} of wanted) {
       const answer = query.answerFor(slot.identity);
       if (answer?.isOpen === true) standing.set(query, answer);
@@ -55,24 +55,24 @@ export class Gathers {
     if (standing.size === 0) return await this.#parts.run(wanted);
     const fallen = wanted.filter(({query}) => !standing.has(query));
     if (fallen.length === 0) return standing;
-    const gathered = await this.#parts.run(fallen);
-    if (gathered === null) return null;
-    const all = new Map([...standing, ...gathered]);
-    const isOneMoment = commonMoment(all.values(), 0, this.#parts.sequence()) !== null;
-    return isOneMoment ? all : await this.#parts.run(wanted);
+    const batch = await this.#parts.run(fallen);
+    if (batch === null) return null;
+    const all = new Map([...standing, ...batch]);
+    const isOneVersion = commonVersion(all.values(), 0, this.#parts.sequence()) !== null;
+    return isOneVersion ? all : await this.#parts.run(wanted);
   }
 }
 
 /** Equal for equal requests. All queries of a request have the same identity, which can be long. */
-function keyOf(wanted: readonly GatherWanted[]): string {
+function keyOf(wanted: readonly WantedQuery[]): string {
   const own = wanted.find(({slot}) => slot.key !== ALL.key);
   return `${wanted.map(({query, slot}) => (slot.key === ALL.key ? query.n : -query.n)).join()} ${own?.slot.key ?? ''}`;
 }
 
 /** Whether a shared batch also holds for this request: not if a run used another caller's identity. */
-function isFor(gathered: Gathered, wanted: readonly GatherWanted[], ran: readonly GatherWanted[]): boolean {
+function isFor(batch: SnapshotBatch, wanted: readonly WantedQuery[], ran: readonly WantedQuery[]): boolean {
   return wanted.every(({query, slot}, i) => {
-    const {identityUsed} = gathered.get(query)!;
+    const {identityUsed} = batch.get(query)!;
     return !identityUsed || slot.identity === ran[i]!.slot.identity;
   });
 }

@@ -6,7 +6,7 @@
 import {backOffMs} from '../../shared/back-off.ts';
 import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../limits.ts';
 
-export class KillPace {
+export class KillRate {
   readonly #now: () => number;
   /** Kills since the last period of KILLS_FORGOTTEN_MS without one. */
   #kills = 0;

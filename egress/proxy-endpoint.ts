@@ -21,7 +21,7 @@ import {TenantNames} from './tenant-names.ts';
 
 const QUESTIONS = {requests_per_second: EGRESS_QUESTIONS_PER_SECOND_MAX, burst: EGRESS_QUESTIONS_PER_SECOND_MAX};
 
-export type DoorParts = {
+export type EndpointParts = {
   metrics: EgressMetrics;
   /** Shared by all tenants. */
   lookups: LookupQueue;
@@ -30,8 +30,8 @@ export type DoorParts = {
   failed?: (grant: EgressGrant, error: unknown) => void;
 };
 
-export class Door {
-  readonly parts: DoorParts;
+export class ProxyEndpoint {
+  readonly parts: EndpointParts;
   readonly #server: Server;
   readonly #links = new Set<Link>();
   readonly #names: TenantNames;
@@ -41,7 +41,7 @@ export class Door {
   #connections = 0;
   readonly #questions = new TokenBucket(QUESTIONS, performance.now());
 
-  private constructor(grant: EgressGrant, parts: DoorParts) {
+  private constructor(grant: EgressGrant, parts: EndpointParts) {
     this.parts = parts;
     this.#grant = grant;
     this.#secret = digest(grant.secret);
@@ -51,13 +51,13 @@ export class Door {
     this.#server.maxConnections = EGRESS_LINKS_PER_TENANT_MAX;
   }
 
-  static async open(grant: EgressGrant, parts: DoorParts): Promise<Door> {
-    const door = new Door(grant, parts);
+  static async open(grant: EgressGrant, parts: EndpointParts): Promise<ProxyEndpoint> {
+    const endpoint = new ProxyEndpoint(grant, parts);
     await new Promise<void>((resolve, reject) => {
-      door.#server.once('error', reject);
-      door.#server.listen({path: grant.socketPath, writableAll: true, readableAll: true}, resolve);
+      endpoint.#server.once('error', reject);
+      endpoint.#server.listen({path: grant.socketPath, writableAll: true, readableAll: true}, resolve);
     });
-    return door;
+    return endpoint;
   }
 
   /** Where paths for data connections are created. Users of other tenants cannot traverse it. */

@@ -1,24 +1,24 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {ROUTER_HELD_BYTES_MAX, TENANT_HELD_BYTES_MAX, TENANT_SHARE_BYTES} from '../../router/limits.ts';
+import {ROUTER_RESERVED_BYTES_MAX, TENANT_RESERVED_BYTES_MAX, TENANT_SHARE_BYTES} from '../../router/limits.ts';
 import {limitsOfOne} from '../../router/router-limits.ts';
-import {HeldBytes, RouterBytes} from '../../router/workers/held-bytes.ts';
+import {ReservedBytes, RouterBytes} from '../../router/workers/reserved-bytes.ts';
 
 /** Takes all it can get in pieces. */
-function takeAll(tenant: HeldBytes, chunk = 64 * 1024): number {
+function takeAll(tenant: ReservedBytes, chunk = 64 * 1024): number {
   while (tenant.hasRoom(chunk)) tenant.take(chunk);
-  return tenant.held;
+  return tenant.reserved;
 }
 
 describe('bytes that the router holds', () => {
   test('one tenant has TENANT_HELD_BYTES_MAX at most, and when many take all they can, the next has its share', () => {
     const router = new RouterBytes(limitsOfOne(1));
-    expect(takeAll(new HeldBytes(router))).toBe(TENANT_HELD_BYTES_MAX);
+    expect(takeAll(new ReservedBytes(router))).toBe(TENANT_RESERVED_BYTES_MAX);
     for (let tenants = 1; tenants < 200; tenants++) {
-      expect(takeAll(new HeldBytes(router))).toBeGreaterThanOrEqual(TENANT_SHARE_BYTES);
+      expect(takeAll(new ReservedBytes(router))).toBeGreaterThanOrEqual(TENANT_SHARE_BYTES);
     }
-    expect(router.held).toBeLessThanOrEqual(ROUTER_HELD_BYTES_MAX);
-    expect(new HeldBytes(router).hasRoom(TENANT_SHARE_BYTES)).toBe(true);
+    expect(router.reserved).toBeLessThanOrEqual(ROUTER_RESERVED_BYTES_MAX);
+    expect(new ReservedBytes(router).hasRoom(TENANT_SHARE_BYTES)).toBe(true);
   });
 
   test('whatever tenants take and give back: the sum is right and never beyond the maximum', () => {
@@ -26,13 +26,13 @@ describe('bytes that the router holds', () => {
     fc.assert(
       fc.property(steps, all => {
         const router = new RouterBytes(limitsOfOne(1));
-        const tenants = Array.from({length: 5}, () => new HeldBytes(router));
+        const tenants = Array.from({length: 5}, () => new ReservedBytes(router));
         for (const {tenant: n, bytes, gives} of all) {
           const tenant = tenants[n]!;
-          if (gives) tenant.give(Math.min(bytes, tenant.held));
+          if (gives) tenant.give(Math.min(bytes, tenant.reserved));
           else if (tenant.hasRoom(bytes)) tenant.take(bytes);
-          expect(router.held).toBe(tenants.reduce((sum, {held}) => sum + held, 0));
-          expect(router.held).toBeLessThanOrEqual(ROUTER_HELD_BYTES_MAX);
+          expect(router.reserved).toBe(tenants.reduce((sum, {reserved}) => sum + reserved, 0));
+          expect(router.reserved).toBeLessThanOrEqual(ROUTER_RESERVED_BYTES_MAX);
         }
       }),
     );

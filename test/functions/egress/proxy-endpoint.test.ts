@@ -7,7 +7,6 @@ import {dirname, join} from 'node:path';
 import {createInterface} from 'node:readline';
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {Door} from '../../../egress/door.ts';
 import {
   EGRESS_CONNECTIONS_PER_TENANT_MAX,
   EGRESS_LINE_BYTES_MAX,
@@ -15,9 +14,10 @@ import {
   EGRESS_LOOKUPS_PER_TENANT_MAX,
 } from '../../../egress/limits.ts';
 import {LookupQueue} from '../../../egress/lookup-queue.ts';
+import {ProxyEndpoint} from '../../../egress/proxy-endpoint.ts';
 import {EgressMetrics} from '../../../shared/egress/metrics.ts';
-import type {EgressAnswer, EgressDoor} from '../../../shared/ipc/egress.ts';
-import {WayOut} from '../../../worker/runtime/egress/way-out.ts';
+import type {EgressAnswer, EgressEndpoint} from '../../../shared/ipc/egress.ts';
+import {EgressClient} from '../../../worker/runtime/egress/egress-client.ts';
 import {TestEgress} from '../../harness/egress.ts';
 import {until} from '../../harness/until.ts';
 
@@ -28,7 +28,7 @@ let port: number;
 let arrived: Socket[];
 /** What a name leads to; set by the test that looks one up. */
 let resolve: (name: string) => Promise<string[]>;
-let ways: WayOut[];
+let ways: EgressClient[];
 
 beforeEach(async () => {
   arrived = [];
@@ -52,16 +52,16 @@ afterEach(async () => {
 
 const OPEN = {allow: ['127.0.0.1'], deny: []};
 
-function wayOut(door: EgressDoor): WayOut {
-  const way = new WayOut(door);
+function client(endpoint: EgressEndpoint): EgressClient {
+  const way = new EgressClient(endpoint);
   ways.push(way);
   return way;
 }
 
 /** A link that says what the test says. */
-async function link(door: EgressDoor, first = JSON.stringify({secret: door.secret})) {
-  await network.use(door);
-  const socket = connect({path: door.socketPath});
+async function link(endpoint: EgressEndpoint, first = JSON.stringify({secret: endpoint.secret})) {
+  await network.use(endpoint);
+  const socket = connect({path: endpoint.socketPath});
   socket.on('error', () => undefined);
   const answers: EgressAnswer[] = [];
   createInterface({input: socket})
@@ -93,7 +93,7 @@ const MESSAGE = fc.oneof(
 const toOutside = (id: number) => ({type: 'connect', id, host: '127.0.0.1', port, family: 0});
 
 /** A connection to the outside. */
-async function carried(way: WayOut): Promise<Socket> {
+async function carried(way: EgressClient): Promise<Socket> {
   const opened = await way.open('127.0.0.1', port);
   const socket = connect({path: opened.path, allowHalfOpen: true});
   way.carries(opened, socket);
@@ -114,12 +114,12 @@ async function textOf(socket: Socket): Promise<string> {
 describe('whose it is', () => {
   test.each([
     ['a secret that is none', () => JSON.stringify({secret: 'x'})],
-    ["another worker's secret", (other: EgressDoor) => JSON.stringify({secret: other.secret})],
+    ["another worker's secret", (other: EgressEndpoint) => JSON.stringify({secret: other.secret})],
     ['a question', () => JSON.stringify(toOutside(1))],
     ['no JSON', () => 'GET / HTTP/1.1'],
   ])('whoever says first %s is not answered', async (_, first) => {
-    const other = network.door(OPEN);
-    const {closed, answers, say} = await link(network.door(OPEN), first(other));
+    const other = network.endpoint(OPEN);
+    const {closed, answers, say} = await link(network.endpoint(OPEN), first(other));
     say(toOutside(1));
     await closed;
     expect(answers).toEqual([]);
@@ -127,7 +127,7 @@ describe('whose it is', () => {
   });
 
   test('each is answered under its own policy', async () => {
-    const [opened, closed] = [await link(network.door(OPEN)), await link(network.door({allow: [], deny: []}))];
+    const [opened, closed] = [await link(network.endpoint(OPEN)), await link(network.endpoint({allow: [], deny: []}))];
     for (const {say} of [opened, closed]) say(toOutside(1));
     await until('both to be answered', () => opened.answers.length + closed.answers.length === 2);
     expect(opened.answers[0]).toMatchObject({type: 'open'});
@@ -135,36 +135,36 @@ describe('whose it is', () => {
   });
 
   test('a door that was taken away answers nobody', async () => {
-    const door = network.door(OPEN);
-    const {closed} = await link(door);
-    const socket = await carried(wayOut(door));
+    const endpoint = network.endpoint(OPEN);
+    const {closed} = await link(endpoint);
+    const socket = await carried(client(endpoint));
     const broken = new Promise(done => socket.once('close', done));
-    await network.revoke(door);
+    await network.revoke(endpoint);
     await Promise.all([closed, broken]);
-    const again = connect({path: door.socketPath});
+    const again = connect({path: endpoint.socketPath});
     expect(await once(again, 'error').then(([{code}]) => code as string)).toMatch(/ENOENT|ECONNREFUSED/);
   });
 });
 
 test('a door that cannot be opened keeps nobody from another, and is there when it can be', async () => {
-  const [closed, other] = [network.door(OPEN, 'missing'), network.door(OPEN)];
+  const [closed, other] = [network.endpoint(OPEN, 'missing'), network.endpoint(OPEN)];
   await network.use(closed);
-  expect(await wayOut(other).lookup('a.example')).toEqual(['127.0.0.1']);
-  const answered = wayOut(closed).lookup('a.example');
+  expect(await client(other).lookup('a.example')).toEqual(['127.0.0.1']);
+  const answered = client(closed).lookup('a.example');
   mkdirSync(dirname(closed.socketPath), {recursive: true});
   expect(await answered).toEqual(['127.0.0.1']);
 });
 
 test('what is in the way of a door is removed', async () => {
   mkdirSync(join(network.directory, 'x1', 's', 'more'), {recursive: true});
-  expect(await wayOut(network.door(OPEN)).lookup('a.example')).toEqual(['127.0.0.1']);
+  expect(await client(network.endpoint(OPEN)).lookup('a.example')).toEqual(['127.0.0.1']);
 });
 
 test('a connection waits in the directory of its door, and what keeps a client from it names no path', async () => {
-  const door = network.door(OPEN);
-  const way = wayOut(door);
+  const endpoint = network.endpoint(OPEN);
+  const way = client(endpoint);
   const opened = await way.open('127.0.0.1', port);
-  expect(dirname(opened.path)).toBe(dirname(door.socketPath));
+  expect(dirname(opened.path)).toBe(dirname(endpoint.socketPath));
   rmSync(opened.path);
   const socket = new Socket();
   way.carries(opened, socket);
@@ -181,7 +181,7 @@ describe('what it is asked', () => {
     ['a path as a port', '{"type":"connect","id":1,"host":"127.0.0.1","port":"/run/x.sock","family":0}'],
     ['what is too long for a question', `{"type":"lookup","id":1,"host":"${'x'.repeat(EGRESS_LINE_BYTES_MAX)}`],
   ])('%s ends the link', async (_, text) => {
-    const {socket, closed, answers} = await link(network.door(OPEN));
+    const {socket, closed, answers} = await link(network.endpoint(OPEN));
     socket.write(`${text}\n`);
     await closed;
     expect(answers).toEqual([]);
@@ -193,12 +193,12 @@ describe('what it is asked', () => {
       asked.push(name);
       return Promise.resolve(asked.length === 1 ? ['127.0.0.1'] : ['10.0.0.1']);
     };
-    const {address} = await wayOut(network.door(OPEN)).open('rebind.example', port);
+    const {address} = await client(network.endpoint(OPEN)).open('rebind.example', port);
     expect([address, asked]).toEqual(['127.0.0.1', ['rebind.example']]);
   });
 
   test('connections beyond the limit fail, and room is again when one has ended', async () => {
-    const {say, answers} = await link(network.door(OPEN));
+    const {say, answers} = await link(network.endpoint(OPEN));
     for (let id = 1; id <= EGRESS_CONNECTIONS_PER_TENANT_MAX + 5; id++) say(toOutside(id));
     await until('the last to be answered', () => answers.filter(({type}) => type === 'failed').length === 5);
     for (const answer of answers.filter(({type}) => type === 'failed'))
@@ -210,27 +210,27 @@ describe('what it is asked', () => {
 
   test('tenants that take all connections they can leave the same to the next one', async () => {
     const metrics = new EgressMetrics();
-    const doors = await Promise.all(
+    const endpoints = await Promise.all(
       Array.from({length: 10}, (_, n) =>
-        Door.open(
-          {...network.door(OPEN), socketPath: join(network.directory, `own${n}`), tenant: `t${n}`},
+        ProxyEndpoint.open(
+          {...network.endpoint(OPEN), socketPath: join(network.directory, `own${n}`), tenant: `t${n}`},
           {metrics, lookups: new LookupQueue({atOnce: 1, atOncePerTenant: 1, waitingPerTenant: 1}), resolve},
         ),
       ),
     );
-    const taken = doors.map(door => {
+    const taken = endpoints.map(endpoint => {
       let connections = 0;
-      while (door.opened() === null) connections++;
+      while (endpoint.opened() === null) connections++;
       return connections;
     });
     expect(taken.slice(0, 7).every(connections => connections === EGRESS_CONNECTIONS_PER_TENANT_MAX)).toBe(true);
     expect(taken.slice(7)).toEqual([512, 256, 128]);
-    expect(doors[9]!.opened()).toBe('The server has too many outgoing connections; try again');
-    for (const door of doors) door.close();
+    expect(endpoints[9]!.opened()).toBe('The server has too many outgoing connections; try again');
+    for (const endpoint of endpoints) endpoint.close();
   });
 
   test('whatever bytes and messages come, they end at most their own link', async () => {
-    const [hostile, other] = [network.door(OPEN), network.door(OPEN)];
+    const [hostile, other] = [network.endpoint(OPEN), network.endpoint(OPEN)];
     resolve = () => Promise.reject(Object.assign(new Error('no such name'), {code: 'ENOTFOUND'}));
     const seed = randomInt(2 ** 32);
     const messages = fc.sample(MESSAGE, {numRuns: 1_000, seed});
@@ -247,9 +247,9 @@ describe('what it is asked', () => {
   });
 
   test('links beyond the limit are closed, others stay', async () => {
-    const door = network.door(OPEN);
-    const first = await link(door);
-    const more = await Promise.all(Array.from({length: EGRESS_LINKS_PER_TENANT_MAX}, () => link(door)));
+    const endpoint = network.endpoint(OPEN);
+    const first = await link(endpoint);
+    const more = await Promise.all(Array.from({length: EGRESS_LINKS_PER_TENANT_MAX}, () => link(endpoint)));
     await Promise.race(more.map(({closed}) => closed));
     first.say(toOutside(1));
     await until('the first to be answered', () => first.answers.length === 1);
@@ -269,10 +269,10 @@ describe('what it is asked', () => {
       }
       return ['127.0.0.1'];
     };
-    const slow = wayOut(network.door(OPEN));
+    const slow = client(network.endpoint(OPEN));
     const answers = Array.from({length: 3 * EGRESS_LOOKUPS_PER_TENANT_MAX}, (_, n) => slow.lookup(`slow${n}.example`));
     await until('lookups to wait', () => waiting === EGRESS_LOOKUPS_PER_TENANT_MAX);
-    expect(await wayOut(network.door(OPEN)).lookup('quick.example')).toEqual(['127.0.0.1']);
+    expect(await client(network.endpoint(OPEN)).lookup('quick.example')).toEqual(['127.0.0.1']);
     expect(waiting).toBe(EGRESS_LOOKUPS_PER_TENANT_MAX);
     release();
     expect(new Set((await Promise.all(answers)).flat())).toEqual(new Set(['127.0.0.1']));
@@ -281,7 +281,7 @@ describe('what it is asked', () => {
 
 describe('what a connection says', () => {
   test('a server that speaks first is heard, both directions end one by one', async () => {
-    const socket = await carried(wayOut(network.door(OPEN)));
+    const socket = await carried(client(network.endpoint(OPEN)));
     await until('it to arrive', () => arrived.length === 1);
     const far = arrived[0]!;
     far.write('first ');
@@ -292,7 +292,7 @@ describe('what a connection says', () => {
   });
 
   test('one that is reset is an error, not an end', async () => {
-    const socket = await carried(wayOut(network.door(OPEN)));
+    const socket = await carried(client(network.endpoint(OPEN)));
     await until('it to arrive', () => arrived.length === 1);
     arrived[0]!.write('half');
     await once(socket, 'data');
@@ -305,7 +305,7 @@ describe('what a connection says', () => {
   });
 
   test('one that its client destroys is seen to end outside', async () => {
-    const socket = await carried(wayOut(network.door(OPEN)));
+    const socket = await carried(client(network.endpoint(OPEN)));
     await until('it to arrive', () => arrived.length === 1);
     arrived[0]!.resume();
     const ended = once(arrived[0]!, 'end');
@@ -314,15 +314,15 @@ describe('what a connection says', () => {
   });
 
   test('a policy that closes it breaks it off', async () => {
-    const door = network.door(OPEN);
-    const socket = await carried(wayOut(door));
+    const endpoint = network.endpoint(OPEN);
+    const socket = await carried(client(endpoint));
     const [failure] = [once(socket, 'error')];
-    await network.use({...door, policy: {allow: [], deny: []}});
+    await network.use({...endpoint, policy: {allow: [], deny: []}});
     expect((await failure)[0]).toMatchObject({message: 'The connection was ended: the egress policy changed'});
   });
 
   test('who does not read holds up the sender, and nothing is kept for it', async () => {
-    const socket = await carried(wayOut(network.door(OPEN)));
+    const socket = await carried(client(network.endpoint(OPEN)));
     await until('it to arrive', () => arrived.length === 1);
     const far = arrived[0]!;
     const chunk = Buffer.alloc(64 * 1024);

@@ -7,32 +7,32 @@ import {dirname, join} from 'node:path';
 import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
 import type {MetricJson} from '../shared/metrics/metric-json.ts';
-import {Door, type DoorParts} from './door.ts';
 import {
-  EGRESS_DOOR_AGAIN_MS,
+  EGRESS_ENDPOINT_RETRY_MS,
   EGRESS_LOOKUPS_MAX,
   EGRESS_LOOKUPS_PER_TENANT_MAX,
   EGRESS_LOOKUPS_WAITING_MAX,
 } from './limits.ts';
 import {LookupQueue} from './lookup-queue.ts';
+import {type EndpointParts, ProxyEndpoint} from './proxy-endpoint.ts';
 import {systemNames} from './system-names.ts';
 
 type Standing = {
   /** The latest one. */
   grant: EgressGrant;
   /** Null: not open yet. */
-  door: Door | null;
+  endpoint: ProxyEndpoint | null;
   /** The latest attempt. Never rejects. */
   opening: Promise<void>;
   timer: NodeJS.Timeout | null;
   isFailing: boolean;
 };
 
-export class Doors {
-  readonly #parts: DoorParts;
-  readonly #doors = new Map<string, Standing>();
+export class ProxyEndpoints {
+  readonly #parts: EndpointParts;
+  readonly #endpoints = new Map<string, Standing>();
 
-  constructor(parts: Partial<DoorParts> = {}) {
+  constructor(parts: Partial<EndpointParts> = {}) {
     const lookups = new LookupQueue({
       atOnce: EGRESS_LOOKUPS_MAX,
       atOncePerTenant: EGRESS_LOOKUPS_PER_TENANT_MAX,
@@ -46,26 +46,26 @@ export class Doors {
    * own worker: opening it is retried until it succeeds or the grant is revoked.
    */
   async grant(grant: EgressGrant): Promise<void> {
-    const known = this.#doors.get(grant.socketPath);
+    const known = this.#endpoints.get(grant.socketPath);
     if (known === undefined) {
-      const standing: Standing = {grant, door: null, opening: Promise.resolve(), timer: null, isFailing: false};
-      this.#doors.set(grant.socketPath, standing);
+      const standing: Standing = {grant, endpoint: null, opening: Promise.resolve(), timer: null, isFailing: false};
+      this.#endpoints.set(grant.socketPath, standing);
       this.#open(standing);
       await standing.opening;
       return;
     }
     known.grant = grant;
     await known.opening;
-    known.door?.use(grant);
+    known.endpoint?.use(grant);
   }
 
   async revoke(socketPath: string): Promise<void> {
-    const standing = this.#doors.get(socketPath);
-    this.#doors.delete(socketPath);
+    const standing = this.#endpoints.get(socketPath);
+    this.#endpoints.delete(socketPath);
     if (standing === undefined) return;
     if (standing.timer !== null) clearTimeout(standing.timer);
     await standing.opening;
-    standing.door?.close();
+    standing.endpoint?.close();
   }
 
   #open(standing: Standing): void {
@@ -74,8 +74,8 @@ export class Doors {
       const {grant, isFailing} = standing;
       standing.isFailing = true;
       if (!isFailing) this.#parts.failed?.(grant, error);
-      if (this.#doors.get(grant.socketPath) === standing)
-        standing.timer = setTimeout(() => this.#open(standing), EGRESS_DOOR_AGAIN_MS);
+      if (this.#endpoints.get(grant.socketPath) === standing)
+        standing.timer = setTimeout(() => this.#open(standing), EGRESS_ENDPOINT_RETRY_MS);
     });
   }
 
@@ -83,15 +83,15 @@ export class Doors {
     // Left by an earlier process: its door, and paths of its data connections.
     const directory = dirname(standing.grant.socketPath);
     for (const name of await readdir(directory)) await rm(join(directory, name), {recursive: true, force: true});
-    standing.door = await Door.open(standing.grant, this.#parts);
-    standing.door.use(standing.grant);
+    standing.endpoint = await ProxyEndpoint.open(standing.grant, this.#parts);
+    standing.endpoint.use(standing.grant);
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#doors.keys()].map(path => this.revoke(path)));
+    await Promise.all([...this.#endpoints.keys()].map(path => this.revoke(path)));
   }
 
   report(): MetricJson[] {
-    return this.#parts.metrics.report(this.#doors.size);
+    return this.#parts.metrics.report(this.#endpoints.size);
   }
 }

@@ -16,7 +16,7 @@
 import {assert} from '../../../../shared/assert.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import type {Answer} from './answer.ts';
-import type {Asked} from './query-runs.ts';
+import type {QueryRequest} from './query-runs.ts';
 
 /** A subscriber, which knows the query under a number of its own. */
 export interface Holder {
@@ -37,11 +37,11 @@ const STRANGERS_KEPT = 8;
 
 let queries = 0;
 
-export class HeldQuery {
+export class SubscribedQuery {
   /** Unique number of the query. */
   readonly n = ++queries;
   readonly key: string;
-  readonly kind: Asked['kind'];
+  readonly kind: QueryRequest['kind'];
   readonly path: string;
   /** Wire JSON. */
   readonly args: string;
@@ -69,7 +69,7 @@ export class HeldQuery {
    */
   #ends: Map<string, string | null> | null = null;
 
-  constructor(key: string, {kind, path, args, journal, isInternal}: Asked) {
+  constructor(key: string, {kind, path, args, journal, isInternal}: QueryRequest) {
     this.key = key;
     this.kind = kind;
     this.path = path;
@@ -83,7 +83,7 @@ export class HeldQuery {
     return this.key.length + this.path.length + this.args.length + this.#bytes;
   }
 
-  get isHeld(): boolean {
+  get isSubscribed(): boolean {
     return this.#holders.size > 0;
   }
 

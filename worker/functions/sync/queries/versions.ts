@@ -7,7 +7,7 @@ export type Interval = {readonly from: number; readonly to: number};
  * The newest version that lies in all intervals and is neither before `notBefore` nor after `now`.
  * @returns null: there is none
  */
-export function commonMoment(intervals: Iterable<Interval>, notBefore: number, now: number): number | null {
+export function commonVersion(intervals: Iterable<Interval>, notBefore: number, now: number): number | null {
   let from = notBefore;
   let to = now;
   for (const interval of intervals) {
@@ -21,6 +21,6 @@ export function commonMoment(intervals: Iterable<Interval>, notBefore: number, n
  * The version that a client has seen, in this timeline. 0: none. After a restore the file can be older than what its
  * clients have seen; they start over.
  */
-export function momentSeen(seen: DataVersion | undefined, timeline: string, now: number): number {
+export function versionSeen(seen: DataVersion | undefined, timeline: string, now: number): number {
   return seen?.timeline === timeline && seen.ts <= now ? seen.ts : 0;
 }

@@ -1,9 +1,9 @@
 /**
  * Bytes of requests that the router holds for a tenant: bodies that arrive, wait or may have to be sent again, and data
- * that its worker's socket has not taken. All tenants share ROUTER_HELD_BYTES_MAX.
+ * that its worker's socket has not taken. All tenants share ROUTER_RESERVED_BYTES_MAX.
  *
  * A quarter of it is reserved for small needs: every tenant can hold TENANT_SHARE_BYTES, regardless of the others. Of
- * the rest a tenant can hold TENANT_HELD_BYTES_MAX, but at most as much as is still free, so that a few tenants cannot
+ * the rest a tenant can hold TENANT_RESERVED_BYTES_MAX, but at most as much as is still free, so that a few tenants cannot
  * take all of it.
  */
 import {assert} from '../../shared/assert.ts';
@@ -20,50 +20,50 @@ export function tooManyBytes(): ServiceError {
 
 /** The router's total; one object for all tenants. */
 export class RouterBytes {
-  held = 0;
+  reserved = 0;
   readonly max: number;
   readonly tenantMax: number;
 
-  constructor({heldBytes, tenantHeldBytes}: RouterLimits) {
-    this.max = heldBytes;
-    this.tenantMax = tenantHeldBytes;
+  constructor({reservedBytes, tenantReservedBytes}: RouterLimits) {
+    this.max = reservedBytes;
+    this.tenantMax = tenantReservedBytes;
   }
 }
 
-export class HeldBytes {
+export class ReservedBytes {
   readonly #router: RouterBytes;
-  #held = 0;
+  #reserved = 0;
 
   constructor(router: RouterBytes) {
     this.#router = router;
   }
 
-  get held(): number {
-    return this.#held;
+  get reserved(): number {
+    return this.#reserved;
   }
 
   /** Must be called before `take` if the bytes can still be refused. */
   hasRoom(bytes: number): boolean {
-    const heldThen = this.#held + bytes;
-    if (heldThen <= TENANT_SHARE_BYTES) return this.#router.held + bytes <= this.#router.max;
-    return heldThen <= Math.min(this.#router.tenantMax, SHARED_PART * this.#router.max - this.#router.held);
+    const reservedThen = this.#reserved + bytes;
+    if (reservedThen <= TENANT_SHARE_BYTES) return this.#router.reserved + bytes <= this.#router.max;
+    return reservedThen <= Math.min(this.#router.tenantMax, SHARED_PART * this.#router.max - this.#router.reserved);
   }
 
   take(bytes: number): void {
-    this.#held += bytes;
-    this.#router.held += bytes;
+    this.#reserved += bytes;
+    this.#router.reserved += bytes;
   }
 
   give(bytes: number): void {
     this.take(-bytes);
-    assert(this.#held >= 0 && this.#router.held >= 0, 'nothing is given back that was not taken');
+    assert(this.#reserved >= 0 && this.#router.reserved >= 0, 'nothing is given back that was not taken');
   }
 }
 
 /** The bytes of one request's body. */
-export class HeldBody {
+export class ReservedBody {
   /** Null: the request belongs to no tenant, and is not counted. */
-  tenant: HeldBytes | null = null;
+  tenant: ReservedBytes | null = null;
   #bytes = 0;
 
   hasRoom(bytes: number): boolean {

@@ -9,9 +9,15 @@
  */
 import {connect, type Socket} from 'node:net';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
-import type {EgressAnswer, EgressDoor, EgressFailure, EgressHello, EgressQuestion} from '../../../shared/ipc/egress.ts';
+import type {
+  EgressAnswer,
+  EgressEndpoint,
+  EgressFailure,
+  EgressHello,
+  EgressQuestion,
+} from '../../../shared/ipc/egress.ts';
 import {EGRESS_CLAIM_MS_MAX} from '../../../shared/limits.ts';
-import {EGRESS_START_LOOK_MS, EGRESS_START_MS_MAX} from '../limits.ts';
+import {EGRESS_START_MS_MAX, EGRESS_START_POLL_MS} from '../limits.ts';
 
 /** A connection that waits for its client at `path`. */
 export type Opened = {id: number; path: string; address: string; port: number};
@@ -24,19 +30,19 @@ type Carried = {
   /** Delivers an end that was seen but is not reported yet. */
   end: (() => void) | null;
 };
-type Asked = {type: 'connect'; host: string; port: number; family: number} | {type: 'lookup'; host: string};
+type EgressRequest = {type: 'connect'; host: string; port: number; family: number} | {type: 'lookup'; host: string};
 
-export type WayOutParts = {
+export type EgressClientParts = {
   /** `net.connect`, of a path. */
   connectTo: (path: string) => Socket;
   now: () => number;
 };
 
-const SYSTEM: WayOutParts = {connectTo: path => connect({path}), now: () => performance.now()};
+const SYSTEM: EgressClientParts = {connectTo: path => connect({path}), now: () => performance.now()};
 
-export class WayOut {
-  readonly #door: EgressDoor;
-  readonly #parts: WayOutParts;
+export class EgressClient {
+  readonly #endpoint: EgressEndpoint;
+  readonly #parts: EgressClientParts;
   readonly #answers = new Map<number, Answered>();
   /** Open connections of this link, by request id. */
   readonly #sockets = new Map<number, Carried>();
@@ -45,8 +51,8 @@ export class WayOut {
   #lastId = 0;
   #isClosed = false;
 
-  constructor(door: EgressDoor, parts: WayOutParts = SYSTEM) {
-    this.#door = door;
+  constructor(endpoint: EgressEndpoint, parts: EgressClientParts = SYSTEM) {
+    this.#endpoint = endpoint;
     this.#parts = parts;
   }
 
@@ -110,7 +116,7 @@ export class WayOut {
     this.#broken(this.#linked, gone());
   }
 
-  async #ask(asked: Asked): Promise<EgressAnswer> {
+  async #ask(requested: EgressRequest): Promise<EgressAnswer> {
     this.#link ??= this.#connect();
     const link = await this.#link;
     const id = ++this.#lastId;
@@ -118,7 +124,7 @@ export class WayOut {
       this.#answers.set(id, {resolve, reject});
       // A check for pending work must find some (node/child-sandbox.ts).
       link.ref();
-      this.#say(link, {...asked, id} as EgressQuestion);
+      this.#say(link, {...requested, id} as EgressQuestion);
     });
   }
 
@@ -140,14 +146,14 @@ export class WayOut {
         this.#link = null;
         throw gone();
       }
-      await new Promise(resolve => setTimeout(resolve, EGRESS_START_LOOK_MS));
+      await new Promise(resolve => setTimeout(resolve, EGRESS_START_POLL_MS));
     }
   }
 
   /** Null: there is no egress process. */
   #connected(): Promise<Socket | null> {
     return new Promise(resolve => {
-      const link = this.#parts.connectTo(this.#door.socketPath);
+      const link = this.#parts.connectTo(this.#endpoint.socketPath);
       link.once('connect', () => resolve(link));
       link.once('error', () => resolve(null));
     });
@@ -157,7 +163,7 @@ export class WayOut {
     this.#linked = link;
     // Without pending requests it does not keep a process alive.
     link.unref();
-    link.write(`${JSON.stringify({secret: this.#door.secret} satisfies EgressHello)}\n`);
+    link.write(`${JSON.stringify({secret: this.#endpoint.secret} satisfies EgressHello)}\n`);
     let text = '';
     link.setEncoding('utf8');
     link.on('data', (chunk: string) => {

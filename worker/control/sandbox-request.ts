@@ -15,7 +15,7 @@ import {
   SANDBOX_TTL_MS_DEFAULT,
 } from './limits.ts';
 
-export type Asked = Pick<
+export type SandboxRequest = Pick<
   SandboxRecord,
   'runtime' | 'node_version' | 'memory_mb' | 'cpu_ms' | 'ttl_ms' | 'env' | 'network'
 >;
@@ -30,7 +30,7 @@ const MEMORY_MB = {
 };
 
 /** The request with its defaults filled in. @throws op.invalid_input 400 */
-export function askedOf(body: SandboxBody): Asked {
+export function sandboxRequestOf(body: SandboxBody): SandboxRequest {
   const {runtime = 'isolate', env = {}} = body;
   checkEnvironment(env, SANDBOX_ENV_CHARS_MAX);
   const node_version = body.node_version ?? (runtime === 'node' ? NODE_VERSION_DEFAULT : null);
