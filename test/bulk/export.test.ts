@@ -1,23 +1,22 @@
 /** GET …/export: documents at one sequence, and back in by an import. */
 import {request} from 'undici';
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {beforeAll, describe, expect, test} from 'vitest';
 import {canonical, journalAfter, replay} from '../harness/journal.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
 const sent = {'content-type': 'application/x-ndjson'};
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
   const lines = Array.from({length: 3_000}, (_, n) => JSON.stringify({n, text: 'ø'.repeat(500)})).join('\n');
   expect((await tenant.request('POST', '/import?table=a', lines, sent)).status).toBe(200);
   await tenant.insert('b', {n: 'other'});
 });
-afterAll(() => service.stop());
 
 const parsed = <T>(text: string): T[] =>
   text

@@ -1,10 +1,11 @@
 /** POST …/import: lines become documents, and what is told of them is what is there. */
 import {Readable} from 'node:stream';
 import {request} from 'undici';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
 import {checkChain, journalAfter} from '../harness/journal.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -12,16 +13,14 @@ type Counts = {lines: number; inserted: number; updated: number; failed: number;
 
 const JSON_LINES = 'application/x-ndjson';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 /** A table of its own for each test. */
 let t = '';
 let tables = 0;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => {
   service.showLogOnFailure();
   t = `t${++tables}`;

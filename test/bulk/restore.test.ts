@@ -4,11 +4,12 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {request} from 'undici';
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {beforeAll, beforeEach, expect, test} from 'vitest';
 import {IMPORT_COMMIT_LINES} from '../../worker/api/limits.ts';
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -19,13 +20,12 @@ const FIELDS = [
 ];
 const BY_EMAIL = {name: 'by_email', fields: ['email'], unique: true};
 
-let service: Service;
+const service = await sharedService();
 /** With people who name their team by its id, in a table that has another number than its place in the list. */
 let source: Tenant;
 let team: string;
 let person: string;
 beforeAll(async () => {
-  service = await Service.start();
   source = await Tenant.make(service);
   await source.delete('gone', await source.insert('gone', {n: 1}));
   team = await source.insert('teams', {name: 'blue'});
@@ -35,7 +35,6 @@ beforeAll(async () => {
   await source.patch('people', person, {email: 'c@example.com'});
   await source.request('PUT', '/documents/teams/my-own', {fields: {lead: person}});
 });
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 const exported = async (tenant: Tenant, query = 'for=restore') =>

@@ -7,7 +7,7 @@ import {fileURLToPath, pathToFileURL} from 'node:url';
 import {promisify} from 'node:util';
 import {build} from 'esbuild';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {ENTS, HELPERS, PAGE} from './app-files.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -15,10 +15,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const COPIED = ['convex-helpers', 'convex-ents', '@convex-dev/react-query'];
 const LINKED = ['zod', 'react', '@tanstack'];
 
-let service: Service;
+const service = await sharedService();
 let folder: string;
 beforeAll(async () => {
-  service = await Service.start();
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-compat-')));
   for (const name of COPIED)
     cpSync(join(root, 'node_modules', name), join(folder, 'node_modules', name), {recursive: true});
@@ -32,7 +31,6 @@ beforeAll(async () => {
   symlinkSync(join(folder, 'convex-compat'), join(folder, 'node_modules/convex'));
 });
 afterAll(async () => {
-  await service.stop();
   rmSync(folder, {recursive: true});
 });
 beforeEach(() => service.showLogOnFailure());

@@ -4,21 +4,17 @@ import {once} from 'node:events';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {CLI, type Outcome, svc} from '../harness/command.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 import {NODE_VERSION, ServiceClient} from './service-client.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 let services: ServiceClient;
 let directory: string;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(async () => {
   tenant = await Tenant.make(service);
   services = new ServiceClient(tenant);

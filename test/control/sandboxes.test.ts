@@ -3,19 +3,17 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {SANDBOX_CODE_CHARS_MAX} from '../../shared/limits.ts';
 import {NODE_SANDBOXES_MAX, SANDBOXES_MAX} from '../../worker/control/limits.ts';
 import type {Reply} from '../harness/service.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 import {execute, newSandbox, RUNTIMES, type Runtime, type Sandbox, sandboxOf} from './sandbox-client.ts';
 import {NODE_VERSION} from './service-client.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 
 /** A sandbox of that runtime, for as long as the test works with it. */
 async function withSandbox<T>(runtime: Runtime, options: object, work: (id: string) => Promise<T>): Promise<T> {

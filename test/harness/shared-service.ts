@@ -1,6 +1,6 @@
 /**
  * One service for all test files of the `served` project that a vitest worker runs. A file begins with
- * `const service = await sharedService()`, has tenants of its own, which are deleted at its end, and neither stops nor kills the service.
+ * `const service = await sharedService()`, has tenants and keys of its own, which are deleted at its end, and neither stops nor kills the service.
  */
 import {mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -30,7 +30,7 @@ export async function sharedService(): Promise<Service> {
     writeFileSync(join(notes, `${shared.pid}.json`), JSON.stringify(note));
   }
   const service = shared;
-  afterAll(() => deleteTenants(service));
+  afterAll(() => deleteAll(service));
   return service;
 }
 
@@ -40,12 +40,15 @@ async function serviceOfFile(): Promise<Service> {
   return service;
 }
 
-async function deleteTenants(service: Service): Promise<void> {
+/** The file's tenants and keys. */
+async function deleteAll(service: Service): Promise<void> {
   const {tenants}: {tenants: string[]} = (await service.get('/api/tenants')).body;
+  const {keys}: {keys: {id: string}[]} = (await service.get('/api/keys')).body;
+  const paths = [...tenants.map(id => `/api/tenants/${id}`), ...keys.map(({id}) => `/api/keys/${id}`)];
   await Promise.all(
-    tenants.map(async id => {
-      const {status, text} = await service.request('DELETE', `/api/tenants/${id}`);
-      if (status !== 204) throw new Error(`deleting ${id}: ${status} ${text}`);
+    paths.map(async path => {
+      const {status, text} = await service.request('DELETE', path);
+      if (status !== 204) throw new Error(`DELETE ${path}: ${status} ${text}`);
     }),
   );
 }

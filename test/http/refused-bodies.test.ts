@@ -10,21 +10,19 @@ import {connect} from 'node:net';
 import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {promisify} from 'node:util';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {DROPPED_BODY_BYTES_MAX} from '../../router/limits.ts';
 import {BODY_BYTES_MAX, DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
 import {usualLines} from '../harness/raw.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 const MIB = 1024 * 1024;

@@ -2,7 +2,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {createClient, type Doc, type NativeClient, SvcClientError, versionOf} from '../../sdk/native/index.ts';
 import {Cable} from '../client/cable.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {until} from '../harness/until.ts';
 import {answered, refused} from './answers.ts';
 
@@ -12,15 +12,13 @@ interface Tables {
   lines: {order: string; item: string};
 }
 
-let service: Service;
+const service = await sharedService();
 let cable: Cable;
 beforeAll(async () => {
-  service = await Service.start();
   cable = await Cable.to(() => service.port);
 });
 afterAll(async () => {
   cable.close();
-  await service.stop();
 });
 beforeEach(() => service.showLogOnFailure());
 

@@ -1,23 +1,21 @@
 /** Changing, running and looking at crons over HTTP. */
 
 import {tmpdir} from 'node:os';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {beforeAll, expect, test} from 'vitest';
 import type {Cron, CronRun, PastRun, UpcomingWork} from '../../shared/protocol/schedule.ts';
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
 import {follow, state} from '../harness/follower.ts';
 import {bootstrap, journalAfter} from '../harness/journal.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 
 const mutation = {type: 'insert', table: 't', fields: {n: 1}};
 const nightly = {type: 'cron', expression: '0 3 * * *', time_zone: 'Europe/Oslo'};

@@ -1,15 +1,12 @@
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import {RUN_AFTER_MS_MAX} from '../../shared/limits.ts';
 import type {JobResult, Mutation, PendingJob} from '../../shared/protocol/schedule.ts';
-import {type Reply, Service} from '../harness/service.ts';
+import type {Reply} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {until} from '../harness/until.ts';
 
-let service: Service;
+const service = await sharedService();
 let base: string;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(async () => {
   service.showLogOnFailure();
   base = `/api/tenants/${await service.tenant()}`;

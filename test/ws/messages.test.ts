@@ -1,15 +1,11 @@
 import {randomUUID} from 'node:crypto';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import {closeReason, Opcode, RawSocket} from '../harness/raw-socket.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {type Frame, Socket} from '../harness/socket.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: string;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 beforeEach(async () => {
   service.showLogOnFailure();
   tenant = await service.tenant();

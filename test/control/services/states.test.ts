@@ -1,20 +1,19 @@
 /** What a service does from its start to its end: every state, every way out of it, by every policy. */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {beforeAll, describe, expect, test} from 'vitest';
 import type {ServiceRecord} from '../../../shared/protocol/services.ts';
-import {isAlive, Service} from '../../harness/service.ts';
+import {isAlive} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
 import {ServiceClient, serviceProcesses} from '../service-client.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 let services: ServiceClient;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
   services = new ServiceClient(tenant);
 });
-afterAll(() => service.stop());
 
 /** Runs until its signal. */
 const STAYS = `export default async (ctx, signal, log) => {

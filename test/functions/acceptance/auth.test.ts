@@ -1,6 +1,6 @@
 import type {JWTPayload} from 'jose';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {expectError} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -31,7 +31,7 @@ const config = (issuer: string) =>
 const customConfig = (provider: IdentityProvider) =>
   `export default {providers: [{type: 'customJwt', issuer: ${JSON.stringify(provider.issuer)}, jwks: ${JSON.stringify(`${provider.issuer}/jwks`)}, algorithm: 'ES256'}]};`;
 
-let service: Service;
+const service = await sharedService();
 let provider: IdentityProvider;
 let other: IdentityProvider;
 let app: App;
@@ -44,12 +44,11 @@ async function appFor(of: IdentityProvider, authConfig: string): Promise<App> {
 }
 
 beforeAll(async () => {
-  service = await Service.start();
   provider = await IdentityProvider.start('RS256');
   other = await IdentityProvider.start('ES256');
   app = await appFor(provider, config(provider.issuer));
 });
-afterAll(() => Promise.all([service.stop(), provider.stop(), other.stop()]));
+afterAll(() => Promise.all([provider.stop(), other.stop()]));
 
 const nowS = () => Math.floor(Date.now() / 1000);
 function token(of: IdentityProvider, claims: JWTPayload = {}, header: Record<string, unknown> = {}): Promise<string> {

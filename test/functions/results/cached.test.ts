@@ -3,8 +3,8 @@
  * at that moment would be. Asked with a `nonce` that no call had before, a query is always run.
  */
 import fc from 'fast-check';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const FILES = {
@@ -56,14 +56,12 @@ const FILES = {
     }});`,
 };
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 let nonce = 0;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, FILES);
 }, 120_000);
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 
 /** Calls answered by kept results so far. */

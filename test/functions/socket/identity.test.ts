@@ -1,7 +1,7 @@
 import type {JWTPayload} from 'jose';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {FunctionSocket} from '../../harness/function-socket.ts';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 import {IdentityProvider} from '../auth/identity-provider.ts';
@@ -18,6 +18,9 @@ const FUNCTIONS = `
     return n % 2 === 0 ? 'even' : (await ctx.auth.getUserIdentity())?.subject ?? null;
   }});
   export const tick = mutation({args: {}, handler: async ctx => { await ctx.db.insert('ticks' as never, {} as never); }});
+  export const clear = mutation({args: {}, handler: async ctx => {
+    for (const {_id} of await ctx.db.query('ticks' as never).collect() as any[]) await ctx.db.delete(_id);
+  }});
   export const ticked = mutation({args: {}, handler: async ctx => {
     await ctx.db.insert('ticks' as never, {} as never);
     return {name: (await ctx.auth.getUserIdentity())?.subject ?? null};
@@ -25,22 +28,29 @@ const FUNCTIONS = `
   export const act = action({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? null});
   export const whoami = mutation({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? null});`;
 
-let service: Service;
+const service = await sharedService();
 let provider: IdentityProvider;
 let other: IdentityProvider;
 beforeAll(async () => {
-  service = await Service.start();
   provider = await IdentityProvider.start('RS256');
   other = await IdentityProvider.start('RS256');
 });
-afterAll(() => Promise.all([service.stop(), provider.stop(), other.stop()]));
+afterAll(() => Promise.all([provider.stop(), other.stop()]));
 
-const config = (issuer: string) =>
-  `export default {providers: [{domain: ${JSON.stringify(issuer)}, applicationID: 'chat'}]};`;
-async function newApp(): Promise<App> {
-  const app = await App.deploy(service, {'who.ts': FUNCTIONS, 'auth.config.ts': config(provider.issuer)});
+const config = (of: IdentityProvider[]) =>
+  `export default {providers: ${JSON.stringify(of.map(({issuer}) => ({domain: issuer, applicationID: 'chat'})))}};`;
+async function newApp(...providers: IdentityProvider[]): Promise<App> {
+  const app = await App.deploy(service, {'who.ts': FUNCTIONS, 'auth.config.ts': config(providers)});
   const allow = [provider, other].map(({issuer}) => issuer.slice('http://'.length));
   await app.admin('PUT', '/settings', {egress: {allow, deny: []}, allowed_origins: null});
+  return app;
+}
+/** One for each list of providers, without ticks, for tests that leave nothing else. */
+const apps = new Map<string, App>();
+async function emptyApp(...providers: IdentityProvider[]): Promise<App> {
+  const app = apps.get(config(providers)) ?? (await newApp(...providers));
+  apps.set(config(providers), app);
+  await app.mutation('who:clear', {});
   return app;
 }
 const nowS = () => Math.floor(Date.now() / 1000);
@@ -62,7 +72,7 @@ describe('a token', () => {
     ['of an unknown issuer', () => token('ada', {iss: 'http://nobody.example'}), false],
     ['without a key id', () => token('ada', {}, provider, {kid: undefined}), false],
   ])('[53] %s is confirmed by a transition, or refused by auth_error', async (_, make, isGood) => {
-    const socket = await connect(await newApp());
+    const socket = await connect(await emptyApp(provider));
     socket.authenticate(await make());
     if (isGood) await socket.until(() => socket.version.identity === 1);
     else expect(await socket.message('auth_error')).toMatchObject({identity: 1, error: {code: 'auth.unauthorized'}});
@@ -75,7 +85,7 @@ describe('a token', () => {
   });
 
   test('that is refused stops what is shown until the client says who it is; its calls wait', async () => {
-    const app = await newApp();
+    const app = await emptyApp(provider);
     const socket = await connect(app);
     const ticks = await socket.query('who:ticks');
     socket.authenticate(await token('grace', {exp: nowS() - 10}));
@@ -91,7 +101,7 @@ describe('a token', () => {
   });
 
   test('that ends while the socket stands is an error once something that looks at it is new', async () => {
-    const app = await newApp();
+    const app = await emptyApp(provider);
     const socket = await connect(app);
     // Five seconds of tolerance are left.
     socket.authenticate(await token('ada', {exp: nowS()}));
@@ -111,7 +121,7 @@ describe('a token', () => {
 
 describe('[63] when the user changes', () => {
   test('what looks at the identity is of the new one from the confirmation on, and the rest is not sent again', async () => {
-    const app = await newApp();
+    const app = await emptyApp(provider);
     const socket = await connect(app);
     socket.authenticate(await token('ada'));
     const [me, ticks] = socket.queries([{path: 'who:me'}, {path: 'who:ticks'}]);
@@ -135,7 +145,7 @@ describe('[63] when the user changes', () => {
   });
 
   test('an equal identity of a fresh token moves nothing but the version', async () => {
-    const socket = await connect(await newApp());
+    const socket = await connect(await emptyApp(provider));
     socket.authenticate(await token('ada'));
     await socket.query('who:me');
     socket.authenticate(await token('ada', {exp: nowS() + 90}));
@@ -145,7 +155,7 @@ describe('[63] when the user changes', () => {
 });
 
 test('users are told apart by what looks at them alone, and as long as it looks', async () => {
-  const app = await newApp();
+  const app = await emptyApp(provider);
   const [ada, grace] = [await connect(app), await connect(app)];
   ada.authenticate(await token('ada'));
   grace.authenticate(await token('grace'));
@@ -167,11 +177,7 @@ describe('a call that waited because its token was refused', () => {
     ['nobody does', () => ended('ada'), null],
     ['somebody does, and the token named nobody', async () => 'not a token', () => token('ada')],
   ])('is refused when %s, and did not run', async (_, made, next) => {
-    const app = await newApp();
-    await app.deploy({
-      'who.ts': FUNCTIONS,
-      'auth.config.ts': `export default {providers: ${JSON.stringify([provider, other].map(({issuer}) => ({domain: issuer, applicationID: 'chat'})))}};`,
-    });
+    const app = await emptyApp(provider, other);
     const socket = await connect(app);
     socket.authenticate(await made());
     const calls = [socket.sendMutation('who:ticked', {}), socket.sendAction('who:act', {})];
@@ -192,7 +198,7 @@ describe('a call that waited because its token was refused', () => {
   });
 
   test('runs as the same user, by a token that is good', async () => {
-    const socket = await connect(await newApp());
+    const socket = await connect(await emptyApp(provider));
     socket.authenticate(await ended('ada'));
     const calls = [socket.sendMutation('who:ticked', {}), socket.sendAction('who:act', {})];
     await socket.message('auth_error');
@@ -203,7 +209,7 @@ describe('a call that waited because its token was refused', () => {
 });
 
 test('calls under way and behind them are those of who made them, though another user signs in meanwhile', async () => {
-  const app = await newApp();
+  const app = await emptyApp(provider);
   const socket = await connect(app);
   socket.authenticate(await token('ada'));
   const ofAda = Array.from({length: 20}, () => socket.sendMutation('who:whoami', {}));
@@ -229,7 +235,7 @@ describe('a mutation that comes again', () => {
     ['nobody', 'ada', null],
     ['somebody, who was nobody before', null, 'ada'],
   ])('from %s is not run again, and its result is told to none but who it was run for', async (_, first, next) => {
-    const app = await newApp();
+    const app = await emptyApp(provider);
     const client_id = FunctionSocket.newClient();
     const answer = await sent(app, client_id, first);
     expect(answer).toMatchObject({ok: true, value: {name: first}});
@@ -243,18 +249,18 @@ describe('a mutation that comes again', () => {
 });
 
 test('a deploy with other auth providers asks for the tokens again', async () => {
-  const app = await newApp();
+  const app = await newApp(provider);
   const socket = await connect(app);
   socket.authenticate(await token('ada'));
   await socket.query('who:me');
-  await app.deploy({'who.ts': FUNCTIONS, 'auth.config.ts': config(other.issuer)});
+  await app.deploy({'who.ts': FUNCTIONS, 'auth.config.ts': config([other])});
   expect(await socket.message('auth_error')).toMatchObject({identity: 1});
   socket.authenticate(await token('ada', {}, other));
   await socket.until(() => socket.version.identity === 2);
 });
 
 test('pages of an origin that the tenant does not allow are refused', async () => {
-  const app = await newApp();
+  const app = await newApp(provider);
   await app.admin('PUT', '/settings', {egress: {allow: [], deny: []}, allowed_origins: ['https://app.example']});
   const {WebSocket} = await import('undici');
   const ws = new WebSocket(`${service.url.replace('http', 'ws')}/svc/${app.tenant}/ws`, {
