@@ -39,8 +39,8 @@ export type Lifecycle =
   /** `retried`: a second worker is opening the tenant, because the first one ended too early. */
   | {state: 'waking'; crashes: number; requested: boolean; retried: boolean}
   | {state: 'awake'; crashes: number; sinceMs: number}
-  /** Has requested the routers to release the worker. */
-  | {state: 'releasing'; crashes: number; sinceMs: number}
+  /** Has requested the routers to release the worker. `forOther`: another tenant needs its slot. */
+  | {state: 'releasing'; crashes: number; sinceMs: number; forOther: boolean}
   /** The next worker must be of another kind: routers send this one nothing more. */
   | {state: 'moving'; crashes: number; requested: boolean}
   /**
@@ -69,9 +69,10 @@ export type Input =
   | {type: 'ended'; error: ErrorObject | null}
   /** The last crash is attributed to calls that were under way, not to the tenant. */
   | {type: 'held'}
-  /** The tenant is idle, or least recently used while another tenant needs the slot. */
-  | {type: 'let_go'}
-  | {type: 'released'; busy: boolean}
+  /** The tenant is idle, or (`forOther`) least recently used while another tenant needs the slot. */
+  | {type: 'let_go'; forOther: boolean}
+  /** All routers have answered. `inUse`: the worker wants to stay awake, as for a sandbox that was just created. */
+  | {type: 'released'; busy: boolean; inUse: boolean}
   /** A router needs a worker of another kind. */
   | {type: 'move'}
   /** Nothing is under way in the worker that the tenant moves away from, or the time limit has passed. */
@@ -218,12 +219,14 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
     case 'ended':
       return died(nowMs - sinceMs >= HEALTHY_MS ? 0 : crashes, false, null, nowMs);
     case 'let_go':
-      return lifecycle.state === 'awake' ? to({...lifecycle, state: 'releasing'}, {type: 'release'}) : stay(lifecycle);
+      if (lifecycle.state === 'releasing') return stay(lifecycle);
+      return to({...lifecycle, state: 'releasing', forOther: input.forOther}, {type: 'release'});
     case 'router_ended':
-      return to({...lifecycle, state: 'awake'});
+      return to({state: 'awake', crashes, sinceMs});
     case 'released':
       if (lifecycle.state === 'awake') return stay(lifecycle);
-      return input.busy ? to({...lifecycle, state: 'awake'}) : beginClose(crashes);
+      if (input.busy || (input.inUse && !lifecycle.forOther)) return to({state: 'awake', crashes, sinceMs});
+      return beginClose(crashes);
     case 'move':
       return to({state: 'moving', crashes, requested: true}, {type: 'give_up', withinMs: MOVE_MS_MAX});
     case 'shut_down':

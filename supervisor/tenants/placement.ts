@@ -181,7 +181,7 @@ export class Placement {
       entry.busyUntilMs = nowMs + BUSY_MS;
     }
     const released = entry.users.released(router, busy);
-    if (released !== null) this.#give(entry, {type: 'released', busy: released.isBusy});
+    if (released !== null) this.#released(entry, released.isBusy);
   }
 
   /** A router lost its link to this worker, which is ending or has ended. */
@@ -339,12 +339,25 @@ export class Placement {
    */
   #release(entry: TenantEntry): void {
     if (entry.users.asking.size > 0) {
-      this.#give(entry, {type: 'released', busy: true});
+      this.#released(entry, true);
       return;
     }
     const routers = entry.users.beginRelease();
     for (const router of routers) this.#parts.sendToRouter(router, {type: 'release', tenant: entry.id});
-    if (routers.length === 0) this.#give(entry, {type: 'released', busy: false});
+    if (routers.length === 0) this.#released(entry, false);
+  }
+
+  /**
+   * All routers have answered. If the last request made the worker stay awake, as one that creates a sandbox does, the
+   * worker's message about it was sent before that answer, and has arrived two turns later.
+   */
+  #released(entry: TenantEntry, busy: boolean): void {
+    const give = (): void => {
+      if (entry.users.isReleasing) return; // a second release, because a router ended meanwhile
+      this.#give(entry, {type: 'released', busy, inUse: entry.inUseUntilMs > this.#parts.now()});
+    };
+    if (busy) give();
+    else setImmediate(() => setImmediate(give));
   }
 
   #startWorker(entry: TenantEntry, fresh: boolean): void {
@@ -433,7 +446,7 @@ export class Placement {
       const idleSinceMs = now() - settings.idleStopMs;
       for (const entry of [...this.#slots.occupied]) {
         if (entry.lifecycle.state !== 'awake' || entry.lastActiveMs > idleSinceMs) continue;
-        if (entry.inUseUntilMs <= now()) this.#give(entry, {type: 'let_go'});
+        if (entry.inUseUntilMs <= now()) this.#give(entry, {type: 'let_go', forOther: false});
       }
     }
     // Tenants that wait for a slot may be able to get one now, without any input.

@@ -50,7 +50,7 @@ export class Slots {
     }
     if (freeing >= this.#queue.size) return null;
     const leastUsed = this.#leastRecentlyUsed(nowMs);
-    if (leastUsed !== null) return {entry: leastUsed, input: {type: 'let_go'}};
+    if (leastUsed !== null) return {entry: leastUsed, input: {type: 'let_go', forOther: true}};
     const refused = this.#lastRequested(freeing);
     return refused === null ? null : {entry: refused, input: {type: 'refuse', error: noSlotError(this.#max)}};
   }

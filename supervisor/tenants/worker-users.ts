@@ -40,6 +40,11 @@ export class WorkerUsers {
     return [...this.notified];
   }
 
+  /** Routers have not answered yet. */
+  get isReleasing(): boolean {
+    return this.#release !== null;
+  }
+
   /** @returns whether the worker is busy, once all have answered; null before that, and if no release is under way */
   released(router: number, isBusy: boolean): {isBusy: boolean} | null {
     if (!isBusy) this.notified.delete(router);

@@ -11,7 +11,8 @@ const asleep: Lifecycle = {state: 'asleep', crashes: 0};
 const queued: Lifecycle = {state: 'queued', crashes: 0, requested: true};
 const waking: Lifecycle = {state: 'waking', crashes: 0, requested: true, retried: false};
 const awake: Lifecycle = {state: 'awake', crashes: 0, sinceMs: NOW_MS};
-const releasing: Lifecycle = {state: 'releasing', crashes: 0, sinceMs: NOW_MS};
+const releasing: Lifecycle = {state: 'releasing', crashes: 0, sinceMs: NOW_MS, forOther: false};
+const evicted: Lifecycle = {...releasing, forOther: true};
 const moving: Lifecycle = {state: 'moving', crashes: 0, requested: true};
 const closing: Lifecycle = {state: 'closing', crashes: 0, wanted: false, requested: false, stored: false};
 const resting: Lifecycle = {state: 'resting', crashes: CRASHES_BEFORE_COOL_DOWN, untilMs: NOW_MS + 12_345, error: null};
@@ -20,6 +21,12 @@ const deleting: Lifecycle = {state: 'deleting', hasWorker: true};
 const requested: Input = {type: 'want', requested: true};
 const due: Input = {type: 'want', requested: false};
 const ended: Input = {type: 'ended', error: null};
+const released = (how: {busy?: boolean; inUse?: boolean}): Input => ({
+  type: 'released',
+  busy: false,
+  inUse: false,
+  ...how,
+});
 
 describe('a tenant moves between disk and a worker', () => {
   test.each<[string, Lifecycle, Input, Lifecycle['state'], string]>([
@@ -36,9 +43,11 @@ describe('a tenant moves between disk and a worker', () => {
     ['awake on the second look', awake, {type: 'confirm'}, 'awake', 'ready'],
     ['gone on the second look', asleep, {type: 'confirm'}, 'queued', 'enqueue'],
     ['awake, its worker dies', awake, ended, 'asleep', 'later'],
-    ['awake and idle', awake, {type: 'let_go'}, 'releasing', 'release'],
-    ['asked to let go, and in use', releasing, {type: 'released', busy: true}, 'awake', ''],
-    ['asked to let go, and unused', releasing, {type: 'released', busy: false}, 'closing', 'close'],
+    ['awake and idle', awake, {type: 'let_go', forOther: false}, 'releasing', 'release'],
+    ['asked to let go, and in use', releasing, released({busy: true}), 'awake', ''],
+    ['asked to let go, and unused', releasing, released({}), 'closing', 'close'],
+    ['asked to let go, and a sandbox was created meanwhile', releasing, released({inUse: true}), 'awake', ''],
+    ['asked to let go for another tenant, and it has a sandbox', evicted, released({inUse: true}), 'closing', 'close'],
     ['asked to let go, the router dies', releasing, {type: 'router_ended'}, 'awake', ''],
     ['asked to let go, its worker dies', releasing, ended, 'asleep', 'later'],
     ['awake, and it needs another worker', awake, {type: 'move'}, 'moving', 'give_up'],
@@ -170,7 +179,7 @@ test('whatever happens: workers are started only without one, and only who asked
     fc.constantFrom<Input>(
       ...[requested, due, ended, {type: 'confirm'} as const, {type: 'admit'} as const, {type: 'opened'} as const],
       ...[
-        {type: 'let_go'} as const,
+        {type: 'let_go', forOther: false} as const,
         {type: 'held'} as const,
         {type: 'router_ended'} as const,
         {type: 'rested'} as const,
@@ -184,7 +193,7 @@ test('whatever happens: workers are started only without one, and only who asked
         {type: 'ended', error: FULL} as const,
       ],
     ),
-    fc.boolean().map((busy): Input => ({type: 'released', busy})),
+    fc.record({busy: fc.boolean(), inUse: fc.boolean()}).map(released),
   );
   fc.assert(
     fc.property(fc.array(input, {maxLength: 60}), inputs => {

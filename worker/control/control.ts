@@ -24,17 +24,25 @@ export class Control implements Stage {
    */
   constructor(parts: Omit<ControlParts, 'changed'>, onUse: (untilMs: number | null) => void) {
     this.#clock = parts.clock;
+    // Until the first report, which waits for everything below.
+    let isInUse = true;
+    const tell = (): void => {
+      const untilMs = this.services.areWanted ? ALWAYS_MS : latest(this.sandboxes.lastEndMs, this.sessions.lastEndMs);
+      isInUse = untilMs !== null;
+      onUse(untilMs);
+    };
     let isChanged = false;
     const changed = (): void => {
       if (isChanged) return;
       isChanged = true;
+      // The first use is reported before its request is answered, so that the worker is not stopped as idle after it.
+      if (!isInUse && !this.#isClosed) tell();
       // Once for all changes of this tick.
       setImmediate(() => {
         isChanged = false;
         if (this.#isClosed) return;
         this.#arm();
-        const lastEndMs = latest(this.sandboxes.lastEndMs, this.sessions.lastEndMs);
-        onUse(this.services.areWanted ? ALWAYS_MS : lastEndMs);
+        tell();
       });
     };
     this.sandboxes = new Sandboxes({...parts, changed});
