@@ -206,7 +206,10 @@ export class PlacedTenant implements Holder {
   /** Removes a waiting request: its client has disconnected, or it waited too long. */
   abandon(request: Forwarded): void {
     request.holder = null;
-    if (this.#waiting.delete(request)) this.#waitingBytes -= reservedBytes(request);
+    if (!this.#waiting.delete(request)) return;
+    this.#waitingBytes -= reservedBytes(request);
+    // Later wakes do not move the tenant for a request that is gone.
+    this.#isCodeWanted &&= [...this.#waiting].some(({bringsCode}) => bringsCode);
   }
 
   credit(): void {

@@ -469,6 +469,17 @@ describe('a request that brings code, while the worker runs none,', () => {
     expect(await after.outcome).toBe('200 third');
   });
 
+  test('moves the tenant no more once its client is gone', () => {
+    tenant.forward(new RecordedRequest(true));
+    const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
+    tenant.forward(deploy);
+    deploy.abort();
+    tenant.giveUp();
+    expect(asked).toMatchObject({wakes: 3, forCode: 1});
+    tenant.forward(new RecordedRequest(false, 'bundle', null, {bringsCode: true}));
+    expect(asked).toMatchObject({wakes: 4, forCode: 2});
+  });
+
   test('asks again when the next worker runs none either', async () => {
     const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
     tenant.forward(new RecordedRequest(true));
