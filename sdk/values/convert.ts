@@ -28,10 +28,15 @@ export function jsonToSvc(json: JsonValue): Value {
 }
 
 /**
- * The size of a document in bytes, as counted against the limit of 1 MiB: its fields as JSON, without `_id` and
- * `_creationTime`.
+ * The size of a document in bytes, as counted against the limit of 1 MiB: its fields as JSON, without the system
+ * fields.
  */
-export function getDocumentSize({_id, _creationTime, ...fields}: Record<string, Value | undefined>): number {
+export function getDocumentSize({
+  _id,
+  _creationTime,
+  _updateTime,
+  ...fields
+}: Record<string, Value | undefined>): number {
   let bytes = 0;
   for (const char of encodeDocument(fields)) {
     const code = char.codePointAt(0)!;

@@ -47,7 +47,7 @@ test('values have one order, and a document the size that its limit counts', () 
       .sort((a, b) => compareValues(a.value, b.value))
       .map(({value}) => value),
   ).toEqual(ordered);
-  expect(getDocumentSize({_id: 'abc', _creationTime: 5, name: 'é€😀', n: 1})).toBe(
+  expect(getDocumentSize({_id: 'abc', _creationTime: 5, _updateTime: 6, name: 'é€😀', n: 1})).toBe(
     Buffer.byteLength(encodeDocument({name: 'é€😀', n: 1})),
   );
 });
