@@ -191,17 +191,22 @@ export const used = [defineTable, v];
   expect((await refused('a', 'b')).detail).toEqual({job});
   await tenant.request('DELETE', `/schedule/${job}`);
 
-  const lines = new PassThrough();
-  const imported = request(`${service.url}/api/tenants/${tenant.id}/import?table=b`, {
-    method: 'POST',
-    headers: {authorization: `Bearer ${service.accessToken}`, 'content-type': 'application/x-ndjson'},
-    body: lines,
-  });
-  lines.write('{"n":1}\n'.repeat(2_000));
-  await until('lines to be in', async () => (await tenant.list('b')).length > 0);
-  await refused('b', 'd');
-  lines.end();
-  expect((await imported).statusCode).toBe(200);
+  for (const [table, query, line] of [
+    ['b', '?table=b', '{"n":1}'],
+    ['e', '', '{"table":"e","document":{"n":1}}'],
+  ]) {
+    const lines = new PassThrough();
+    const imported = request(`${service.url}/api/tenants/${tenant.id}/import${query}`, {
+      method: 'POST',
+      headers: {authorization: `Bearer ${service.accessToken}`, 'content-type': 'application/x-ndjson'},
+      body: lines,
+    });
+    lines.write(`${line}\n`.repeat(2_000));
+    await until('lines to be in', async () => (await tenant.list(table!)).length > 0);
+    await refused(table!, 'd');
+    lines.end();
+    expect((await imported).statusCode).toBe(200);
+  }
   const {body: begun} = await tenant.request('POST', '/tasks', {type: 'delete', query: {table: 'b', filters: []}});
   const {id: task} = begun as {id: string};
   expect((await refused('a', 'b')).detail).toEqual({task});

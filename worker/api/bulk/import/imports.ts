@@ -103,11 +103,12 @@ export class Imports {
     }
   }
 
-  /** @throws op.conflict 409 while lines of one arrive for these tables */
+  /** @throws op.conflict 409 while lines of one arrive for these tables, or lines that each name a table */
   refuseUnderWay(tables: readonly string[]): void {
     for (const {table} of this.#underWay) {
-      if (table === null || !tables.includes(table)) continue;
-      throw new ServiceError('op.conflict', `an import into table ${table} is under way: wait for its end`);
+      if (table !== null && !tables.includes(table)) continue;
+      const which = table === null ? 'whose lines name their tables' : `into table ${table}`;
+      throw new ServiceError('op.conflict', `an import ${which} is under way: wait for its end`);
     }
   }
 
