@@ -67,7 +67,9 @@ export class RealmHost {
     const context = this.#isolate.createContextSync();
     const {global} = context;
     global.setSync('__svcHost', new (isolateLibrary().Callback)(host));
-    compileKernel(this.#isolate).runSync(context);
+    const script = compileKernel(this.#isolate);
+    script.runSync(context);
+    script.release();
     const published = global.getSync('__svcKernel', {reference: true}) as ivm.Reference<Record<string, unknown>>;
     const kernel = {} as Kernel;
     for (const name of KERNEL_FUNCTIONS) kernel[name] = published.getSync(name, {reference: true}) as ivm.Reference;
