@@ -142,8 +142,7 @@ function reportLast(): void {
 
 async function close(): Promise<void> {
   reportLast();
-  const hasCode = serving?.tenant.hasCode ?? false;
-  const nextDueMs = (await serving?.close()) ?? null;
-  send({type: 'closed', nextDueMs, hasCode});
+  const closed = (await serving?.close()) ?? {nextDueMs: null, hasCode: false};
+  send({type: 'closed', ...closed});
   process.exit(0);
 }

@@ -49,11 +49,11 @@ export class Serving {
     );
   }
 
-  /** Finishes work under way and closes the file. Returns when the tenant has work again, or null. */
-  async close(): Promise<number | null> {
+  /** Finishes work under way and closes the file. `nextDueMs`: when the tenant has work again. */
+  async close(): ReturnType<Tenant['close']> {
     this.#socket.close();
-    const nextDueMs = await this.tenant.close();
+    const closed = await this.tenant.close();
     for (const link of this.#links) link.end();
-    return nextDueMs;
+    return closed;
   }
 }

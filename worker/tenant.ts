@@ -374,7 +374,7 @@ export class Tenant {
   }
 
   /** Finishes work under way and closes the file. Returns when the tenant has work again, or null. */
-  async close(): Promise<number | null> {
+  async close(): Promise<{nextDueMs: number | null; hasCode: boolean}> {
     this.#scrub.stop();
     this.#background.stop();
     this.#backFill.stop();
@@ -385,13 +385,14 @@ export class Tenant {
     await this.#control.close();
     await Promise.all([this.#functions.close(), this.#scans.close()]);
     await this.#groups.close();
+    const {hasCode} = this; // after the last commit, which can be a deployment
     const isToGoOn = this.#backFill.hasWork || this.#tasks.hasWork || this.#control.wantsToGoOn;
     const nextDueMs = isToGoOn ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#filesTimer);
     this.#sync.close();
     this.#readerDb.close();
     this.#closeFile();
-    return nextDueMs;
+    return {nextDueMs, hasCode};
   }
 
   #closeFile(): void {

@@ -53,7 +53,12 @@ export type AssignmentParts = {
   log: Logger;
 };
 
-export type AssignmentEnd = ChildEnd & {pid: number | undefined; socketPath: string};
+export type AssignmentEnd = ChildEnd & {
+  pid: number | undefined;
+  socketPath: string;
+  /** It was able to run code, so its tenant may have had a first deployment. */
+  ranCode: boolean;
+};
 
 export type AssignmentEvents = {
   give: (entry: TenantEntry, input: Input) => void;
@@ -76,6 +81,7 @@ export class Assignments {
   start(entry: TenantEntry, fresh: boolean): void {
     const {pool, files, runDirectory, settings} = this.#parts;
     entry.openError = null;
+    entry.needsIsolates = false;
     const startedMs = performance.now();
     let isOpening = true;
     const openingEnded = (): void => {
@@ -164,6 +170,7 @@ export class Assignments {
         entry.openError = message.error;
         return;
       case 'needs_isolates':
+        entry.needsIsolates = true;
         this.#parts.code.is(entry, true);
         return;
       case 'closed':
@@ -221,6 +228,6 @@ export class Assignments {
     entry.address = null;
     entry.endpoint = null;
     entry.inUseUntilMs = 0;
-    this.#events.ended(entry, {...end, pid: worker.child.pid, socketPath});
+    this.#events.ended(entry, {...end, pid: worker.child.pid, socketPath, ranCode: worker.runsCode});
   }
 }

@@ -387,9 +387,13 @@ export class Placement {
     this.#isUnwritable = this.#parts.registry.isUnwritable;
   }
 
-  #workerEnded(entry: TenantEntry, {socketPath, ...end}: AssignmentEnd): void {
+  #workerEnded(entry: TenantEntry, {socketPath, ranCode, ...end}: AssignmentEnd): void {
     const {lifecycle} = entry;
-    const expected = lifecycle.state === 'deleting' || (lifecycle.state === 'closing' && lifecycle.stored);
+    const isClosed = lifecycle.state === 'deleting' || (lifecycle.state === 'closing' && lifecycle.stored);
+    const expected = isClosed || entry.needsIsolates;
+    if (entry.needsIsolates) this.#log.info('a tenant needs a worker that runs code', {tenant: entry.id});
+    // It did not report whether its tenant has code by now.
+    if (!isClosed && ranCode) this.#parts.code.is(entry, true);
     if (!expected && this.#onDrained === null) {
       this.#parts.metrics.died('worker');
       this.#log.warn('a worker ended unasked', {

@@ -33,6 +33,8 @@ export class TenantEntry {
   openError: ErrorObject | null = null;
   /** It has a deployment, or may have one, so its worker must be able to run code. */
   hasCode = true;
+  /** `worker` found a deployment and cannot hold isolates: it ends, and another one is started. */
+  needsIsolates = false;
   /** The mark in the registry, cached so that a second worker of the same tenant costs no second write. */
   isMarkedAwake: boolean;
   /** When `worker` was requested to open the tenant. */

@@ -22,6 +22,8 @@ const APP = {
 };
 type Row = {id: string; generation: number};
 
+/** The log's line about a worker that found a deployment and cannot hold isolates. */
+const NEEDS_CODE = 'a tenant needs a worker that runs code';
 const CALLS = 30;
 const KILLS = rounds({commit: 1, nightly: 10});
 
@@ -171,6 +173,9 @@ describe('a tenant', () => {
     expect(db.prepare('SELECT id FROM without_code WHERE id = ?').get(app.tenant)).toBeUndefined();
     db.close();
     expect(runsCode(await service.workerOf(app.tenant))).toBe(true);
+    const lines = service.log.split('\n').filter(line => line.includes(app.tenant));
+    expect(lines.filter(line => line.includes('ended unasked'))).toEqual([]);
+    expect(lines.filter(line => line.includes(NEEDS_CODE))).toHaveLength(1);
   });
 
   test('the registry of an older svc: a tenant of documents gets the quick worker once it has slept', async () => {
@@ -200,7 +205,14 @@ describe('a spare', () => {
     const tenant = await Tenant.make(service);
     await tenant.insert('kept', {text: 'a'});
     expect(runsCode(await service.workerOf(tenant.id))).toBe(true);
-    await Tenant.of(service, tenant.id).request('POST', '/deployments', await uploadOf(APP));
+    const deployed = await Tenant.of(service, tenant.id).request('POST', '/deployments', await uploadOf(APP));
+    expect(deployed.status).toBe(201);
     await callAll(await App.deploy(service, APP));
+    // Its first deployment did not move it: the supervisor hears of it when the worker ends, however it ends.
+    const worker = await service.workerOf(tenant.id);
+    process.kill(worker, 'SIGKILL');
+    await until('the next worker', () => next(service.ownerOf(tenant.id), worker));
+    expect(runsCode(await service.workerOf(tenant.id))).toBe(true);
+    expect(service.log).not.toContain(NEEDS_CODE);
   });
 });
