@@ -50,10 +50,13 @@ export function readNote(path: string): Note {
   }
 }
 
-/** The first entries of a directory, which may have millions. */
-export function firstEntries(directory: string, most: number): string[] {
+/**
+ * The first entries of a directory, which may have millions. @param encoding `latin1` keeps the bytes of names that are
+ * not UTF-8
+ */
+export function firstEntries(directory: string, most: number, encoding: BufferEncoding = 'utf8'): string[] {
   const names: string[] = [];
-  const open = opendirSync(directory);
+  const open = opendirSync(directory, {encoding});
   try {
     while (names.length < most) {
       const entry = open.readSync();
@@ -64,6 +67,11 @@ export function firstEntries(directory: string, most: number): string[] {
     open.closeSync();
   }
   return names;
+}
+
+/** A path as bytes. Names can be any bytes, and text would change those that are not UTF-8. */
+export function within(directory: string | Buffer, name: string | Buffer): Buffer {
+  return Buffer.concat([directory, '/', name].map(part => (typeof part === 'string' ? Buffer.from(part) : part)));
 }
 
 /** What the entry is instead of a regular file, in words; null: it is a regular file or missing. */

@@ -15,7 +15,7 @@ import {dirname, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
-import {firstEntries, readNote, statFile} from './regular-file.ts';
+import {firstEntries, readNote, statFile, within} from './regular-file.ts';
 
 /** One of the directories. If svc does not give names like `name`, then `id` and `generation` are null. */
 export type FoundDirectory = {
@@ -249,9 +249,11 @@ export async function removeTree(path: string | Buffer): Promise<void> {
   }
 }
 
-/** Moves each subdirectory up to its parent, under a new name, before its content is read, so no path grows. */
+/**
+ * Moves each deeper directory up into `path`, under a new name, before its content is read, so no path grows. Nothing is
+ * moved out of `path`, so a kill meanwhile leaves nothing that the next removal would not find.
+ */
 async function removeFlattened(path: Buffer): Promise<void> {
-  const above = path.subarray(0, path.lastIndexOf('/'));
   const waiting = [path];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     for (const entry of await readdir(next, {withFileTypes: true, encoding: 'buffer'})) {
@@ -260,16 +262,13 @@ async function removeFlattened(path: Buffer): Promise<void> {
         await unlink(its);
         continue;
       }
-      const moved = within(above, randomBytes(16).toString('hex'));
-      await rename(its, moved);
+      const moved = next === path ? its : within(path, randomBytes(16).toString('hex'));
+      if (moved !== its) await rename(its, moved);
       waiting.push(moved);
     }
-    await rmdir(next);
+    if (next !== path) await rmdir(next);
   }
-}
-
-function within(directory: string | Buffer, name: string | Buffer): Buffer {
-  return Buffer.concat([directory, '/', name].map(part => (typeof part === 'string' ? Buffer.from(part) : part)));
+  await rmdir(path);
 }
 
 /** Creates `path` and its missing parent directories, each durable. */

@@ -1,10 +1,11 @@
 import {Buffer} from 'node:buffer';
-import {mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, watch, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, onTestFinished, test} from 'vitest';
 import {removeTree, TenantFiles} from '../../supervisor/files/tenant-files.ts';
 import {makeDeepTree} from '../harness/deep-tree.ts';
+import {until} from '../harness/until.ts';
 
 test('what is deeper than a path may be long is removed, and nothing that its links point to', async () => {
   const root = mkdtempSync(join(tmpdir(), 'svc-test-'));
@@ -17,8 +18,14 @@ test('what is deeper than a path may be long is removed, and nothing that its li
     writeFileSync(join(inner, 'large'), 'x'.repeat(10_000));
     symlinkSync(outside, join(inner, 'link'));
   });
+  const seen = new Set<string | null>();
+  const watcher = watch(tenants, (_, name) => seen.add(name));
+  onTestFinished(() => watcher.close());
   await removeTree(join(tenants, 'deep'));
   expect(readdirSync(tenants)).toEqual([]);
+  writeFileSync(join(tenants, 'last'), '');
+  await until('all that happened beside it', () => seen.has('last'));
+  expect([...seen]).toEqual(['deep', 'last']);
   expect(readdirSync(outside)).toEqual(['kept']);
 });
 

@@ -58,6 +58,17 @@ describe('a directory is given to a user', () => {
     expect(new Set(ownersOf(directory))).toEqual(new Set([ID]));
   });
 
+  test('also under names that are not UTF-8', () => {
+    const directory = filled('t_a_1');
+    const name = Buffer.from([0xff, 0xfe]);
+    const within = (above: Buffer | string) => Buffer.concat([Buffer.from(above), Buffer.from('/'), name]);
+    const inner = within(directory);
+    mkdirSync(inner);
+    writeFileSync(within(inner), '');
+    expect(giveTo(directory, ID)).toEqual([]);
+    for (const path of [directory, inner, within(inner)]) expect(lstatSync(path).uid).toBe(ID);
+  });
+
   test('itself last: after a kill at any moment in between it is given again', () => {
     const directory = filled('t_a_1');
     giveTo(directory, ID);
