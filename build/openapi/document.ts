@@ -118,7 +118,7 @@ const CORS: Record<string, Schema> = {
 const CACHING: Schema = {description: 'how long it may be kept', schema: {type: 'string'}};
 const SHIPPED: Record<string, Schema> = {
   'Cache-Control': CACHING,
-  'Content-Encoding': {description: '`gzip`, for whoever takes it', schema: {type: 'string'}},
+  'Content-Encoding': {description: '`gzip`, if the client accepts it', schema: {type: 'string'}},
   Vary: {description: 'what the answer depends on', schema: {type: 'string'}},
   'X-Content-Type-Options': {description: '`nosniff`', schema: {type: 'string'}},
 };

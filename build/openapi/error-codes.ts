@@ -10,36 +10,33 @@ type HttpErrorCode = {[C in ErrorCode]: (typeof ERROR_STATUS)[C] extends null ? 
 
 const MEANINGS: Record<HttpErrorCode, string> = {
   'auth.unauthorized': 'no valid credential',
-  'auth.forbidden': 'a key that may not do this; `detail` names the scope, tenant or table',
+  'auth.forbidden': 'the key lacks a right; `detail` names the scope, tenant or table',
   'auth.origin_forbidden': 'an `Origin` or `Host` that is not allowed',
-  'op.invalid_input':
-    'malformed JSON, wrong types, names or values that are not allowed, a member that is not known where all are',
-  'op.schema_violation':
-    'a document violates the schema of its table, or a schema is violated by documents that are there',
-  'op.not_found': 'what the path names is not there',
-  'op.method_not_allowed': 'the path exists, not for this method',
-  'op.conflict':
-    'what is there already stands against it; an `Idempotency-Key` that was used with another request, where keys are looked at',
+  'op.invalid_input': 'malformed JSON, a wrong type, a name or value that is not allowed, or an unknown member',
+  'op.schema_violation': 'a document violates the schema of its table, or existing documents violate a schema',
+  'op.not_found': 'the resource in the path does not exist',
+  'op.method_not_allowed': 'the path does not take this method',
+  'op.conflict': 'the request conflicts with the current state, or its `Idempotency-Key` was used with another request',
   'op.unique_violation':
     'another document has the same values in a unique index; `detail` has `table`, `index` and its `id`',
-  'op.precondition_failed': '`If-Match` or `If-None-Match` does not hold; `detail.version` is the present version',
+  'op.precondition_failed': '`If-Match` or `If-None-Match` does not hold; `detail.version` is the current version',
   'op.too_large': 'a body or a result beyond its limit',
   'op.unsupported_media_type': 'a body with a `Content-Encoding`',
   'op.rate_limited':
-    'a rate limit is used up; the tenant has as many of these as it may have; too many wrong credentials from this address',
+    'a rate limit is used up, the tenant has reached its quota, or this address sent too many wrong credentials',
   'op.failed': 'a fault of the service; its log has the cause',
   'op.storage_damaged': 'stored data is missing or damaged and is not served',
-  'op.quarantined': 'this call ended the tenant’s process before; it is refused for a while',
+  'op.quarantined': 'this call has crashed the tenant’s process; it is refused for a while',
   'sandbox.execution_failed': 'the code has no value; `detail` says why',
   'journal.cursor_expired': 'the journal cannot be continued from this cursor',
   'session.tenant_not_found': 'no such tenant',
   'session.tenant_exists': 'the tenant exists',
   'session.worker_unavailable': 'the tenant cannot be reached; nothing was done',
-  'session.outcome_unknown': 'the tenant’s process ended meanwhile: the write may or may not have happened',
-  'session.overloaded': 'too much is waiting already; nothing was done',
+  'session.outcome_unknown': 'the tenant’s process ended during the request: the write may or may not have happened',
+  'session.overloaded': 'too many requests are waiting; nothing was done',
   'session.auth_unavailable': 'the keys of the token’s auth provider could not be fetched; nothing was done',
-  'session.storage_full': 'the disk is full, or the tenant keeps all it may; nothing was written',
-  'session.storage_read_only': 'the file system of the data directory cannot be written; reads go on',
+  'session.storage_full': 'the disk is full, or the tenant’s storage quota is used up; nothing was written',
+  'session.storage_read_only': 'the file system of the data directory is read-only; reads still work',
   'protocol.no_overlap': 'no subprotocol of the server is offered; `detail` lists `serverSupports` and `clientOffered`',
 };
 

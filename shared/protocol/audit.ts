@@ -17,10 +17,12 @@ export const AuditIntent = Type.Object({
   kind: Type.Literal('intent'),
   operation: Type.String(),
   tenant: orNull(Type.String(), 'null: the server'),
-  subject: Type.Record(Type.String(), Type.String(), {description: 'what it is done to: names and ids, never values'}),
+  subject: Type.Record(Type.String(), Type.String(), {
+    description: 'names and ids of the affected resources, never values',
+  }),
   key: orNull(Type.String(), 'the id of the key; null: an admin credential'),
   key_name: Type.String(),
-  address: Type.String({description: 'of whoever asked'}),
+  address: Type.String({description: 'of the client'}),
   request_id: Type.String(),
   ...digest,
 });
@@ -55,7 +57,7 @@ export const AuditRefused = Type.Object({
     Type.String(),
     'in place of a valid credential, as far as it may be told: svc_key_ with the id, or other; null: nothing',
   ),
-  address: Type.String({description: 'of whoever asked'}),
+  address: Type.String({description: 'of the client'}),
   request_id: Type.String(),
   count: Type.Integer({
     minimum: 1,
@@ -69,7 +71,7 @@ const page = {
   next_cursor: Type.Integer({description: "the next page's after"}),
   has_more: Type.Boolean(),
   latest_sequence: Type.Integer(),
-  cursor_floor: Type.Integer({description: 'the oldest record kept'}),
+  cursor_floor: Type.Integer({description: 'the oldest stored record'}),
   previous_sha256: Type.String({description: 'integrity_sha256 of the record before the first of the page'}),
 };
 export const AuditPage = Type.Object({
@@ -79,7 +81,7 @@ export const AuditPage = Type.Object({
 export type AuditPage = Static<typeof AuditPage>;
 
 export const AuditQuery = Type.Object({
-  after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest record kept'})),
+  after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest stored record'})),
   limit: Type.Optional(Type.Integer({minimum: 1, description: `above ${AUDIT_PAGE_RECORDS_MAX} is that`})),
 });
 

@@ -11,12 +11,10 @@ export type InsertBody = Static<typeof InsertBody>;
 
 /** The changes of a patch to top-level fields: any of these, but at most one per field. */
 const changes = {
-  patch: Type.Optional(
-    Type.Object({}, {description: 'fields to set, replacing what they hold; null is stored as null'}),
-  ),
+  patch: Type.Optional(Type.Object({}, {description: 'fields to set to new values; null is stored as null'})),
   unset: Type.Optional(Type.Array(Type.String(), {description: 'fields to remove'})),
   increment: Type.Optional(
-    Type.Record(AnyKey, Type.Number(), {description: 'what to add to a number; a missing field counts as 0'}),
+    Type.Record(AnyKey, Type.Number(), {description: 'numbers to add to fields; a missing field counts as 0'}),
   ),
   append: Type.Optional(
     Type.Record(AnyKey, Type.Array(Type.Unknown()), {
@@ -47,7 +45,7 @@ export const UpsertBody = Type.Object(
     by: Type.String({description: 'a unique index of the table; fields has a value for each of its fields'}),
     fields: Type.Object(
       {},
-      {description: 'of a new document; without any change beside it also what the old one becomes'},
+      {description: 'the fields of a new document; without other members, also of an existing one'},
     ),
     ...changes,
   },

@@ -6,7 +6,7 @@ import {TableSchema} from './schema.ts';
 export const ExportQuery = Type.Object(
   {
     table: Type.Optional(Type.String({description: 'its documents are the lines; absent: all tables. CSV needs it'})),
-    format: Type.Optional(Type.Enum(['jsonl', 'csv'], {description: 'jsonl, JSON lines, unless told'})),
+    format: Type.Optional(Type.Enum(['jsonl', 'csv'], {description: 'default: jsonl, JSON lines'})),
     for: Type.Optional(
       Type.Enum(['restore'], {
         description:

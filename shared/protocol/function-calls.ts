@@ -19,7 +19,7 @@ export const QueryCallBody = Type.Object({
 export const FunctionRunBody = Type.Object({
   path: Type.String(),
   args: Type.Optional(Type.Unknown()),
-  identity: Type.Optional(Type.Unknown({description: 'what ctx.auth.getUserIdentity() gives; null when missing'})),
+  identity: Type.Optional(Type.Unknown({description: 'the result of ctx.auth.getUserIdentity(); default: null'})),
   format: Type.Optional(Type.Enum(['json', 'svc_encoded_json'])),
 });
 

@@ -15,19 +15,19 @@ export const ImportQuery = Type.Object(
     ),
     mode: Type.Optional(ImportMode),
     on_error: Type.Optional(
-      Type.Enum(['stop', 'skip'], {description: 'what a line does that is refused; stop is what is done unless told'}),
+      Type.Enum(['stop', 'skip'], {description: 'when a line is refused: stop (default) or skip'}),
     ),
     cells: Type.Optional(
       Type.Enum(['schema', 'json'], {
         description:
-          "how cells of CSV are read. schema, which is done unless told: as text, or as the table's schema says. json: one that is JSON as that, any other as text",
+          "how CSV cells are read. schema (default): as text, or by the table's schema. json: JSON as its value, other cells as text",
       }),
     ),
     import_id: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: IMPORT_ID_CHARS_MAX,
-        description: 'chosen by the caller: the import can be continued under it, and asked for',
+        description: 'chosen by the caller, to continue the import and to query its progress',
       }),
     ),
     first_line: Type.Optional(

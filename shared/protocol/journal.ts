@@ -48,7 +48,7 @@ export const JournalEvent = Type.Union([
   Type.Object({type: Type.Literal('schema.deleted'), table: Type.String()}),
   Type.Object(
     {type: Type.Literal('table.renamed'), table: Type.String(), to: Type.String()},
-    {description: 'what is under `table`, documents and schema, is under `to` from then on, with the same ids'},
+    {description: 'documents and schema of `table` belong to `to` from then on, with the same ids'},
   ),
   Type.Object({type: Type.Literal('job.scheduled'), id: Type.String(), job: PendingJob}),
   Type.Object({type: Type.Literal('job.cancelled'), id: Type.String()}),
@@ -76,7 +76,7 @@ export const JournalEvent = Type.Union([
   Type.Object({type: Type.Literal('deployment.activated'), id: Type.String(), deployment: JournalDeployment}),
   Type.Object(
     {type: Type.Literal('deployment.forgotten'), id: Type.String()},
-    {description: 'it is too old to be kept for a roll-back'},
+    {description: 'it is too old to be stored for a roll-back'},
   ),
   Type.Object({type: Type.Enum(['environment.set', 'environment.deleted']), name: Type.String()}),
   Type.Object({type: Type.Literal('settings.changed'), settings: SettingsBody}),
@@ -116,7 +116,7 @@ export const JournalPage = Type.Object({
   records: Type.Array(JournalRecord),
   next_cursor: Type.Integer({description: 'the `after` of the next call; of an empty page the one it was given'}),
   latest_sequence: Type.Integer(),
-  cursor_floor: Type.Integer({description: 'the oldest record kept'}),
+  cursor_floor: Type.Integer({description: 'the oldest stored record'}),
   has_more: Type.Boolean(),
   timeline: Timeline,
 });
@@ -124,7 +124,7 @@ export type JournalPage = Static<typeof JournalPage>;
 
 /** GET …/journal */
 export const JournalQuery = Type.Object({
-  after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest record kept'})),
+  after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest stored record'})),
   limit: Type.Optional(Type.Integer({minimum: 1, description: 'above 1,000 is 1,000'})),
   timeline: Type.Optional(Type.String({description: 'the one that `after` belongs to'})),
 });
@@ -134,7 +134,7 @@ export const JournalStreamQuery = Type.Object({
   after: Type.Optional(
     Type.String({
       pattern: '^([0-9]{1,16}|latest)$',
-      description: 'a sequence; latest: from now on; absent: from the oldest record kept',
+      description: 'a sequence; latest: from now on; absent: from the oldest stored record',
     }),
   ),
   timeline: Type.Optional(Type.String({description: 'the one that `after` belongs to'})),
@@ -150,14 +150,14 @@ export const JournalStreamQuery = Type.Object({
 export const JournalOpened = Type.Object({
   timeline: Timeline,
   latest_sequence: Type.Integer(),
-  cursor_floor: Type.Integer({description: 'the oldest record kept'}),
+  cursor_floor: Type.Integer({description: 'the oldest stored record'}),
 });
 export type JournalOpened = Static<typeof JournalOpened>;
 
 /** The contents of the bootstrap apart from documents and schema. */
 export const JournalSnapshotRest = Type.Object({
   scheduled_execution_ids: Type.Array(Type.String(), {
-    description: 'of the jobs whose results are kept, oldest first',
+    description: 'of the jobs whose results are stored, oldest first',
   }),
   jobs: Type.Array(PendingJob),
   crons: Type.Array(Cron),

@@ -59,10 +59,13 @@ const query = {
   ),
   limit: Type.Optional(Type.Integer({minimum: 1, description: 'of the whole walk when paginated'})),
   select: Type.Optional(
-    Type.Array(Type.String(), {maxItems: SELECT_PATHS_MAX, description: 'paths of what is shown, beside _id'}),
+    Type.Array(Type.String(), {
+      maxItems: SELECT_PATHS_MAX,
+      description: 'paths of the returned fields, in addition to _id',
+    }),
   ),
 };
-const explain = Type.Optional(Type.Boolean({description: 'true: how it was read is told beside the result'}));
+const explain = Type.Optional(Type.Boolean({description: 'true: the result includes how the query was read'}));
 const count = Type.Optional(Type.Boolean({description: 'true: how many there are instead of the documents'}));
 
 /** POST …/query, and of POST …/query/count */
@@ -123,7 +126,7 @@ const Explained = Type.Object({
       by: Type.Enum(['index', 'ids', 'table']),
       index: Type.Union([Type.String(), Type.Null()], {description: 'its name'}),
       fields: Type.Array(Type.String(), {description: 'of the index'}),
-      range: Type.Array(Type.Unknown(), {description: 'the filters that bound what is read'}),
+      range: Type.Array(Type.Unknown(), {description: 'the filters that bound the range that is read'}),
       stretches: Type.Integer({minimum: 0}),
       is_filtered: Type.Boolean({description: 'each document is held against further filters'}),
     }),

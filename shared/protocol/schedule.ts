@@ -124,7 +124,7 @@ export type ShownSchedule = Static<typeof ShownSchedule>;
 
 /** One run of a cron in its history. */
 export const CronRun = Type.Object({
-  due: Type.Union([EpochMs, Type.Null()], {description: 'the tick that it was for; null: it was asked for'}),
+  due: Type.Union([EpochMs, Type.Null()], {description: 'the tick that it ran for; null: a request started it'}),
   ran_at: EpochMs,
   outcome: Outcome,
   error: Failure,

@@ -12,7 +12,7 @@ const {table, filters} = QueryObject.properties;
 const TaskQuery = Type.Object({table, filters}, closed);
 const TaskType = Type.Enum(['delete', 'patch']);
 const OnError = Type.Enum(['stop', 'skip'], {
-  description: 'what happens when a document refuses its patch; stop, the task failing there, unless told',
+  description: 'when a document refuses its patch: stop (default), which fails the task, or skip',
 });
 
 /** POST …/tasks */

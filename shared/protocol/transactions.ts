@@ -66,7 +66,7 @@ export const ScheduleOperationEnvelope = Type.Object({...scheduled, mutation: Mu
 const OPERATION_KINDS = ['insert', 'patch', 'replace', 'upsert', 'delete', 'schedule'] as const;
 
 const envelope = {
-  dry_run: Type.Optional(Type.Boolean({description: 'true: all is taken back, and told nevertheless'})),
+  dry_run: Type.Optional(Type.Boolean({description: 'true: everything is rolled back, and the results are returned'})),
 };
 const size = {minItems: 1, maxItems: TRANSACTION_OPERATIONS_MAX};
 
@@ -101,7 +101,9 @@ export const TransactionResult = Type.Object({
       Type.Object({job_id: Type.String()}),
       Type.Object({
         id: Type.String(),
-        version: Type.Optional(Type.String({description: 'as its ETag, without the quotes; not of what was deleted'})),
+        version: Type.Optional(
+          Type.String({description: 'its ETag without the quotes; absent for a deleted document'}),
+        ),
         created: Type.Optional(Type.Boolean({description: 'of an upsert: the document was not there'})),
       }),
     ]),

@@ -19,10 +19,12 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     tag: 'bulk',
     summary: 'Import JSON lines or CSV',
     description:
-      'The body is taken while it arrives: `application/x-ndjson`, an object a line, or `text/csv` with a header. Lines are committed in their ' +
-      'order, up to 1,000 at once. A refused line stops the import with all before it in (`detail.line`), or is counted with `on_error=skip`. ' +
-      'With an `import_id` the same request goes on behind the lines that are in, whatever cut it. `mode=restore` puts an export with `for=restore` ' +
-      'back as it was, with ids and times; a key needs the scope `schema` for it.',
+      'The body is processed as it arrives: `application/x-ndjson` with one object per line, or `text/csv` ' +
+      'with a header. Lines are committed in order, up to 1,000 at once. A refused line (`detail.line`) ' +
+      'stops the import, with all lines before it imported, or is counted with `on_error=skip`. After an ' +
+      'interruption, the same request with the same `import_id` continues after the imported lines. ' +
+      '`mode=restore` restores an export made with `for=restore`, with ids and times; a key needs the ' +
+      'scope `schema` for it.',
     errors: [
       'op.schema_violation',
       'op.unique_violation',
@@ -41,9 +43,10 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     tag: 'bulk',
     summary: 'Export documents as JSON lines or CSV',
     description:
-      'All documents of a table, or of all tables, at one sequence (`X-Svc-Sequence`), in order of creation. Lines are documents, or ' +
-      '`{"table": …, "document": …}` without `table`. With `format=csv` a header and a record a document, of one table; it goes back in with ' +
-      '`cells=json` of an import. An answer that ends early is cut visibly.',
+      'All documents of a table, or of all tables, at one sequence (`X-Svc-Sequence`), in order of ' +
+      'creation. Lines are documents, or `{"table": …, "document": …}` without `table`. `format=csv` gives ' +
+      'a header and one record per document of one table; an import with `cells=json` reads it back. An ' +
+      'answer that ends early is visibly cut.',
     errors: ['session.overloaded'],
     example: {
       query: {table: 'cities'},
@@ -52,10 +55,12 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
   },
   'tasks.create': {
     tag: 'bulk',
-    summary: 'Delete or patch all documents that a query finds',
+    summary: 'Delete or patch all documents that match a query',
     description:
-      'Runs in slices after the answer, also after a crash. A document that was there when the task was made and passes the filters when its ' +
-      'turn comes is changed once; later ones are not. One that refuses its patch ends the task, or is counted with `on_error: "skip"`.',
+      'Runs in slices after the answer and continues after a crash. Each document that existed when the ' +
+      'task was created, and matches the filters when the task reaches it, is changed once; later ' +
+      'documents are not. A document that refuses the patch ends the task, or is counted with `on_error: ' +
+      '"skip"`.',
     errors: ['op.rate_limited', 'op.conflict', 'op.too_large'],
     takesKey: true,
     example: {body: {type: 'delete', query: TASK.query}, answer: {id: TASK.id}},
@@ -63,7 +68,7 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
   'tasks.list': {tag: 'bulk', summary: 'Tasks, the newest first', example: {answer: {tasks: [TASK]}}},
   'tasks.get': {
     tag: 'bulk',
-    summary: 'How far a task is',
+    summary: 'Progress of a task',
     errors: ['op.not_found'],
     example: {
       answer: {task: TASK},
@@ -73,7 +78,7 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
   'tasks.cancel': {
     tag: 'bulk',
     summary: 'Cancel a task',
-    description: 'What it has changed stays so.',
+    description: 'Changes that the task has already made stay.',
     errors: ['op.not_found', 'op.conflict'],
     example: {
       answer: {task: {...TASK, state: 'cancelled'}},
@@ -102,8 +107,8 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
   },
   'imports.get': {
     tag: 'bulk',
-    summary: 'How far an import is',
-    description: '`lines` are on disk: go on with the next one.',
+    summary: 'Progress of an import',
+    description: 'The first `lines` lines are on disk; continue with the next one.',
     errors: ['op.not_found'],
     example: {
       from: {operation: 'imports.run', values: {import_id: '$request.query.import_id'}},

@@ -61,9 +61,9 @@ const OF_SESSION = {operation: 'sessions.create', values: {session_id: '$respons
 export const SERVICE_TEXTS: OperationTexts<Named<'services'>> = {
   'services.create': {
     tag: 'services',
-    summary: 'Make a service',
+    summary: 'Create a service',
     description:
-      'Its code is a module of the active deployment that begins with `"use node"`, or an ES module of its own.',
+      'Its code is a module of the active deployment that begins with `"use node"`, or an ES module of its ' + 'own.',
     errors: ['op.conflict', 'op.not_found', 'op.rate_limited'],
     takesKey: true,
     example: {body: {name: 'mailer', ...MAILER}, answer: {service: SERVICE}},
@@ -78,7 +78,7 @@ export const SERVICE_TEXTS: OperationTexts<Named<'services'>> = {
   'services.update': {
     tag: 'services',
     summary: 'Change a service',
-    description: 'All of its definition anew. One that runs is started again.',
+    description: 'Replaces the whole definition. A running service is restarted.',
     errors: ['op.not_found'],
     example: {body: MAILER, answer: {service: SERVICE}, from: OF_SERVICE},
   },
@@ -103,14 +103,15 @@ export const SERVICE_TEXTS: OperationTexts<Named<'services'>> = {
   },
   'services.restart': {
     tag: 'services',
-    summary: 'Stop a service and start it again',
+    summary: 'Restart a service',
     errors: ['op.not_found'],
     example: {answer: {service: {...SERVICE, state: 'starting', desired_state: 'running'}}, from: OF_SERVICE},
   },
   'services.logs': {
     tag: 'services',
-    summary: 'What a service has written',
-    description: 'Lines of JSON. With `follow=true` the answer goes on: an empty line follows the history.',
+    summary: 'Log of a service',
+    description:
+      'Lines of JSON. With `follow=true` the answer continues after the history, which ends with an empty ' + 'line.',
     errors: ['op.not_found'],
     example: {
       query: {history: 100, follow: 'false'},
@@ -123,8 +124,8 @@ export const SERVICE_TEXTS: OperationTexts<Named<'services'>> = {
 export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
   'sandboxes.create': {
     tag: 'sandboxes',
-    summary: 'Make a sandbox',
-    description: 'It has its own memory and globals, and reaches nothing of the tenant’s.',
+    summary: 'Create a sandbox',
+    description: 'It has its own memory and globals, and no access to the tenant’s data.',
     errors: ['op.rate_limited'],
     takesKey: true,
     example: {body: {memory_mb: 16, env: {GREETING: 'hello'}}, answer: {sandbox: SANDBOX}},
@@ -158,7 +159,7 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
   'sessions.create': {
     tag: 'sessions',
     summary: 'Open a session',
-    description: 'Use extends it. Its first execution makes a sandbox, unless `sandbox_id` names one that runs.',
+    description: 'Each use extends it. Its first execution creates a sandbox, unless `sandbox_id` names a running one.',
     errors: ['op.not_found', 'op.conflict', 'op.rate_limited'],
     takesKey: true,
     example: {body: {tenant: 'acme', metadata: {for: 'ada'}}, answer: {session: SESSION}},
@@ -177,7 +178,7 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
   'sessions.close': {
     tag: 'sessions',
     summary: 'Close a session',
-    description: 'The sandbox that it opened itself stops.',
+    description: 'The sandbox that the session created is stopped.',
     errors: ['op.not_found'],
     example: {answer: {session: {...SESSION, state: 'closed', ended_at: 1_800_000_060_000}}, from: OF_SESSION},
   },

@@ -21,8 +21,8 @@ const LARGE_CITIES = {
 export const TENANT_TEXTS: OperationTexts<Named<'tenants'>> = {
   'tenants.create': {
     tag: 'tenants',
-    summary: 'Make a tenant',
-    description: 'A tenant made again under an old id starts empty, with another journal.',
+    summary: 'Create a tenant',
+    description: 'A tenant that is created again under an old id starts empty, with another journal.',
     errors: ['session.tenant_exists', 'session.storage_full'],
     example: {body: {id: 'acme'}, answer: {id: 'acme'}},
   },
@@ -30,7 +30,7 @@ export const TENANT_TEXTS: OperationTexts<Named<'tenants'>> = {
   'tenants.delete': {
     tag: 'tenants',
     summary: 'Delete a tenant and all its files',
-    description: 'Answers when its files are gone. Sockets of the tenant are closed.',
+    description: 'The answer is sent when its files are gone. Sockets of the tenant are closed.',
     errors: ['session.tenant_not_found'],
     example: {from: {operation: 'tenants.create', values: {tenant_id: '$request.body#/id'}}},
   },
@@ -41,8 +41,8 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     tag: 'documents',
     summary: 'Insert a document',
     description:
-      'Makes the table if it is not there. A success means that the write is on disk, together with its journal record. ' +
-      'Keys of a document do not begin with `$`, and those at its top not with `_`.',
+      'Creates the table if it does not exist. A success means that the write is on disk, together with ' +
+      'its journal record. Keys of a document must not begin with `$`, and top-level keys not with `_`.',
     errors: ['op.schema_violation', 'op.unique_violation'],
     takesKey: true,
     example: {
@@ -53,8 +53,7 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
   'documents.list': {
     tag: 'documents',
     summary: 'All documents of a table',
-    description:
-      'In order of creation. A table that was never written is an empty one. Large tables are read in pages.',
+    description: 'In order of creation. A table that was never written is empty. Read large tables in pages.',
     errors: ['op.too_large'],
     example: {answer: {data: [CITY]}},
   },
@@ -62,17 +61,17 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     tag: 'documents',
     summary: 'A document by its id',
     description:
-      'Its version is its `ETag`: another one after each change, never the same again. With `If-None-Match` the answer is 304 ' +
-      'without a body while the version is that one.',
+      'The `ETag` is its version, which differs after each change and never repeats. With `If-None-Match` ' +
+      'the answer is 304 without a body while the version is the same.',
     errors: ['op.not_found'],
     example: {answer: {document: CITY}, from: FROM_PUT},
   },
   'documents.put': {
     tag: 'documents',
-    summary: 'Make or replace a document under an id of your own',
+    summary: 'Create or replace a document under an id of your own',
     description:
-      '`fields` becomes the whole document. `If-Match: *` only replaces, `If-None-Match: *` only makes. An id that the service made is ' +
-      'not yours to choose: 404.',
+      '`fields` becomes the whole document. `If-Match: *` only replaces, `If-None-Match: *` only creates. ' +
+      'An id of the form that the service generates cannot be chosen: 404.',
     errors: ['op.schema_violation', 'op.unique_violation', 'op.not_found'],
     takesKey: true,
     example: {
@@ -85,8 +84,9 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     tag: 'documents',
     summary: 'Change fields of a document',
     description:
-      'Only top-level fields, and a field by one of the members. All of it is one write, worked out from the document as it is then. What a ' +
-      'field does not fit is 409. A patch that names no field writes nothing.',
+      'Changes top-level fields only, each field by one of the members. The patch is one write, computed ' +
+      'from the current document. A change that does not fit its field is 409. A patch without fields ' +
+      'writes nothing.',
     errors: ['op.schema_violation', 'op.unique_violation', 'op.not_found', 'op.conflict'],
     takesKey: true,
     example: {
@@ -104,10 +104,11 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
   },
   'documents.upsert': {
     tag: 'documents',
-    summary: 'Make a document, or change the one with the same values',
+    summary: 'Create a document, or change the one with the same values',
     description:
-      '`by` names a unique index; `fields` has a value for each of its fields. The document that has these values becomes `fields`, or is changed ' +
-      'as by a patch if there are members of one; where none has, `fields` is a new document.',
+      '`by` names a unique index; `fields` has a value for each of its fields. The document with these ' +
+      'values becomes `fields`, or is patched if members of a patch are given. If there is none, `fields` ' +
+      'is a new document.',
     errors: ['op.schema_violation', 'op.unique_violation', 'op.conflict'],
     takesKey: true,
     example: {
@@ -121,10 +122,11 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     tag: 'transactions',
     summary: 'Several writes, all of them or none',
     description:
-      'In their order, in one commit and one record of the journal; each sees what those before it did. `{"$ref": n}` stands for the id that ' +
-      'operation n, counted from 0, has written. The first that fails takes all back: its error is the answer, with its position as ' +
-      '`operation` in `detail`. With `"dry_run": true` everything is done and taken back, and `Idempotency-Key` is not looked at. A key needs ' +
-      '`schedule` as well where an operation schedules.',
+      'Runs in order, in one commit and one journal record; each write sees the effects of those before ' +
+      'it. `{"$ref": n}` stands for the id that operation n, counted from 0, has written. The first ' +
+      'failure rolls everything back: its error is the answer, with its position as `operation` in ' +
+      '`detail`. With `"dry_run": true` everything is done and rolled back, and `Idempotency-Key` has no ' +
+      'effect. A key also needs `schedule` if an operation schedules.',
     errors: [
       'op.schema_violation',
       'op.unique_violation',
@@ -158,17 +160,20 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     tag: 'queries',
     summary: 'Run a query',
     description:
-      'One order of all values serves filters, order and indexes: missing < null < numbers < false < true < strings < arrays < objects. ' +
-      'So `lt` also matches documents where the field is null or missing. `contains` is of arrays and of text. A query that would read more than it may without an index is 413.',
+      'Filters, order and indexes use one order of all values: missing < null < numbers < false < true < ' +
+      'strings < arrays < objects. So `lt` also matches documents where the field is null or missing. ' +
+      '`contains` works on arrays and text. A query that would read more than its limit without an index ' +
+      'is 413.',
     errors: ['op.too_large'],
     example: {body: LARGE_CITIES, answer: {data: [CITY]}},
   },
   'query.stream': {
     tag: 'queries',
-    summary: 'The result of a query, now and whenever it changes',
+    summary: 'The result of a query, now and after each change',
     description:
-      'Server-sent events: `data` is the whole result, `id` the moment it is of; an event `end` with `error` is the last one. It ends after ' +
-      '`limit` results, otherwise not. Of WebSockets, which hold many queries, see `socket`.',
+      'Server-sent events: `data` is the whole result, `id` its version. The last event is `end` with an ' +
+      '`error`. The stream ends after `limit` results; without `limit` it does not end. For many queries ' +
+      'use a WebSocket; see `socket`.',
     errors: ['op.too_large'],
     example: {query: {limit: 1}, body: LARGE_CITIES, answer: {data: [CITY]}},
   },
@@ -180,9 +185,10 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
   },
   'query.count': {
     tag: 'queries',
-    summary: 'How many documents a query has',
+    summary: 'The number of documents that match a query',
     description:
-      'Up to its limit. What an index says in full is counted without reading a document, and so is a whole table.',
+      'Counts up to the query’s limit. If an index covers the query, no document is read; the same holds ' +
+      'for a whole table.',
     errors: ['op.too_large'],
     example: {
       body: {table: 'cities', filters: [{field: 'name', op: 'prefix', value: 'B'}]},
@@ -191,9 +197,10 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
   },
   'query.batch': {
     tag: 'queries',
-    summary: 'Several queries of one moment',
+    summary: 'Several queries at one snapshot',
     description:
-      'Results come in the order of the queries, 16 MiB together at most. If one cannot be, none is answered, and `detail.query` is its position.',
+      'Results come in the order of the queries, 16 MiB together at most. If one fails, none is answered, ' +
+      'and `detail.query` is its position.',
     errors: ['op.too_large'],
     example: {
       body: {
@@ -209,8 +216,9 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     tag: 'queries',
     summary: 'A page of a query',
     description:
-      'Pass `next_cursor` as the next page’s `after`; it is null after the last page. A walk delivers every document that was there ' +
-      'throughout exactly once. A cursor belongs to its query and its tenant and does not expire.',
+      'Pass `next_cursor` as the next page’s `after`; it is null after the last page. A walk delivers ' +
+      'every document that exists throughout exactly once. A cursor belongs to its query and its tenant ' +
+      'and does not expire.',
     errors: ['op.too_large'],
     example: {
       body: {query: {table: 'cities', filters: []}, page_size: 100},

@@ -57,8 +57,9 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
     tag: 'journal',
     summary: 'Records of the journal, oldest first',
     description:
-      'One record a committed write, without gaps. Pass `next_cursor` as the next `after`, with the `timeline`. 410 means: load the bootstrap ' +
-      'again. New types of events and new members may come; pass over those you do not know.',
+      'One record per committed write, without gaps. Pass `next_cursor` as the next `after`, with the ' +
+      '`timeline`. After 410, load the bootstrap again. New types of events and new members can be added; ' +
+      'ignore those that you do not know.',
     errors: ['journal.cursor_expired'],
     example: {
       query: {after: 0, limit: 2},
@@ -74,10 +75,12 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
   },
   'journal.stream': {
     tag: 'journal',
-    summary: 'Records of the journal, those that are there and those to come',
+    summary: 'Records of the journal, existing and future ones',
     description:
-      'Server-sent events: `data` is a record, `id` its sequence. The first event, `open`, has `timeline`, `latest_sequence` and `cursor_floor`; the last ' +
-      'one, `end`, an `error`. It ends after `limit` records, otherwise not. A reader that comes back sends `Last-Event-ID`.',
+      'Server-sent events: `data` is a record, `id` its sequence. The first event, `open`, has `timeline`, ' +
+      '`latest_sequence` and `cursor_floor`. The last one is `end` with an `error`. The stream ends after ' +
+      '`limit` records; without `limit` it does not end. To continue after a disconnect, send ' +
+      '`Last-Event-ID`.',
     errors: ['journal.cursor_expired'],
     example: {query: {after: '0', limit: 1}, answer: RECORD},
   },
@@ -85,7 +88,8 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
     tag: 'journal',
     summary: 'The whole state at one record of the journal',
     description:
-      'Streams it while others go on writing. Go on with the journal after `resume_after_sequence`. Values of variables and code are not in it.',
+      'Streams it without blocking writes. Continue with the journal after `resume_after_sequence`. It ' +
+      'contains neither values of variables nor code.',
     errors: [],
     example: {
       answer: {
@@ -122,7 +126,7 @@ export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
   'schema.get': {
     tag: 'schema',
     summary: 'The schema of a table',
-    description: 'An index is `building` until all documents are in it; queries use it from then on.',
+    description: 'An index is `building` until it has all documents; queries use it from then on.',
     errors: ['op.not_found'],
     example: {path: {table: 'people'}, answer: STORED_SCHEMA, from: FROM_SCHEMA},
   },
@@ -130,8 +134,9 @@ export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
     tag: 'schema',
     summary: 'Set the schema of a table',
     description:
-      'Replaces all of it: an index that is not in it is dropped. The documents that are there are checked first; if some violate it, nothing ' +
-      'changes and `detail.offenders` names the first. `table` must be the one of the path. 409: the active deployment declares this table.',
+      'Replaces the whole schema: indexes that it does not list are dropped. Existing documents are ' +
+      'checked first; if some violate it, nothing changes and `detail.offenders` names the first. `table` ' +
+      'must equal the one in the path. 409: the active deployment declares this table.',
     errors: ['op.schema_violation', 'op.conflict'],
     example: {path: {table: 'people'}, body: {table: 'people', fields: FIELDS, indexes: [INDEX]}},
   },
@@ -148,7 +153,7 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
   'schedule.create': {
     tag: 'schedule',
     summary: 'Schedule a mutation',
-    description: 'It runs once, at its time or as soon after it as the server runs, whatever is killed when.',
+    description: 'Runs exactly once, at its time or as soon after it as the server runs, whichever process crashes.',
     errors: GAP,
     takesKey: true,
     example: {body: {run_after_ms: 3_600_000, mutation: MAIL}, answer: {job_id: JOB_ID}},
@@ -175,8 +180,8 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
   },
   'schedule.result': {
     tag: 'schedule',
-    summary: 'What came of a job',
-    description: 'Not there while it is pending, when it was cancelled, and for all but the newest 10,000.',
+    summary: 'The outcome of a job',
+    description: '404 while the job is pending, if it was cancelled, and for jobs older than the newest 10,000.',
     errors: ['op.not_found'],
     example: {
       answer: {
@@ -194,10 +199,10 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
   },
   'crons.create': {
     tag: 'crons',
-    summary: 'Make a cron',
+    summary: 'Create a cron',
     description:
-      'By an interval it first runs one interval from now; by a cron expression it goes by the clock of a time zone. Ticks missed while the ' +
-      'server was down are made up for by one run.',
+      'With an interval it first runs one interval from now. With a cron expression it follows the clock ' +
+      'of a time zone. One run makes up for all ticks missed while the server was down.',
     errors: ['op.conflict', ...GAP],
     takesKey: true,
     example: {body: {name: 'sweep', schedule: HOURLY, mutation: SWEEP}},
@@ -225,8 +230,9 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     tag: 'crons',
     summary: 'Change, enable or disable a cron',
     description:
-      'What is not named stays, outcomes and history too. Another `schedule` begins now; one that is enabled again goes on with the next tick of its ' +
-      'old phase. A key needs `data:write` as well for another `mutation`.',
+      'Absent members keep their values; outcomes and history stay as well. A new `schedule` starts now. A ' +
+      'cron that is enabled again continues with the next tick of its old phase. Changing the `mutation` ' +
+      'requires `data:write` as well.',
     errors: ['op.not_found'],
     takesKey: true,
     example: {
@@ -245,7 +251,8 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     tag: 'crons',
     summary: 'Run a cron now',
     description:
-      'Enabled or not; its ticks stay as they are. That its work failed is the outcome, not an error of the request.',
+      'Works for disabled crons as well, and does not move the ticks. If its work fails, that is the ' +
+      'outcome, not an error of the request.',
     errors: ['op.not_found'],
     takesKey: true,
     example: {answer: {run: {due: null, ...FAILED}}, from: FROM_CRON},
@@ -260,7 +267,7 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
   'schedule.all': {
     tag: 'schedule',
     summary: 'Jobs and crons, of this API and of functions, the next one first',
-    description: 'In pages. Arguments and fields are not in it.',
+    description: 'In pages, without arguments and fields.',
     errors: [],
     example: {
       query: {limit: 100},
@@ -289,7 +296,7 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
   },
   'schedule.history': {
     tag: 'schedule',
-    summary: 'What became of jobs and crons, the newest first',
+    summary: 'Outcomes of jobs and crons, newest first',
     description: 'In pages: the newest 10,000 jobs, and the newest 100 runs of each cron.',
     errors: [],
     example: {query: {limit: 100}, answer: {runs: [{...CRON_WORK, due: null, ...FAILED}], next_cursor: null}},

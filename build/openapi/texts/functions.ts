@@ -85,8 +85,8 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     tag: 'functions',
     summary: 'Run a query function',
     description:
-      'The token of `Authorization` is one that the tenant’s auth providers signed; without it the caller is anonymous. A function that fails ' +
-      'is a success of the call: `status` is `error`.',
+      'The token in `Authorization` is signed by one of the tenant’s auth providers; without a token the ' +
+      'caller is anonymous. If the function throws, the call succeeds and `status` is `error`.',
     example: {body: {path: 'messages:list', args: {}}, answer: {status: 'success', value: [MESSAGE]}, from: DEPLOYED},
   },
   'functions.paginated': {
@@ -101,7 +101,7 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
   'functions.mutation': {
     tag: 'functions',
     summary: 'Run a mutation',
-    description: 'Its writes are one commit, or none. `Idempotency-Key` is not looked at.',
+    description: 'Its writes are one commit, or none. `Idempotency-Key` has no effect.',
     example: {body: SEND, answer: {status: 'success', value: MESSAGE._id}, from: DEPLOYED},
   },
   'functions.action': {
@@ -131,7 +131,8 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     tag: 'functions',
     summary: 'Cancel a scheduled mutation',
     description:
-      'For the caller who scheduled it (the same identity, or none), or with the admin token; 404 for others.',
+      'Allowed for the caller who scheduled it (the same identity, or none) and with the admin token; ' +
+      'others get 404.',
     errors: ['op.not_found'],
     example: {from: {operation: 'functions.schedule.run_after', values: {job_id: '$response.body#/jobId'}}},
   },
@@ -139,14 +140,15 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     tag: 'functions',
     summary: 'Call an HTTP action',
     description:
-      'Any method, and any path below `/http`, slashes included: what the app’s router (`svc/http.ts`) says. Status, headers and body are the ' +
-      'app’s own; the errors listed here are those of the service.',
+      'Takes any method and any path below `/http`, slashes included; the app’s router (`svc/http.ts`) ' +
+      'decides. Status, headers and body are the app’s own; the errors listed here are those of the ' +
+      'service.',
     errors: ['op.not_found', 'op.too_large'],
     example: {path: {path: 'hello'}, from: DEPLOYED},
   },
   'functions.preflight': {
     tag: 'functions',
-    summary: 'What browsers ask before a page of another origin calls this path',
+    summary: 'Answer a browser’s CORS preflight for this path',
     example: {from: DEPLOYED},
   },
   'functions.list': {
@@ -156,8 +158,8 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
   },
   'functions.run': {
     tag: 'deployments',
-    summary: 'Run any function, as anybody',
-    description: 'Internal functions too. `identity` is what `ctx.auth.getUserIdentity()` gives.',
+    summary: 'Run any function, as any user',
+    description: 'Internal functions are included. `ctx.auth.getUserIdentity()` returns `identity`.',
     example: {
       body: {...SEND, identity: {subject: 'ada'}},
       answer: {status: 'success', value: MESSAGE._id},
@@ -173,9 +175,10 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     tag: 'deployments',
     summary: 'Deploy functions',
     description:
-      'Checks the upload, the documents that are there against its schema, fills its indexes and activates it, all or nothing. The upload is ' +
-      'what `svc deploy` makes; the example is the least that works. Of a refusal `detail.errors` has every reason. With `"dryRun": true` ' +
-      'everything is checked and nothing changed.',
+      'Checks the upload, validates existing documents against its schema, fills its indexes and activates ' +
+      'it, all or nothing. `svc deploy` creates the upload; the example is the smallest that works. If it ' +
+      'is refused, `detail.errors` lists every reason. With `"dryRun": true` everything is checked and ' +
+      'nothing changes.',
     errors: ['op.schema_violation', 'op.conflict'],
     example: {
       body: UPLOAD,
@@ -185,12 +188,12 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
   },
   'deployments.list': {
     tag: 'deployments',
-    summary: 'Deployments that are kept, newest first',
+    summary: 'Stored deployments, newest first',
     example: {answer: {deployments: [DEPLOYMENT]}, from: DEPLOYED},
   },
   'deployments.progress': {
     tag: 'deployments',
-    summary: 'What deploys do that are not answered yet',
+    summary: 'Current steps of unfinished deploys',
     example: {
       answer: {deploys: [{request_id: 'r-1', step: 'activating', detail: null, since: 1_800_000_000_000}]},
     },
@@ -206,15 +209,16 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
   },
   'packages.missing': {
     tag: 'deployments',
-    summary: 'Which packages are to be sent before a deploy',
-    description: 'Those that the server has stay for an hour at least.',
+    summary: 'List the packages that must be sent before a deploy',
+    description: 'Packages that the server already has stay for at least an hour.',
     example: {body: {packages: [NO_BYTES_SHA512]}, answer: {missing: [NO_BYTES_SHA512]}},
   },
   'packages.put': {
     tag: 'deployments',
     summary: 'Send a package’s tarball',
     description:
-      'As it was published; 400 when its SHA-512 is not the one of the path. (The example is the digest of an empty file.)',
+      'The tarball as it was published. If its SHA-512 differs from the one in the path, the answer is ' +
+      '400. (The example is the digest of an empty file.)',
     errors: ['op.rate_limited'],
     example: {path: {sha512: NO_BYTES_SHA512}},
   },
@@ -241,8 +245,9 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     tag: 'logs',
     summary: 'Executions of functions',
     description:
-      'Lines of JSON. With `follow=true` the answer goes on: an empty line follows the history. `request_id`, `path`, `outcome`, `since` and ' +
-      '`until` search what is on disk: executions that failed or wrote a line.',
+      'Lines of JSON. With `follow=true` the answer continues after the history, which ends with an empty ' +
+      'line. `request_id`, `path`, `outcome`, `since` and `until` search the entries on disk: executions ' +
+      'that failed or wrote a line.',
     example: {
       query: {history: 100, follow: 'false'},
       answer: LOG_ENTRY,
@@ -254,15 +259,17 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     tag: 'settings',
     summary: 'Set the settings',
     description:
-      '`allowed_origins` lists the pages that may call functions; null: any. An absent member keeps its value.',
+      '`allowed_origins` lists the pages that can call functions; null allows all. An absent member keeps ' +
+      'its value.',
     example: {body: SETTINGS},
   },
   'tables.drop': {
     tag: 'bulk',
     summary: 'Drop a table: its documents, then its schema and indexes',
     description:
-      'A task, which runs in slices after the answer, also after a crash. If documents are made meanwhile, they and the schema stay, and the ' +
-      'task fails with `op.conflict`. 404: there is no such table. 409: the active deployment declares it.',
+      'Starts a task that runs in slices after the answer and continues after a crash. If documents are ' +
+      'created in the meantime, they and the schema stay, and the task fails with `op.conflict`. 404: the ' +
+      'table does not exist. 409: the active deployment declares it.',
     errors: ['op.not_found', 'op.conflict', 'op.rate_limited'],
     takesKey: true,
     example: {
@@ -275,8 +282,10 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     tag: 'bulk',
     summary: 'Rename a table',
     description:
-      'One commit, however many documents it has: their ids stay, as do schema, indexes and what the journal said before. 404: there is no such ' +
-      'table. 409: one of the new name exists, the active deployment declares one of the two or ids of it, or a task, an import, a cron or a job is to write there.',
+      'One commit, however many documents the table has. Document ids, schema, indexes and earlier journal ' +
+      'records stay. 404: the table does not exist. 409: a table of the new name exists, the active ' +
+      'deployment declares one of the two or ids of it, or a task, an import, a cron or a job will write ' +
+      'there.',
     errors: ['op.not_found', 'op.conflict'],
     takesKey: true,
     example: {

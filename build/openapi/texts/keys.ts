@@ -23,8 +23,9 @@ export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>
     tag: 'keys',
     summary: "A page of the audit log: operators' actions",
     description:
-      'Of each action an intent, on disk before it was begun, and an outcome. `integrity_sha256` is the SHA-256 of the digest before it, a line feed and ' +
-      'the JSON of the record without this member.',
+      'Each action has an intent, which is on disk before the action begins, and an outcome. ' +
+      '`integrity_sha256` is the SHA-256 of the previous digest, a line feed and the JSON of the record ' +
+      'without this member.',
     errors: ['op.storage_damaged'],
     example: {
       query: {after: 0, limit: 100},
@@ -45,9 +46,10 @@ export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>
   },
   'audit.refusals': {
     tag: 'keys',
-    summary: 'A page of the log of refusals: requests without a right to what they asked for',
+    summary: 'A page of the refusal log: requests without the required rights',
     description:
-      'The first of its kind within a second or two, and how many more came a minute later. The chain is one of its own, as in the audit log.',
+      'The first refusal of a kind is recorded within a second or two; a minute later the number of ' +
+      'further ones follows. The log has a digest chain of its own, as the audit log has.',
     errors: ['op.storage_damaged'],
     example: {
       query: {after: 0, limit: 100},
@@ -70,22 +72,21 @@ export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>
   },
   whoami: {
     tag: 'keys',
-    summary: 'What the credential of this request may do',
-    description: 'Null is no limit. The two credentials of `admin.json` have no id, and every scope.',
+    summary: 'Rights of this request’s credential',
+    description: 'Null means no limit. The two credentials in `admin.json` have every scope and no id.',
     example: {answer: {id: 'k3m9x2abcdef', name: 'reports', ...GRANT}},
   },
   'keys.create': {
     tag: 'keys',
-    summary: 'Make a key',
-    description:
-      'Its secret is in this answer and in no other one. A key makes only those that may do no more than itself.',
+    summary: 'Create a key',
+    description: 'Only this answer contains the secret. A key can create only keys with at most its own rights.',
     errors: ['op.conflict', 'session.storage_full', 'op.storage_damaged'],
     example: {body: BODY, answer: {key: MADE, secret: SECRET}},
   },
   'keys.list': {
     tag: 'keys',
     summary: 'List keys',
-    description: 'A key sees those that may do no more than itself.',
+    description: 'A key sees only keys with at most its own rights.',
     errors: ['op.storage_damaged'],
     example: {answer: {keys: [MADE], damaged: []}},
   },
@@ -98,15 +99,16 @@ export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>
   'keys.rotate': {
     tag: 'keys',
     summary: 'Give a key a new secret',
-    description: 'The secret before it stays valid for as long as the overlap says; one that is older still ends now.',
+    description: 'The previous secret stays valid for the overlap. An older one is revoked now.',
     errors: ['op.not_found', 'session.storage_full', 'op.storage_damaged'],
     example: {from: FROM_CREATE, body: {overlap_seconds: 3_600}, answer: {key: MADE, secret: SECRET}},
   },
   'keys.revoke': {
     tag: 'keys',
-    summary: 'End a key',
+    summary: 'Revoke a key',
     description:
-      'At every router before it is answered. Its sockets are closed, and its answers without an end break off.',
+      'Takes effect at every router before the answer. Sockets opened with the key are closed, and its ' +
+      'endless answers are cut off.',
     errors: ['op.not_found', 'session.storage_full', 'op.storage_damaged'],
     example: {from: FROM_CREATE},
   },

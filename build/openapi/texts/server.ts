@@ -8,7 +8,7 @@ export const SERVER_TEXTS: OperationTexts<
   health: {tag: 'server', summary: 'Whether the server answers', example: {answer: {ok: true}}},
   metrics: {
     tag: 'server',
-    summary: 'Figures, as Prometheus text',
+    summary: 'Metrics in Prometheus text format',
     errors: ['session.worker_unavailable'],
     example: {answer: '# HELP svc_http_requests_total Requests answered.\n'},
   },
@@ -17,10 +17,10 @@ export const SERVER_TEXTS: OperationTexts<
     summary: 'This document',
     example: {answer: {openapi: '3.1.1', info: {title: 'svc', version: '0.1.0'}, paths: {}}},
   },
-  'docs.page': {tag: 'server', summary: 'This document for readers', example: {answer: '<!doctype html>'}},
+  'docs.page': {tag: 'server', summary: 'This document as a page', example: {answer: '<!doctype html>'}},
   'docs.file': {
     tag: 'server',
-    summary: 'A file of the page for readers',
+    summary: 'A file of that page',
     errors: ['op.not_found'],
     example: {path: {file: 'swagger-ui.css'}},
   },
@@ -43,8 +43,9 @@ Of what the socket cannot do, \`error\` tells, and it stays open. See docs/live-
     tag: 'live',
     summary: 'Live queries of functions: a WebSocket of the subprotocol svc.functions.v1',
     description:
-      'What the clients of `svc/browser` and `svc/react` speak: queries of functions as a set with one moment for all their results, mutations that ' +
-      'run once, actions, and who the caller is. See docs/function-socket.md.',
+      'The protocol of the clients in `svc/browser` and `svc/react`: a set of live queries whose results ' +
+      'are of one version, mutations that run once, actions, and the caller’s identity. See ' +
+      'docs/function-socket.md.',
     errors: ['op.invalid_input', 'protocol.no_overlap', 'session.tenant_not_found', 'session.overloaded'],
     example: {},
   },
