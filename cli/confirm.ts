@@ -11,7 +11,7 @@ export function addYesOption(command: Command): Command {
 
 /**
  * On a terminal, the user has to type the name.
- * @param whenAsked `terminal`: without a terminal it counts as confirmed, so that scripts keep working; `always`: it
+ * @param whenRequired `terminal`: without a terminal it counts as confirmed, so that scripts keep working; `always`: it
  * needs --yes
  * @throws CommandFailure
  */
@@ -19,11 +19,11 @@ export async function confirm(
   what: string,
   name: string,
   {yes}: ConfirmOptions,
-  whenAsked: 'terminal' | 'always',
+  whenRequired: 'terminal' | 'always',
 ): Promise<void> {
   if (yes === true) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    if (whenAsked === 'terminal') return;
+    if (whenRequired === 'terminal') return;
     throw new CommandFailure(`${what}: give --yes, since there is no terminal to ask on`, 2);
   }
   const terminal = createInterface({input: process.stdin, output: process.stderr});

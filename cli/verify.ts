@@ -47,7 +47,7 @@ function verify({data, tenant, json}: Options): boolean {
     return false;
   }
   const registry = registryFindings(survey);
-  if (registry.length > 0) shown(JSON.stringify({findings: registry}), told(registry), json);
+  if (registry.length > 0) shown(JSON.stringify({findings: registry}), reported(registry), json);
   let sound = registry.length === 0;
   const progress = new TransientLine();
   for (const [index, each] of checked.entries()) {
@@ -120,7 +120,7 @@ function verifyOne({id, generation, directory, isUnused, finding}: Checked): Ver
   }
 }
 
-function told(findings: string[]): string {
+function reported(findings: string[]): string {
   return `registry: NOT OK\n${findings.map(finding => `  ${finding}\n`).join('')}`;
 }
 

@@ -71,17 +71,17 @@ export class Link {
   #goOn(): void {
     if (this.#pauseTimer === null) {
       this.#take();
-      if (!this.#isHeld) this.#socket.resume();
+      if (!this.#isPaused) this.#socket.resume();
     }
   }
 
-  get #isHeld(): boolean {
+  get #isPaused(): boolean {
     return this.#pauseTimer !== null || this.#socket.writableNeedDrain;
   }
 
   #take(): void {
     for (;;) {
-      if (this.#isHeld) {
+      if (this.#isPaused) {
         this.#socket.pause();
         return;
       }

@@ -102,14 +102,14 @@ class SystemFile<T> {
     const nowMs = performance.now();
     if (nowMs - this.#lookedMs < EGRESS_SYSTEM_FILE_POLL_MS) return this.#content;
     this.#lookedMs = nowMs;
-    const stamp = this.#look();
+    const stamp = this.#poll();
     if (stamp !== this.#stamp) this.#content = this.#parse(stamp === '' ? '' : readFileSync(this.#path, 'utf8'));
     this.#stamp = stamp;
     return this.#content;
   }
 
   /** Identifies the file's version; empty: the file does not exist or is not readable. */
-  #look(): string {
+  #poll(): string {
     try {
       accessSync(this.#path, constants.R_OK);
       const {mtimeMs, size, ino} = statSync(this.#path);

@@ -31,8 +31,8 @@ import {OriginRule} from './http/origin.ts';
 import {Traffic} from './http/traffic.ts';
 import {REFUSAL_POLL_MS} from './limits.ts';
 import {SocketHub} from './live/tenant-live.ts';
-import {RouterFigures} from './metrics/figures.ts';
 import {mountMetrics} from './metrics/listener.ts';
+import {RouterMetrics} from './metrics/router-metrics.ts';
 import {RateLimits} from './rates/rate-limits.ts';
 import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
@@ -52,7 +52,7 @@ const refusals = new Refusals(
 let directory: TenantDirectory | null = null;
 let keys: KeyRing | null = null;
 let traffic: Traffic | null = null;
-let figures: RouterFigures | null = null;
+let figures: RouterMetrics | null = null;
 let intake: Intake | null = null;
 let sockets: Sockets | null = null;
 let functionSockets: FunctionSockets | null = null;
@@ -67,7 +67,7 @@ process.on('uncaughtException', error => {
 });
 process.on('message', (message: SupervisorToRouter) => receive(message));
 setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
-setInterval(() => refusals.look(), REFUSAL_POLL_MS);
+setInterval(() => refusals.poll(), REFUSAL_POLL_MS);
 
 /** If a send fails, the supervisor is gone; `disconnect` follows and ends this process. */
 function send(message: RouterToSupervisor): void {
@@ -134,8 +134,8 @@ async function start({
   directory = tenantDirectory;
   const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
   keys = ring;
-  const ownFigures = new RouterFigures(place, observer, tenantDirectory);
-  figures = ownFigures;
+  const ownMetrics = new RouterMetrics(place, observer, tenantDirectory);
+  figures = ownMetrics;
   const sharing = routers > 1 ? 'shared' : 'exclusive';
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
     const buffered = new BufferedBytes(limits.socketsBufferedBytes);
@@ -164,10 +164,10 @@ async function start({
     const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds});
     ofFunctions.mount(app);
     tenantDirectory.useHub(hub, ofFunctions.traffic);
-    ownFigures.addSource(() => mounted.metrics());
-    ownFigures.addSource(() => ofFunctions.metrics());
-    ownFigures.addSource(() => rateLimits.metrics());
-    ownFigures.addSource(() => refusals.metrics());
+    ownMetrics.addSource(() => mounted.metrics());
+    ownMetrics.addSource(() => ofFunctions.metrics());
+    ownMetrics.addSource(() => rateLimits.metrics());
+    ownMetrics.addSource(() => refusals.metrics());
     ring.watch(() => {
       mounted.endInvalid(Date.now());
       made.endInvalid(Date.now());

@@ -122,7 +122,7 @@ const HOUSE: Record<string, string[]> = {
     'supervisor/processes',
     'supervisor/start',
     'supervisor/tenants/lifecycle.ts',
-    'supervisor/tenants/worker-figures.ts',
+    'supervisor/tenants/worker-metric-sums.ts',
     'supervisor/metrics',
     'supervisor/tenants',
     'supervisor/main.ts',

@@ -13,12 +13,12 @@ export async function telling<T>(
   deploy: () => Promise<T>,
 ): Promise<T> {
   const over = new AbortController();
-  const told = tellSteps(target, requestId, say, over.signal);
+  const reported = tellSteps(target, requestId, say, over.signal);
   try {
     return await deploy();
   } finally {
     over.abort();
-    await told;
+    await reported;
   }
 }
 

@@ -9,11 +9,11 @@ import {join, relative, resolve} from 'node:path';
  * from
  */
 export function ownPackage(directory: string, root: string): string {
-  return keptByNpx(directory, root) ?? pathFrom(root, directory);
+  return cachedByNpx(directory, root) ?? pathFrom(root, directory);
 }
 
 /** Null: it is not in npx's cache, or npm does not record where it came from. */
-function keptByNpx(directory: string, root: string): string | null {
+function cachedByNpx(directory: string, root: string): string | null {
   const modules = resolve(directory, '..');
   const lock = join(modules, '.package-lock.json');
   if (!modules.includes('/_npx/') || !existsSync(lock)) return null;

@@ -64,7 +64,7 @@ type Entries = {
 };
 
 /** No document has this number. */
-const NOBODY = -1;
+const NO_DOCUMENT = -1;
 
 /**
  * @param keys of the new state of the document, in each of `indexes`
@@ -82,7 +82,7 @@ export function checkUnique(
   for (let i = 0; i < indexes.length; i++) {
     const index = indexes[i]!;
     if (!index.isUnique || own?.keys[i]?.equals(keys[i]!) === true || !hasValues(index, fields)) continue;
-    const other = sameAs(entries, table, index, keys[i]!, own?.doc ?? NOBODY);
+    const other = sameAs(entries, table, index, keys[i]!, own?.doc ?? NO_DOCUMENT);
     if (other === undefined) continue;
     throw new ServiceError(
       'op.unique_violation',
@@ -104,7 +104,7 @@ export function sameAs(
   table: CatalogTable,
   index: CatalogIndex,
   key: Buffer,
-  own = NOBODY,
+  own = NO_DOCUMENT,
 ): DocumentRow | undefined {
   const doc = entries.statements.otherEntry.get(index.number, key, own);
   if (doc === undefined) return undefined;

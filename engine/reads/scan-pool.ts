@@ -64,7 +64,7 @@ export class ScanPool implements LiveScans {
   #wasLive = false;
   /** No scan begins until none runs; then this is called, and no scan begins until its promise has resolved. */
   #whenNoneRuns: (() => Promise<void>) | null = null;
-  #isHeld = false;
+  #isPaused = false;
   #closed = false;
 
   /** @param onFailure called for a bug or a broken file; ends the process */
@@ -136,13 +136,13 @@ export class ScanPool implements LiveScans {
       for (const thread of this.#threads) if (thread.isBusy) return;
       const noneRuns = this.#whenNoneRuns;
       this.#whenNoneRuns = null;
-      this.#isHeld = true;
+      this.#isPaused = true;
       void noneRuns().then(() => {
-        this.#isHeld = false;
+        this.#isPaused = false;
         this.#dispatch();
       });
     }
-    while (!this.#closed && !this.#isHeld && this.#waiting.length + this.#waitingLive.length > 0) {
+    while (!this.#closed && !this.#isPaused && this.#waiting.length + this.#waitingLive.length > 0) {
       const thread = this.#freeThread();
       if (thread === null) return;
       const job = this.#next();

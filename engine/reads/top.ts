@@ -13,13 +13,13 @@ import type {Position} from './position.ts';
 /** A document's position in the order of a query object; ids do not matter to it. */
 type Place = Pick<Position, 'key' | 'doc'>;
 /** `row` null: it was too large to keep. */
-export type Kept = Place & {row: DocumentRow | null};
+export type TopEntry = Place & {row: DocumentRow | null};
 
 export class FirstInOrder {
   readonly #most: number;
   readonly #sign: number;
   readonly #after: Place | null;
-  readonly #heap: Kept[] = [];
+  readonly #heap: TopEntry[] = [];
   #keyBytes = 0;
   #rowChars = 0;
 
@@ -35,7 +35,7 @@ export class FirstInOrder {
    * memory
    */
   offer(key: Buffer, row: DocumentRow): boolean {
-    const kept: Kept = {key, doc: row.doc, row};
+    const kept: TopEntry = {key, doc: row.doc, row};
     if (this.#after !== null && this.#compare(kept, this.#after) <= 0) return false;
     const full = this.#heap.length >= this.#most;
     if (full && this.#compare(kept, this.#heap[0]!) >= 0) return false;
@@ -53,11 +53,11 @@ export class FirstInOrder {
     return true;
   }
 
-  inOrder(): Kept[] {
+  inOrder(): TopEntry[] {
     return this.#heap.sort((a, b) => this.#compare(a, b));
   }
 
-  #count({key, row}: Kept, sign: 1 | -1): void {
+  #count({key, row}: TopEntry, sign: 1 | -1): void {
     this.#keyBytes += sign * key.length;
     if (row !== null) this.#rowChars += sign * row.body.length;
   }

@@ -26,7 +26,7 @@ export class KeyRing {
     this.#parts = parts;
     this.#lookedMs = parts.now();
     for (const record of parts.records) this.#keys.set(record.id, new Key(record));
-    setInterval(() => this.#look(), KEY_POLL_MS).unref();
+    setInterval(() => this.#poll(), KEY_POLL_MS).unref();
     setInterval(() => this.#report(), KEY_USES_REPORT_MS).unref();
   }
 
@@ -81,7 +81,7 @@ export class KeyRing {
       : `this key expired at ${at}`;
   }
 
-  #look(): void {
+  #poll(): void {
     const fromMs = this.#lookedMs;
     const nowMs = this.#parts.now();
     this.#lookedMs = nowMs;

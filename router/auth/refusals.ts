@@ -51,7 +51,7 @@ export class Refusals {
   }
 
   /** Reports the counts of windows that have ended, and forgets groups that had no further refusals. */
-  look(): void {
+  poll(): void {
     const nowMs = this.#clock();
     for (const groups of [this.#ofKeys, this.#ofOthers]) {
       for (const [name, group] of groups) {

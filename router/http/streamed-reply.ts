@@ -40,7 +40,7 @@ export class StreamedReply {
     ofAll?.opened();
     res.onWritable(() => {
       if (this.#isBlocked) this.#res.cork(() => this.#probe());
-      this.#look();
+      this.#poll();
       return true;
     });
   }
@@ -55,7 +55,7 @@ export class StreamedReply {
       this.#queue.push(Uint8Array.prototype.slice.call(chunk) as Buffer);
       this.#queuedBytes += chunk.length;
     } else this.#res.cork(() => this.#put(chunk));
-    this.#look();
+    this.#poll();
   }
 
   /** Whether more is buffered for the reader than its share allows. */
@@ -70,7 +70,7 @@ export class StreamedReply {
     this.#ofAll?.closed(this.#bufferedBytes);
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.#ofAll === null || this.#isOver) return;
     const bytes = this.#isBlocked ? this.#unprovenBytes + this.#queuedBytes : 0;
     if (bytes === this.#bufferedBytes) return;

@@ -51,7 +51,7 @@ export class FunctionSockets {
   constructor(parts: FunctionSocketParts) {
     this.#parts = parts;
     this.#shares = new SocketShares(parts.socketsMax);
-    setInterval(() => this.#look(), FUNCTION_SOCKET_POLL_MS).unref();
+    setInterval(() => this.#poll(), FUNCTION_SOCKET_POLL_MS).unref();
   }
 
   mount(app: TemplatedApp): void {
@@ -137,7 +137,7 @@ export class FunctionSockets {
     socket.closed();
   }
 
-  #look(): void {
+  #poll(): void {
     const nowMs = performance.now();
     for (const socket of this.#open) socket.pingIfIdle(nowMs);
   }

@@ -62,7 +62,7 @@ export class Sockets {
 
   constructor(parts: SocketParts) {
     this.#parts = parts;
-    setInterval(() => this.#look(), FUNCTION_SOCKET_POLL_MS).unref();
+    setInterval(() => this.#poll(), FUNCTION_SOCKET_POLL_MS).unref();
   }
 
   mount(app: TemplatedApp): void {
@@ -204,8 +204,8 @@ export class Sockets {
    * Polls the buffered bytes, because published frames are buffered only later, and no event reports a network that
    * takes nothing.
    */
-  #look(): void {
-    for (const connection of this.#open) connection.subscriptions.look();
+  #poll(): void {
+    for (const connection of this.#open) connection.subscriptions.poll();
   }
 }
 

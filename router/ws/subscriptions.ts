@@ -138,7 +138,7 @@ export class Subscriptions implements LiveHolder {
   }
 
   /** Updates the number of buffered bytes. @returns it */
-  look(): number {
+  poll(): number {
     const bytes = this.#ws.getBufferedAmount();
     this.#ofAll.changed(bytes - this.#bufferedBytes);
     this.#bufferedBytes = bytes;
@@ -148,7 +148,7 @@ export class Subscriptions implements LiveHolder {
   /** The reader may have taken bytes: sends it pending results, the oldest change first, until it is behind again. */
   drained(): void {
     if (this.#ended) return;
-    if (this.#ofAll.isTooMuch(this.look()) && this.#unsent.size > 0) {
+    if (this.#ofAll.isTooMuch(this.poll()) && this.#unsent.size > 0) {
       this.#connection.drop();
       return;
     }
@@ -163,7 +163,7 @@ export class Subscriptions implements LiveHolder {
   /** While results are pending, nothing else is sent before them, so the sequences of the frames never go back. */
   #isBehind(turnBytes: number): boolean {
     if (this.#unsent.size > 0) return true;
-    const bytes = this.look();
+    const bytes = this.poll();
     return bytes + turnBytes > SOCKET_SLOW_BYTES || this.#ofAll.isTooMuch(bytes);
   }
 

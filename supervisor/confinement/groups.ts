@@ -137,7 +137,7 @@ export class WorkerGroups {
       // (leftovers.ts).
       const kill = join(path, 'cgroup.kill');
       if (existsSync(kill)) writeFileSync(kill, '1');
-      for (let looks = 0; looks < LEFTOVER_POLLS_MAX; looks++) {
+      for (let polls = 0; polls < LEFTOVER_POLLS_MAX; polls++) {
         if (isRemoved(path)) return;
         await delay(LEFTOVER_POLL_MS);
       }

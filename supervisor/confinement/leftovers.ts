@@ -25,13 +25,13 @@ type Found = {pid: number; isStopped: boolean};
 export async function endAllOf(isTheirs: UserTest): Promise<Ended> {
   const ended = new Set<number>();
   let quiet = 0;
-  for (let looks = 0; looks < LEFTOVER_POLLS_MAX; looks++) {
+  for (let polls = 0; polls < LEFTOVER_POLLS_MAX; polls++) {
     const found = processesOf(isTheirs);
     const running = found.filter(({isStopped}) => !isStopped);
     quiet = running.length === 0 ? quiet + 1 : 0;
     // A process that waits for its vfork child or for a disk does not stop, so now and then all are killed without
     // being stopped.
-    if (quiet < 2 && looks % KILL_POLLS !== KILL_POLLS - 1) {
+    if (quiet < 2 && polls % KILL_POLLS !== KILL_POLLS - 1) {
       for (const {pid} of running) signal(pid, 'SIGSTOP');
     } else {
       if (found.length === 0 && quiet >= 2) return {ended: [...ended], left: []};

@@ -53,7 +53,7 @@ export class RunDirectory {
     this.#path = this.#make(
       (group === null ? null : [base, ...others].find(path => closedTo(group, path) === null)) ?? base,
     );
-    this.#timer = group === null ? null : setInterval(() => this.#look(), SOCKET_POLL_MS).unref();
+    this.#timer = group === null ? null : setInterval(() => this.#poll(), SOCKET_POLL_MS).unref();
   }
 
   get path(): string {
@@ -76,7 +76,7 @@ export class RunDirectory {
   }
 
   #next(kind: 'w' | 'd', owner: Owner | null): string {
-    this.#look();
+    this.#poll();
     this.#sockets++;
     const path = join(this.#path, `${kind}${this.#sockets}`, ...(owner === null ? [] : ['s']));
     assert(Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX, 'a socket path fits what the system keeps of it');
@@ -144,7 +144,7 @@ export class RunDirectory {
    * Checks whether the directory still exists. Workers with users of their own cannot create the subdirectory that they
    * listen in.
    */
-  #look(): void {
+  #poll(): void {
     if (!isPrivateDirectory(this.#path, this.#mode) || !letsPass(this.#path, this.#group)) this.#renew();
     for (const [path, owner] of this.#own) {
       // If something else has the path by now, nothing is created below it.

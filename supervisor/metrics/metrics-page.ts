@@ -4,7 +4,7 @@
  * is visible instead of hiding the rest.
  *
  * Counters never decrease when a process ends: for each router index, and for the egress process, the page retains the
- * counts that earlier processes last reported; for workers, see `worker-figures.ts`. A process that does not report is
+ * counts that earlier processes last reported; for workers, see `worker-metric-sums.ts`. A process that does not report is
  * shown with its last metrics. All processes report every METRICS_REPORT_MS, even without scrapes, so a killed process
  * loses at most the counts of that time.
  */
@@ -12,7 +12,7 @@ import {AggregatorRegistry} from 'prom-client';
 import {EgressMetrics} from '../../shared/egress/metrics.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {METRICS_REPORT_MS} from '../limits.ts';
-import {type Reporter, WorkerFigures} from '../tenants/worker-figures.ts';
+import {type Reporter, WorkerMetricSums} from '../tenants/worker-metric-sums.ts';
 import {countsOf, sumOfCounts} from './metric-sums.ts';
 
 export type Reporters = {
@@ -29,7 +29,7 @@ type Taken = {shown: MetricJson[][]; missing: number};
 
 export class MetricsPage {
   readonly #reporters: Reporters;
-  readonly #workers = new WorkerFigures();
+  readonly #workers = new WorkerMetricSums();
   /** The last report of each router. */
   readonly #last: MetricJson[][] = [];
   /** Counts of routers and egress processes that have ended. */

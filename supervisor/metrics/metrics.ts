@@ -141,7 +141,7 @@ export class SupervisorMetrics {
 
   async json(): Promise<MetricJson[]> {
     const {tenants, spares, isUnwritable, states, children} = this.#gauges();
-    const use = await this.#use.look(children);
+    const use = await this.#use.poll(children);
     for (const kind of PROCESS_KINDS) {
       this.#residentBytes.set({kind}, use[kind].residentBytes);
       this.#cpuSeconds.inc({kind}, use[kind].cpuMs / 1000);

@@ -21,7 +21,7 @@ import {CHANNEL_END_MS, HEARTBEAT_TIMEOUT_MS, SILENCE_MS_MAX, STARTUP_TIMEOUT_MS
 import {CHANNEL_ENVIRONMENT, CHANNEL_FD, Channel} from './channel.ts';
 import {type ChildKind, ChildOutput} from './child-output.ts';
 import type {KillRate} from './kill-rate.ts';
-import {lookAt, type ProcessLook} from './process-probe.ts';
+import {type ProcessProbe, probeProcess} from './process-probe.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from './watch.ts';
 
 export type ChildEnd = {code: number | null; signal: NodeJS.Signals | null};
@@ -52,7 +52,7 @@ export type ChildOptions<Received> = {
   rate: KillRate;
   /** For tests. */
   limits?: WatchLimits;
-  look?: (pid: number) => ProcessLook | null;
+  probe?: (pid: number) => ProcessProbe | null;
 };
 
 /** `protocolViolation`: it violated the protocol. */
@@ -188,8 +188,8 @@ export class Child<Sent extends object, Received extends {type: string}> {
     this.#wasHeard = false;
     if (this.#isKilled || this.pid === undefined) return;
     this.#watchMemory(this.pid);
-    const look = heard ? null : (this.#options.look ?? lookAt)(this.pid);
-    this.#watch = watch(this.#watch, {heard, look, isStarting: this.#isStarting}, this.#limits);
+    const probe = heard ? null : (this.#options.probe ?? probeProcess)(this.pid);
+    this.#watch = watch(this.#watch, {heard, probe, isStarting: this.#isStarting}, this.#limits);
     if (this.#watch.state === 'hung') this.#endHung(this.#watch);
     else this.#isSpared = false;
   }

@@ -15,7 +15,7 @@ const CLOCK_TICK_MS = 10;
  */
 export type Doing = 'runnable' | 'sleeping' | 'disk' | 'stopped' | 'ended';
 
-export type ProcessLook = {
+export type ProcessProbe = {
   /** State of the main thread, whose event loop sends the heartbeats. */
   doing: Doing;
   /** CPU time of the main thread since it started. */
@@ -25,7 +25,7 @@ export type ProcessLook = {
 };
 
 /** Reads the state of a process; null: it is not available. */
-export function lookAt(pid: number): ProcessLook | null {
+export function probeProcess(pid: number): ProcessProbe | null {
   const main = threadOf(pid, pid);
   if (main === null) return null;
   return {...main, othersWork: main.doing === 'sleeping' && othersWork(pid)};
@@ -58,7 +58,7 @@ export function parseThreadStat(stat: string): {doing: Doing; cpuMs: number} | n
 }
 
 /** Figures of a whole process. */
-export type ProcessFigures = {
+export type ProcessCounts = {
   pid: number;
   parent: number;
   /** Since the machine started, in kernel ticks. */
@@ -70,7 +70,7 @@ export type ProcessFigures = {
 };
 
 /** Null: the process has ended, or there is no /proc. */
-export function figuresOf(pid: number): ProcessFigures | null {
+export function countsOf(pid: number): ProcessCounts | null {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === null) return null;
   const fields = fieldsOf(stat);

@@ -10,7 +10,7 @@ import {Buffer} from 'node:buffer';
 import {type FileHandle, open, readdir} from 'node:fs/promises';
 import {basename} from 'node:path';
 import {COMMAND_BYTES_READ, COMMANDS_READ_AT_ONCE} from '../limits.ts';
-import {figuresOf, type ProcessFigures} from './process-probe.ts';
+import {countsOf, type ProcessCounts} from './process-probe.ts';
 
 export const PROCESS_KINDS = [
   'supervisor',
@@ -54,7 +54,7 @@ export class ProcessUse {
    * Does not include CPU time that a process used between the last poll and its end.
    * @param children of the root, by pid
    */
-  async look(children: ReadonlyMap<number, ProcessKind>): Promise<Record<ProcessKind, Use>> {
+  async poll(children: ReadonlyMap<number, ProcessKind>): Promise<Record<ProcessKind, Use>> {
     const use = Object.fromEntries(PROCESS_KINDS.map(kind => [kind, {residentBytes: 0, cpuMs: 0}])) as Record<
       ProcessKind,
       Use
@@ -89,12 +89,12 @@ export class ProcessUse {
 }
 
 /** A process and all its descendants. */
-async function processesFrom(root: number): Promise<ProcessFigures[]> {
-  const found: ProcessFigures[] = [];
-  const byParent = new Map<number, ProcessFigures[]>();
+async function processesFrom(root: number): Promise<ProcessCounts[]> {
+  const found: ProcessCounts[] = [];
+  const byParent = new Map<number, ProcessCounts[]>();
   const names = await readdir('/proc').catch(() => []); // not Linux
   for (const name of names) {
-    const figures = /^\d+$/.test(name) ? figuresOf(Number(name)) : null;
+    const figures = /^\d+$/.test(name) ? countsOf(Number(name)) : null;
     if (figures === null) continue;
     if (figures.pid === root) {
       found.push(figures);

@@ -20,19 +20,19 @@
  * time, because loading its code and opening a file block the event loop. If the system reports nothing, each silent
  * tick counts.
  */
-import type {ProcessLook} from './process-probe.ts';
+import type {ProcessProbe} from './process-probe.ts';
 
 export type Watch =
   | {state: 'heard'}
   /** `seen`: the previous reading, for comparison. */
-  | {state: 'silent'; silentMs: number; ownMs: number; seen: ProcessLook | null}
-  | {state: 'hung'; silentMs: number; ownMs: number; seen: ProcessLook | null};
+  | {state: 'silent'; silentMs: number; ownMs: number; seen: ProcessProbe | null}
+  | {state: 'hung'; silentMs: number; ownMs: number; seen: ProcessProbe | null};
 
 export type Tick = {
   /** A message has arrived since the last tick. */
   heard: boolean;
   /** The state of a silent child; null: the system reports nothing. */
-  look: ProcessLook | null;
+  probe: ProcessProbe | null;
   isStarting: boolean;
 };
 
@@ -47,21 +47,21 @@ export type WatchLimits = {
 
 export const HEARD: Watch = {state: 'heard'};
 
-export function watch(before: Watch, {heard, look, isStarting}: Tick, limits: WatchLimits): Watch {
-  if (heard || look?.doing === 'ended') return HEARD;
+export function watch(before: Watch, {heard, probe, isStarting}: Tick, limits: WatchLimits): Watch {
+  if (heard || probe?.doing === 'ended') return HEARD;
   const {silentMs: wasSilentMs, ownMs: wasOwnMs, seen} = before.state === 'heard' ? NOTHING : before;
   const silentMs = wasSilentMs + limits.tickMs;
-  const ownMs = wasOwnMs + ownTimeMs(seen, look, limits.tickMs);
+  const ownMs = wasOwnMs + ownTimeMs(seen, probe, limits.tickMs);
   const isHung = ownMs >= (isStarting ? limits.startingMs : limits.servingMs) || silentMs >= limits.silenceMs;
-  return {state: isHung ? 'hung' : 'silent', silentMs, ownMs, seen: look};
+  return {state: isHung ? 'hung' : 'silent', silentMs, ownMs, seen: probe};
 }
 
 const NOTHING = {silentMs: 0, ownMs: 0, seen: null};
 
 /** The child's own time within one silent tick. */
-function ownTimeMs(seen: ProcessLook | null, look: ProcessLook | null, tickMs: number): number {
-  if (look === null) return tickMs;
-  if (look.doing === 'stopped' || (look.doing === 'sleeping' && !look.othersWork)) return tickMs;
+function ownTimeMs(seen: ProcessProbe | null, probe: ProcessProbe | null, tickMs: number): number {
+  if (probe === null) return tickMs;
+  if (probe.doing === 'stopped' || (probe.doing === 'sleeping' && !probe.othersWork)) return tickMs;
   // The first reading of a silent child cannot be compared.
-  return seen === null ? 0 : Math.min(tickMs, Math.max(0, look.cpuMs - seen.cpuMs));
+  return seen === null ? 0 : Math.min(tickMs, Math.max(0, probe.cpuMs - seen.cpuMs));
 }

@@ -22,7 +22,7 @@ import type {TenantCode} from './tenant-code.ts';
 import type {TenantEgress} from './tenant-egress.ts';
 import type {TenantEntry} from './tenant-entry.ts';
 import {NoUser, type TenantUsers} from './tenant-users.ts';
-import type {Reporter} from './worker-figures.ts';
+import type {Reporter} from './worker-metric-sums.ts';
 
 export type AssignmentSettings = {
   journalKeepRecords: number;

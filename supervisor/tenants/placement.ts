@@ -18,7 +18,7 @@ import {DueTimer} from './due-timer.ts';
 import {type Effect, type Input, type Lifecycle, step} from './lifecycle.ts';
 import {Slots} from './slots.ts';
 import {type EntryMarks, type PlacedTenant, TenantEntry} from './tenant-entry.ts';
-import type {Reporter} from './worker-figures.ts';
+import type {Reporter} from './worker-metric-sums.ts';
 
 export type PlacementSettings = AssignmentSettings & {
   maxAwake: number;

@@ -5,7 +5,7 @@ import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Worker} from '../processes/worker-pool.ts';
 import type {Crashes} from './crashes.ts';
 import type {Lifecycle} from './lifecycle.ts';
-import type {Reporter} from './worker-figures.ts';
+import type {Reporter} from './worker-metric-sums.ts';
 import {WorkerUsers} from './worker-users.ts';
 
 export type PlacedTenant = {id: string; generation: number; createdMs: number};

@@ -52,7 +52,7 @@ export class FunctionSocket {
     this.closed = new Promise(resolve => {
       ws.addEventListener('close', ({code, reason}) => {
         this.#isClosed = true;
-        this.#look();
+        this.#poll();
         resolve({code, reason});
       });
     });
@@ -191,7 +191,7 @@ export class FunctionSocket {
   until(isThere: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.add({isThere, resolve, reject});
-      this.#look();
+      this.#poll();
     });
   }
 
@@ -199,7 +199,7 @@ export class FunctionSocket {
     this.#ws.close();
   }
 
-  #look(): void {
+  #poll(): void {
     for (const waiting of this.#waiting) {
       const isThere = waiting.isThere();
       if (!isThere && this.#broken === null && !this.#isClosed) continue;
@@ -215,7 +215,7 @@ export class FunctionSocket {
     } catch (caught) {
       this.#broken ??= caught as Error;
     }
-    this.#look();
+    this.#poll();
   }
 
   #handle(message: ServerMessage): void {

@@ -4,14 +4,14 @@ import {setTimeout as delay} from 'node:timers/promises';
 const POLL_EVERY_MS = 20;
 const GIVE_UP_MS = 30_000;
 
-/** The first result of `look` that is neither null, undefined nor false. @throws after 30 s, naming `what` */
+/** The first result of `poll` that is neither null, undefined nor false. @throws after 30 s, naming `what` */
 export async function until<T>(
   what: string,
-  look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
+  poll: () => T | null | undefined | false | Promise<T | null | undefined | false>,
 ): Promise<T> {
   const deadline = performance.now() + GIVE_UP_MS;
   for (;;) {
-    const found = await look();
+    const found = await poll();
     if (found !== null && found !== undefined && found !== false) return found;
     if (performance.now() > deadline) throw new Error(`gave up waiting for ${what}`);
     await delay(POLL_EVERY_MS);

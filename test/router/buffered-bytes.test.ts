@@ -145,7 +145,7 @@ describe('sockets of svc.v2 count among the same', () => {
           buffered = 0;
           connection.subscriptions.drained();
         },
-        look: () => connection.subscriptions.look(),
+        poll: () => connection.subscriptions.poll(),
         leaves: () => ws.close(),
         get isOpen() {
           return isOpen;
@@ -169,7 +169,7 @@ describe('sockets of svc.v2 count among the same', () => {
     for (let round = 0; round < 10; round++) {
       await live.shows(5_000);
       reader.reads();
-      for (const socket of silent) if (socket.isOpen) socket.look();
+      for (const socket of silent) if (socket.isOpen) socket.poll();
       expect(all.buffered).toBeLessThanOrEqual(2 * MAX);
     }
     expect(silent.some(({isOpen}) => !isOpen)).toBe(true);
@@ -183,7 +183,7 @@ describe('sockets of svc.v2 count among the same', () => {
     const live = new Live(all);
     const slow = live.open();
     await live.shows(MAX);
-    slow.look();
+    slow.poll();
     const honest = newSocket(all);
     honest.send(10_000);
     expect(honest.isOpen).toBe(true);

@@ -24,7 +24,7 @@ function watched(): {refusals: Refusals; told: RefusedRequest[]; pass(ms: number
     told,
     pass: ms => {
       nowMs += ms;
-      refusals.look();
+      refusals.poll();
     },
     total: name =>
       refusals

@@ -7,7 +7,7 @@ import {createLogger, type LogFormat} from '../../shared/log.ts';
 import {CHILD_LINE_BYTES_MAX, KILLS_AT_ONCE_MAX, WORKER_LINES_AT_ONCE_MAX} from '../../supervisor/limits.ts';
 import {Child, type ChildEnd, type KillReason} from '../../supervisor/processes/child.ts';
 import {KillRate} from '../../supervisor/processes/kill-rate.ts';
-import type {ProcessLook} from '../../supervisor/processes/process-probe.ts';
+import type {ProcessProbe} from '../../supervisor/processes/process-probe.ts';
 
 const TICK_MS = 50;
 const LIMITS = {tickMs: TICK_MS, servingMs: 8 * TICK_MS, startingMs: 1_000 * TICK_MS, silenceMs: 10_000 * TICK_MS};
@@ -65,7 +65,7 @@ type Started = {
 
 /** A child that has said hello. */
 async function start(
-  look?: (pid: number) => ProcessLook | null,
+  probe?: (pid: number) => ProcessProbe | null,
   rate = new KillRate(() => 0),
   log = silent,
 ): Promise<Started> {
@@ -84,7 +84,7 @@ async function start(
     log,
     rate,
     limits: LIMITS,
-    ...(look === undefined ? {} : {look}),
+    ...(probe === undefined ? {} : {probe}),
     onMessage: ({type}) => {
       waiting.get(type)?.();
       if (type === 'ask' && answered !== null) child.send({type: answered});
@@ -117,16 +117,16 @@ describe('a child that gives no sign of life', () => {
   });
 
   test('because it waits for the disk, is not let run, or starts, lives on', async () => {
-    const written: ProcessLook[] = [
+    const written: ProcessProbe[] = [
       {doing: 'disk', cpuMs: 10, othersWork: false},
       {doing: 'runnable', cpuMs: 10, othersWork: false},
     ];
-    for (const look of written) {
-      let looks = 0;
+    for (const probe of written) {
+      let polls = 0;
       const enough = Promise.withResolvers<void>();
       const {child, ended, kills, said} = await start(() => {
-        if (++looks === 40) enough.resolve();
-        return look;
+        if (++polls === 40) enough.resolve();
+        return probe;
       });
       child.serves();
       child.send({type: 'silence'});
@@ -137,10 +137,10 @@ describe('a child that gives no sign of life', () => {
       child.kill();
       await ended;
     }
-    let looks = 0;
+    let polls = 0;
     const enough = Promise.withResolvers<void>();
     const {child, ended, kills} = await start(() => {
-      if (++looks === 40) enough.resolve();
+      if (++polls === 40) enough.resolve();
       return {doing: 'sleeping', cpuMs: 10, othersWork: false};
     });
     child.send({type: 'silence'});
@@ -154,10 +154,10 @@ describe('a child that gives no sign of life', () => {
     let nowMs = 0;
     const rate = new KillRate(() => nowMs);
     for (let i = 0; i < KILLS_AT_ONCE_MAX; i++) rate.take();
-    let looks = 0;
+    let polls = 0;
     const enough = Promise.withResolvers<void>();
     const {child, ended, kills} = await start(() => {
-      if (++looks === 40) enough.resolve();
+      if (++polls === 40) enough.resolve();
       return {doing: 'stopped', cpuMs: 10, othersWork: false};
     }, rate);
     child.serves();

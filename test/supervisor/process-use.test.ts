@@ -36,8 +36,8 @@ test('what processes take is added up by kind, and CPU time counts once', async 
   const use = new ProcessUse();
   const children = new Map<number, ProcessKind>([[worker.pid!, 'worker']]);
   const cpuMs: Partial<Record<ProcessKind, number>> = {};
-  const look = async () => {
-    const looked = await use.look(children);
+  const poll = async () => {
+    const looked = await use.poll(children);
     for (const kind of ['supervisor', 'worker', 'isolates', 'other'] as const) {
       expect(looked[kind].cpuMs).toBeGreaterThanOrEqual(0);
       cpuMs[kind] = (cpuMs[kind] ?? 0) + looked[kind].cpuMs;
@@ -45,17 +45,17 @@ test('what processes take is added up by kind, and CPU time counts once', async 
     return looked;
   };
   const found = await until('the kinds of all', async () => {
-    const {worker: ofWorker, isolates, other, supervisor} = await look();
+    const {worker: ofWorker, isolates, other, supervisor} = await poll();
     return [ofWorker, isolates, other, supervisor].every(({residentBytes}) => residentBytes > 10 * MIB) && isolates;
   });
   await until('their CPU time', async () => {
-    await look();
+    await poll();
     return cpuMs.isolates! > 0 && cpuMs.other! > 0 && cpuMs.worker! > 0;
   });
   const own = process.cpuUsage();
   expect(cpuMs.supervisor).toBeLessThanOrEqual((own.user + own.system) / 1_000 + 20);
   expect(found.residentBytes).toBeLessThan(1_024 * MIB);
   worker.send('end');
-  await until('their end', async () => (await look()).isolates.residentBytes === 0);
-  expect((await use.look(children)).isolates.cpuMs).toBe(0);
+  await until('their end', async () => (await poll()).isolates.residentBytes === 0);
+  expect((await use.poll(children)).isolates.cpuMs).toBe(0);
 });

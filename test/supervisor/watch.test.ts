@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {KILL_PAUSE_MS_MAX, KILL_PAUSE_MS_MIN, KILLS_AT_ONCE_MAX, KILLS_FORGOTTEN_MS} from '../../supervisor/limits.ts';
 import {KillRate} from '../../supervisor/processes/kill-rate.ts';
-import {type Doing, type ProcessLook, parseThreadStat} from '../../supervisor/processes/process-probe.ts';
+import {type Doing, type ProcessProbe, parseThreadStat} from '../../supervisor/processes/process-probe.ts';
 import {HEARD, type Watch, type WatchLimits, watch} from '../../supervisor/processes/watch.ts';
 
 const LIMITS: WatchLimits = {tickMs: 1_000, servingMs: 8_000, startingMs: 30_000, silenceMs: 120_000};
@@ -13,8 +13,8 @@ type Script = {doing: Doing; cpuMsATick: number; othersWork?: boolean; isStartin
 function ticksUntilHung({doing, cpuMsATick, othersWork = false, isStarting = false}: Script): number {
   let state: Watch = HEARD;
   for (let ticks = 1; ; ticks++) {
-    const look: ProcessLook = {doing, cpuMs: 500 + ticks * cpuMsATick, othersWork};
-    state = watch(state, {heard: false, look, isStarting}, LIMITS);
+    const probe: ProcessProbe = {doing, cpuMs: 500 + ticks * cpuMsATick, othersWork};
+    state = watch(state, {heard: false, probe, isStarting}, LIMITS);
     if (state.state === 'hung') return ticks;
   }
 }
@@ -38,26 +38,26 @@ describe('a child that says nothing hangs once its own time is used up', () => {
 
   test('an fsync that takes 12 seconds, and a minute without a processor, are survived', () => {
     let state: Watch = HEARD;
-    const look = (doing: Doing): ProcessLook => ({doing, cpuMs: 100, othersWork: false});
+    const probe = (doing: Doing): ProcessProbe => ({doing, cpuMs: 100, othersWork: false});
     for (let tick = 0; tick < 12; tick++)
-      state = watch(state, {heard: false, look: look('disk'), isStarting: false}, LIMITS);
+      state = watch(state, {heard: false, probe: probe('disk'), isStarting: false}, LIMITS);
     for (let tick = 0; tick < 60; tick++)
-      state = watch(state, {heard: false, look: look('runnable'), isStarting: false}, LIMITS);
+      state = watch(state, {heard: false, probe: probe('runnable'), isStarting: false}, LIMITS);
     expect(state).toMatchObject({state: 'silent', silentMs: 72_000, ownMs: 0});
-    expect(watch(state, {heard: true, look: null, isStarting: false}, LIMITS)).toEqual(HEARD);
+    expect(watch(state, {heard: true, probe: null, isStarting: false}, LIMITS)).toEqual(HEARD);
   });
 
   test('where the system tells nothing, every silent tick counts', () => {
     let state: Watch = HEARD;
-    for (let tick = 1; tick <= 7; tick++) state = watch(state, {heard: false, look: null, isStarting: false}, LIMITS);
+    for (let tick = 1; tick <= 7; tick++) state = watch(state, {heard: false, probe: null, isStarting: false}, LIMITS);
     expect(state.state).toBe('silent');
-    expect(watch(state, {heard: false, look: null, isStarting: false}, LIMITS).state).toBe('hung');
+    expect(watch(state, {heard: false, probe: null, isStarting: false}, LIMITS).state).toBe('hung');
   });
 
   test('a process that has ended is not blamed for its silence', () => {
     const hung: Watch = {state: 'silent', silentMs: 7_000, ownMs: 7_000, seen: null};
-    const look: ProcessLook = {doing: 'ended', cpuMs: 0, othersWork: false};
-    expect(watch(hung, {heard: false, look, isStarting: false}, LIMITS)).toEqual(HEARD);
+    const probe: ProcessProbe = {doing: 'ended', cpuMs: 0, othersWork: false};
+    expect(watch(hung, {heard: false, probe, isStarting: false}, LIMITS)).toEqual(HEARD);
   });
 
   test('whatever happens: never before its own time is used up or all time is, and never after all time', () => {
@@ -71,7 +71,7 @@ describe('a child that says nothing hangs once its own time is used up', () => {
           cpuMs += ranMs;
           const isIdle = doing === 'stopped' || (doing === 'sleeping' && !othersWork);
           couldMs += isIdle ? LIMITS.tickMs : ranMs;
-          state = watch(state, {heard: false, look: {doing, cpuMs, othersWork}, isStarting: false}, LIMITS);
+          state = watch(state, {heard: false, probe: {doing, cpuMs, othersWork}, isStarting: false}, LIMITS);
           const isAllTimeUp = (i + 1) * LIMITS.tickMs >= LIMITS.silenceMs;
           if (state.state === 'hung') expect(couldMs >= LIMITS.servingMs || isAllTimeUp).toBe(true);
           else expect(isAllTimeUp).toBe(false);

@@ -58,7 +58,7 @@ export class NodeSandbox {
   readonly #onEnd: (reason: string) => void;
   readonly #opening = Promise.withResolvers<void>();
   readonly #readLimiter: ReadLimiter;
-  #looks: NodeJS.Timeout | null = null;
+  #polls: NodeJS.Timeout | null = null;
   #lastAction = 0;
   #execution: Execution | null = null;
   /** CPU time used up to the end of its last execution. */
@@ -87,7 +87,7 @@ export class NodeSandbox {
         bytesMax: (memoryMb + NODE_SANDBOX_BESIDE_MB) * MIB,
         // Checked here, because it counts from the start of each execution.
         cpuMsMax: Number.POSITIVE_INFINITY,
-        lookMs: NODE_SANDBOX_POLL_MS,
+        pollMs: NODE_SANDBOX_POLL_MS,
       },
       {
         onReady: () => this.#rest(),
@@ -211,11 +211,11 @@ export class NodeSandbox {
 
   #watch(isWatched: boolean): void {
     this.#process.watch(isWatched);
-    if (this.#looks !== null) clearInterval(this.#looks);
-    this.#looks = isWatched ? setInterval(() => this.#look(), NODE_SANDBOX_POLL_MS) : null;
+    if (this.#polls !== null) clearInterval(this.#polls);
+    this.#polls = isWatched ? setInterval(() => this.#poll(), NODE_SANDBOX_POLL_MS) : null;
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.#process.cpuMs - this.#cpuAtRestMs > this.#parts.cpuMs) this.#break('cpu');
   }
 

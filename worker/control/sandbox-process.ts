@@ -63,7 +63,7 @@ export class SandboxProcess {
         env: {TZ: 'UTC'},
         niceness: SANDBOX_PROCESS_NICENESS,
         bytesMax: SANDBOX_PROCESS_BYTES_MAX,
-        lookMs: SANDBOX_PROCESS_POLL_MS,
+        pollMs: SANDBOX_PROCESS_POLL_MS,
         pipe: {
           frameBytesMax: SANDBOX_FRAME_BYTES_MAX,
           unreadBytesMax: ISOLATE_UNREAD_BYTES_MAX,
@@ -72,7 +72,7 @@ export class SandboxProcess {
       },
       {
         onMessage: message => this.#received(message),
-        onLook: () => {
+        onPoll: () => {
           if (this.bytes > SANDBOX_PROCESS_BYTES_SHED) this.#process.send({type: 'shed'});
         },
         onEnd: end => this.#ended(end),

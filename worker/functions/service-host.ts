@@ -39,7 +39,7 @@ export type ServiceHostParts = {
   redactErrors: boolean;
 };
 
-const NOBODY = {identity: null};
+const ANONYMOUS = {identity: null};
 const INLINE = 'service';
 
 export class ServiceHost {
@@ -88,7 +88,7 @@ export class ServiceHost {
 
   /** Performs a call that a service makes through its ctx. @returns a host answer */
   call(operation: MainOperation, parameters: string, requestId: string): Promise<string> {
-    return this.#parts.functions.nested(operation, parameters, {caller: NOBODY, requestId}, new ActionLines());
+    return this.#parts.functions.nested(operation, parameters, {caller: ANONYMOUS, requestId}, new ActionLines());
   }
 
   /**

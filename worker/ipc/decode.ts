@@ -43,7 +43,7 @@ export type Request<O extends Operation = Operation> = {
   readonly incoming: IncomingBody | null;
 };
 
-const NOBODY: Credentials = {authorization: null, isAdmin: false};
+const ANONYMOUS: Credentials = {authorization: null, isAdmin: false};
 
 export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): Request {
   const {
@@ -74,7 +74,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     lastEventId: le,
     contentType: ct,
     requestId: r,
-    caller: a === null && w === undefined ? NOBODY : {authorization: a, isAdmin: w === 1},
+    caller: a === null && w === undefined ? ANONYMOUS : {authorization: a, isAdmin: w === 1},
     signedGrant: v,
     origin: o,
     http: m === undefined ? null : {method: m, url: u, headers: h},

@@ -34,7 +34,7 @@ export class WorkerSocket {
   /** Resolves when routers can connect. */
   async listen(): Promise<void> {
     this.#server = await this.#listen();
-    this.#timer = setInterval(() => void this.#look(), SOCKET_POLL_MS).unref();
+    this.#timer = setInterval(() => void this.#poll(), SOCKET_POLL_MS).unref();
   }
 
   /** Accepts no more connections; existing ones stay. */
@@ -53,7 +53,7 @@ export class WorkerSocket {
     });
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     // Null: the last poll has not ended.
     if (this.#server === null || existsSync(this.#path)) return;
     const mode = this.#hasDirectory ? SHARED_DIRECTORY_MODE : undefined;

@@ -25,7 +25,7 @@ export class Deadline {
   #readCpuMs = 0;
   #readMs = Number.NEGATIVE_INFINITY;
   /** CPU time cannot be used up before this, so it is not read: a read is a system call. */
-  #lookAtMs = 0;
+  #pollAtMs = 0;
   #endMs = 0;
 
   constructor(clocks: Clocks = CLOCKS) {
@@ -36,7 +36,7 @@ export class Deadline {
     this.#cpuMsMax = cpuMsMax;
     this.#startedMs = this.#clocks.wallMs();
     this.#startedCpuMs = this.#cpuMsAt(this.#startedMs);
-    this.#lookAtMs = this.#startedMs + cpuMsMax;
+    this.#pollAtMs = this.#startedMs + cpuMsMax;
     this.#endMs = this.#startedMs + wallMsMax;
   }
 
@@ -60,10 +60,10 @@ export class Deadline {
   /** @throws TimeIsUp */
   check(): void {
     const nowMs = this.#clocks.wallMs();
-    if (nowMs < this.#lookAtMs) return;
+    if (nowMs < this.#pollAtMs) return;
     const leftMs = this.#cpuMsMax - this.cpuMs;
     if (leftMs <= 0 || nowMs >= this.#endMs) throw new TimeIsUp('the invocation has had its time');
-    this.#lookAtMs = Math.min(nowMs + leftMs, this.#endMs);
+    this.#pollAtMs = Math.min(nowMs + leftMs, this.#endMs);
   }
 }
 

@@ -45,7 +45,7 @@ export class ProcessMemory {
 
   /** Call this before a function starts. @throws session.overloaded 503 if no more functions can start now */
   check(): void {
-    if (performance.now() - this.#lookedMs >= FUNCTIONS_PROCESS_POLL_MS) this.#look();
+    if (performance.now() - this.#lookedMs >= FUNCTIONS_PROCESS_POLL_MS) this.#poll();
     this.#timer ??= setInterval(() => this.#tick(), FUNCTIONS_PROCESS_POLL_MS).unref();
     if (this.#bytes <= FUNCTIONS_PROCESS_BYTES_MAX) return;
     throw new ServiceError('session.overloaded', 'the functions under way need too much memory; try again shortly');
@@ -58,12 +58,12 @@ export class ProcessMemory {
 
   /** Runs while calls are running, and afterwards until memory is no longer short. */
   #tick(): void {
-    this.#look();
+    this.#poll();
     const isUsed = this.#holders.some(({underWay}) => underWay > 0);
     if (!isUsed && this.#bytes <= FUNCTIONS_PROCESS_BYTES_SHORT) this.close();
   }
 
-  #look(): void {
+  #poll(): void {
     this.#lookedMs = performance.now();
     this.#bytes = this.#bytesNow();
     if (this.#bytes <= FUNCTIONS_PROCESS_BYTES_SHORT) return;

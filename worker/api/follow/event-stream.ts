@@ -68,7 +68,7 @@ export class EventStream {
   /** Resolves when it is ready. */
   async ready(): Promise<void> {
     await this.#body.ready;
-    this.#look();
+    this.#poll();
   }
 
   /** Writes whole events, `count` of which are counted. The bytes may be shared, and must not be changed. */
@@ -89,7 +89,7 @@ export class EventStream {
 
   #put(bytes: Buffer): void {
     this.#body.write(bytes);
-    this.#look();
+    this.#poll();
     if (!this.#isOver && this.#ofAll.isTooMuch(this.#buffered)) this.#body.fail(); // calls #over
   }
 
@@ -100,7 +100,7 @@ export class EventStream {
     if (this.#left <= 0) this.end(null);
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.#isOver) return;
     this.#ofAll.changed(this.#body.bufferedBytes - this.#buffered);
     this.#buffered = this.#body.bufferedBytes;

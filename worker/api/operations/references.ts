@@ -22,7 +22,7 @@ export type Place = {
 export function takeReferences(operation: object, kinds: readonly string[]): Place[] {
   const places: Place[] = [];
   const holder = operation as Record<string, unknown>;
-  for (const member of MEMBERS) if (Object.hasOwn(holder, member)) look(holder, member, kinds, places);
+  for (const member of MEMBERS) if (Object.hasOwn(holder, member)) visit(holder, member, kinds, places);
   for (const place of places) place.holder[place.key] = '';
   return places;
 }
@@ -32,15 +32,15 @@ export function fillReferences(places: readonly Place[], ids: readonly string[])
   for (const {holder, key, of} of places) holder[key] = ids[of];
 }
 
-function look(holder: Place['holder'], key: string | number, kinds: readonly string[], places: Place[]): void {
+function visit(holder: Place['holder'], key: string | number, kinds: readonly string[], places: Place[]): void {
   const value = holder[key];
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) look(value as never, i, kinds, places);
+    for (let i = 0; i < value.length; i++) visit(value as never, i, kinds, places);
   } else if (Object.hasOwn(value, '$ref')) {
     places.push({holder, key, of: judged(value as Record<string, unknown>, kinds)});
   } else {
-    for (const name of Object.keys(value)) look(value as never, name, kinds, places);
+    for (const name of Object.keys(value)) visit(value as never, name, kinds, places);
   }
 }
 

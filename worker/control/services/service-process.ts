@@ -82,7 +82,7 @@ export class ServiceProcess {
         bytesMax: (memoryMb + SERVICE_MEMORY_BESIDE_MB) * MIB,
         // It can compute for as long as it likes, at low priority.
         cpuMsMax: Number.POSITIVE_INFINITY,
-        lookMs: SERVICE_POLL_MS,
+        pollMs: SERVICE_POLL_MS,
       },
       {
         onReady: () => this.#process.send({type: 'serve', module: laidOut.module}),

@@ -38,7 +38,7 @@ export class Sync implements Stage, SocketEvents {
   readonly #sessions = new Map<SocketLink, Map<number, Session>>();
   #count = 0;
   /** Unused sessions, oldest first. */
-  readonly #silent = new Set<Session>();
+  readonly #idle = new Set<Session>();
   /** Send buffers of slow sockets. Characters. */
   readonly #waiting = new BufferedBytes(SOCKETS_WAITING_CHARS_MAX);
   readonly #byClient = new Map<string, Session>();
@@ -95,7 +95,7 @@ export class Sync implements Stage, SocketEvents {
     this.closed(link, stream); // a number stands for one socket
     const socket = new ClientSocket(link, stream, this.#waiting);
     const {socketsMax = FUNCTION_SOCKETS_MAX} = this.#parts;
-    if (this.#count >= socketsMax) this.#displaceSilent();
+    if (this.#count >= socketsMax) this.#displaceIdle();
     if (this.#count >= socketsMax || this.#isClosed) {
       socket.close(OVERLOADED, 'session.overloaded');
       return;
@@ -108,7 +108,7 @@ export class Sync implements Stage, SocketEvents {
     }
     sessions.set(stream, session);
     this.#count++;
-    this.#silent.add(session);
+    this.#idle.add(session);
     const allowed = this.#parts.allowedOrigins();
     if (origin === '' || allowed === null || allowed.includes(origin)) return;
     session.fatal(new ServiceError('auth.origin_forbidden', 'pages of this Origin may not connect'));
@@ -123,7 +123,7 @@ export class Sync implements Stage, SocketEvents {
       if (caught instanceof ServiceError) session.fatal(caught);
       else this.#failed(session, 'message', caught);
     }
-    if (!session.isSilent) this.#silent.delete(session);
+    if (!session.isSilent) this.#idle.delete(session);
   }
 
   credited(link: SocketLink, stream: number, bytes: number): void {
@@ -170,12 +170,12 @@ export class Sync implements Stage, SocketEvents {
       this.#leave(session);
     }
     this.#concerned.delete(session);
-    this.#silent.delete(session);
+    this.#idle.delete(session);
   }
 
   /** Closes the oldest unused socket to make room for a new one. */
-  #displaceSilent(): void {
-    const [oldest] = this.#silent;
+  #displaceIdle(): void {
+    const [oldest] = this.#idle;
     oldest?.displaced();
   }
 

@@ -18,7 +18,7 @@ import {
 } from '../limits.ts';
 
 /** Interval for measuring memory, and for checking capacity while an entry waits. */
-const LOOK_MS = 10;
+const POLL_MS = 10;
 
 export class EntryGate {
   readonly #bytesNow: () => number;
@@ -39,7 +39,7 @@ export class EntryGate {
     if (this.#waiting.length === 0 && this.#hasRoom()) this.#admit(entry);
     else {
       this.#waiting.push(entry);
-      this.#timer ??= setInterval(() => this.#admitAll(), LOOK_MS);
+      this.#timer ??= setInterval(() => this.#admitAll(), POLL_MS);
     }
     return entry;
   }
@@ -65,7 +65,7 @@ export class EntryGate {
     // At least one entry always runs, whatever memory is in use.
     if (this.#inside.size === 0) return true;
     const nowMs = performance.now();
-    if (nowMs - this.#readMs >= LOOK_MS) {
+    if (nowMs - this.#readMs >= POLL_MS) {
       this.#readMs = nowMs;
       this.#bytes = this.#bytesNow();
     }

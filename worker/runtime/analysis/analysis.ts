@@ -89,7 +89,7 @@ class AnalysisProcess {
         parentWatch: parentWatchCommand,
         env: {TZ: 'UTC'},
         bytesMax: processBytesMax,
-        lookMs: ANALYSIS_POLL_MS,
+        pollMs: ANALYSIS_POLL_MS,
         pipe: {
           frameBytesMax: ISOLATE_FRAME_BYTES_MAX,
           unreadBytesMax: ISOLATE_UNREAD_BYTES_MAX,

@@ -25,7 +25,7 @@ const LIMITS = {
 } as const;
 type Counter = keyof typeof LIMITS;
 /** Documents between two checks of the clock: with a filter of FILTER_NODES_MAX they take slightly more than 1 ms. */
-const LOOK_DOCUMENTS = 16;
+const POLL_DOCUMENTS = 16;
 const COUNTERS = Object.keys(LIMITS) as Counter[];
 
 export class Budget {
@@ -50,7 +50,7 @@ export class Budget {
   scanned(body: string): void {
     this.#use('documents', 1);
     this.#use('bytes', Buffer.byteLength(body));
-    if (this.#used.documents % LOOK_DOCUMENTS === 0) this.#deadline?.check();
+    if (this.#used.documents % POLL_DOCUMENTS === 0) this.#deadline?.check();
   }
 
   /** Whether one more document can be read. */

@@ -45,7 +45,7 @@ export class IsolateProcess {
   readonly #calls = new Map<number, IsolateCall>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #idle: NodeJS.Timeout;
-  #silentLooks = 0;
+  #silentPolls = 0;
   #lastCall = 0;
   #env: IsolateCall['env'] | null = null;
 
@@ -58,7 +58,7 @@ export class IsolateProcess {
         parentWatch: options.parentWatch,
         env: environment(),
         bytesMax: PROCESS_BYTES_MAX,
-        lookMs: ISOLATE_PROCESS_POLL_MS,
+        pollMs: ISOLATE_PROCESS_POLL_MS,
         pipe: {
           frameBytesMax: ISOLATE_FRAME_BYTES_MAX,
           unreadBytesMax: options.unreadBytesMax ?? ISOLATE_UNREAD_BYTES_MAX,
@@ -67,7 +67,7 @@ export class IsolateProcess {
       },
       {
         onMessage: (message, tail) => this.#received(message, tail),
-        onLook: () => this.#look(),
+        onPoll: () => this.#poll(),
         onEnd: end => this.#over(end),
       },
     );
@@ -118,7 +118,7 @@ export class IsolateProcess {
   readonly #send = (message: ToIsolates, tail?: string | Uint8Array): void => this.#process.send(message, tail);
 
   #received(message: FromIsolates, tail: Buffer): void {
-    this.#silentLooks = 0;
+    this.#silentPolls = 0;
     switch (message.type) {
       case 'ready':
         this.#process.started();
@@ -142,13 +142,13 @@ export class IsolateProcess {
     if (this.#calls.size > 0) return;
     this.#idle.refresh();
     this.#process.watch(false);
-    this.#silentLooks = 0;
+    this.#silentPolls = 0;
   }
 
-  #look(): void {
+  #poll(): void {
     // Counts probes of this process, not time: on a busy machine neither process runs.
-    if (++this.#silentLooks > ISOLATE_PROCESS_SILENT_POLLS_MAX) this.#process.kill('silent', 'it was silent');
-    else if (this.#silentLooks > 1) this.#send({type: 'look'});
+    if (++this.#silentPolls > ISOLATE_PROCESS_SILENT_POLLS_MAX) this.#process.kill('silent', 'it was silent');
+    else if (this.#silentPolls > 1) this.#send({type: 'look'});
   }
 
   #endIfIdle(): void {

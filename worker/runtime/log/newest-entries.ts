@@ -1,10 +1,10 @@
 /** Holds the newest added entries, limited in number and in characters; at least one is always kept. */
-type Kept<Entry> = {entry: Entry; text: string};
+type StoredEntry<Entry> = {entry: Entry; text: string};
 
 export class NewestEntries<Entry> {
   readonly #entriesMax: number;
   readonly #charsMax: number;
-  readonly #kept: Kept<Entry>[] = [];
+  readonly #kept: StoredEntry<Entry>[] = [];
   #chars = 0;
   #hasForgotten = false;
 
@@ -30,7 +30,7 @@ export class NewestEntries<Entry> {
     }
   }
 
-  entries(): readonly Kept<Entry>[] {
+  entries(): readonly StoredEntry<Entry>[] {
     return this.#kept;
   }
 

@@ -41,7 +41,7 @@ export class NodePool {
   readonly #options: NodePoolOptions;
   readonly #members = new Set<NodeMember>();
   #waiting: Waiting[] = [];
-  #lookTimer: NodeJS.Timeout | null = null;
+  #pollTimer: NodeJS.Timeout | null = null;
   #lastAction = 0;
   #underWay = 0;
   #argumentChars = 0;
@@ -143,8 +143,8 @@ export class NodePool {
     if (own.length === 0 || (isBusy && own.length < NODE_PROCESSES_MAX)) {
       if (!isStarting) void this.#start(first);
     }
-    this.#lookTimer ??= setTimeout(() => {
-      this.#lookTimer = null;
+    this.#pollTimer ??= setTimeout(() => {
+      this.#pollTimer = null;
       this.#place();
     }, NODE_BUSY_MS);
   }
@@ -215,7 +215,7 @@ export class NodePool {
 
   #endIfClosed(): void {
     if (this.#closed === null || this.#members.size > 0 || this.#starting > 0) return;
-    if (this.#lookTimer !== null) clearTimeout(this.#lookTimer);
+    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
     this.#closed.resolve();
   }
 }

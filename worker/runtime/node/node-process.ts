@@ -46,7 +46,7 @@ export type NodeProcessOptions = {
   heapMb?: number;
   bytesMax?: number;
   cpuMsMax?: number;
-  lookMs?: number;
+  pollMs?: number;
 };
 
 export type NodeEnd = {
@@ -71,9 +71,9 @@ export class NodeProcess {
   readonly #process: ConfinedProcess<ToNode, Framed<FromNode>>;
   readonly #options: NodeProcessOptions;
   readonly #events: NodeProcessEvents;
-  readonly #lookMs: number;
+  readonly #pollMs: number;
   #isWatched = false;
-  #nextLook: NodeJS.Timeout | null = null;
+  #nextPoll: NodeJS.Timeout | null = null;
   /** Probes that it has not answered. */
   #requested = 0;
   /** CPU time when it last answered, ms. */
@@ -82,7 +82,7 @@ export class NodeProcess {
   constructor(options: NodeProcessOptions, events: NodeProcessEvents) {
     this.#options = options;
     this.#events = events;
-    this.#lookMs = options.lookMs ?? NODE_POLL_MS;
+    this.#pollMs = options.pollMs ?? NODE_POLL_MS;
     const {code, parentWatch, env, egress, niceness} = options;
     this.#process = new ConfinedProcess(
       {
@@ -92,7 +92,7 @@ export class NodeProcess {
         cwd: code.root,
         startMsMax: NODE_START_MS_MAX,
         bytesMax: options.bytesMax ?? NODE_PROCESS_BYTES_MAX,
-        lookMs: this.#lookMs,
+        pollMs: this.#pollMs,
         pipe: {
           frameBytesMax: NODE_FRAME_BYTES_MAX,
           unreadBytesMax: NODE_UNREAD_BYTES_MAX,
@@ -102,7 +102,7 @@ export class NodeProcess {
       },
       {
         onMessage: message => this.#received(message),
-        onLook: () => this.#look(),
+        onPoll: () => this.#poll(),
         onEnd: end => {
           this.#isWatched = false;
           events.onEnd(endOf(end, this.pid === undefined));
@@ -171,7 +171,7 @@ export class NodeProcess {
     this.#process.kill('malformed', '');
   }
 
-  #look(): void {
+  #poll(): void {
     const {cpuMsMax = ACTION_CPU_MS_MAX} = this.#options;
     if (this.cpuMs - this.#cpuAtAliveMs > cpuMsMax) this.#process.kill('time', timedOut('CPU time', cpuMsMax));
   }
@@ -197,10 +197,10 @@ export class NodeProcess {
     this.#requested--;
     this.#cpuAtAliveMs = this.cpuMs;
     this.#events.onAlive();
-    this.#nextLook ??= setTimeout(() => {
-      this.#nextLook = null;
+    this.#nextPoll ??= setTimeout(() => {
+      this.#nextPoll = null;
       if (this.#isWatched) this.send({type: 'look'});
-    }, this.#lookMs).unref();
+    }, this.#pollMs).unref();
   }
 }
 

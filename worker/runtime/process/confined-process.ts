@@ -43,7 +43,7 @@ export type ConfinedOptions<Received> = {
   startMsMax?: number;
   /** Memory limit while it is watched, without mapped files; below, how often it is measured. */
   bytesMax: number;
-  lookMs: number;
+  pollMs: number;
   pipe: PipeRules<Received>;
 };
 
@@ -51,7 +51,7 @@ export type ConfinedEvents<Received> = {
   /** `tail` is a view into the received chunk. */
   onMessage(message: Received, tail: Buffer): void;
   /** Its memory was measured, and is within the limit. */
-  onLook?(): void;
+  onPoll?(): void;
   /** Called once, however it ended, including a failed start. */
   onEnd(end: ProcessEnd): void;
 };
@@ -69,7 +69,7 @@ export class ConfinedProcess<Sent extends object, Received> {
   readonly #options: ConfinedOptions<Received>;
   readonly #events: ConfinedEvents<Received>;
   readonly #late: NodeJS.Timeout | null;
-  #looks: NodeJS.Timeout | null = null;
+  #polls: NodeJS.Timeout | null = null;
   #isStarted = false;
   #isOver = false;
   #killed: Pick<ProcessEnd, 'cause' | 'how'> | null = null;
@@ -141,10 +141,10 @@ export class ConfinedProcess<Sent extends object, Received> {
 
   /** While it has work, its memory is measured. */
   watch(isWatched: boolean): void {
-    if (this.#looks !== null && !isWatched) {
-      clearInterval(this.#looks);
-      this.#looks = null;
-    } else if (isWatched && !this.#isOver) this.#looks ??= setInterval(() => this.#look(), this.#options.lookMs);
+    if (this.#polls !== null && !isWatched) {
+      clearInterval(this.#polls);
+      this.#polls = null;
+    } else if (isWatched && !this.#isOver) this.#polls ??= setInterval(() => this.#poll(), this.#options.pollMs);
   }
 
   /** Sends SIGSTOP or SIGCONT. */
@@ -158,9 +158,9 @@ export class ConfinedProcess<Sent extends object, Received> {
     this.#child.kill('SIGKILL');
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.bytes > this.#options.bytesMax) this.kill('memory', 'it needed too much memory');
-    else this.#events.onLook?.();
+    else this.#events.onPoll?.();
   }
 
   /**

@@ -10,21 +10,21 @@ export type Running = {
   /** Its number in the batch; 0: none has been seen. */
   readonly begun: number;
   /** Number of polls that have found it since the first. */
-  readonly looks: number;
+  readonly polls: number;
   /** CPU time of the thread at the first poll; null: the system does not report it. */
   readonly cpuMs: number | null;
 };
 
-export const NOT_SEEN: Running = {begun: 0, looks: 0, cpuMs: null};
+export const NOT_SEEN: Running = {begun: 0, polls: 0, cpuMs: null};
 
 export function seen(before: Running, begun: number, cpuMs: number | null): Running {
-  return begun === before.begun ? {...before, looks: before.looks + 1} : {begun, looks: 0, cpuMs};
+  return begun === before.begun ? {...before, polls: before.polls + 1} : {begun, polls: 0, cpuMs};
 }
 
 /** @param isFirst it loads its module, @param cpuMs current CPU time of the thread */
-export function holdsUp({looks, cpuMs: beforeMs}: Running, isFirst: boolean, cpuMs: number | null): boolean {
+export function holdsUp({polls, cpuMs: beforeMs}: Running, isFirst: boolean, cpuMs: number | null): boolean {
   const enough = isFirst ? QUERY_POLLS_FIRST : 1;
-  if (looks < enough) return false;
-  if (cpuMs === null || beforeMs === null || looks >= enough * QUERY_POLLS_STARVED) return true;
+  if (polls < enough) return false;
+  if (cpuMs === null || beforeMs === null || polls >= enough * QUERY_POLLS_STARVED) return true;
   return cpuMs - beforeMs >= (enough * QUERY_POLL_MS) / 2;
 }

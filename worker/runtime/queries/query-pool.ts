@@ -69,7 +69,7 @@ export class QueryPool {
   #whole: Waiting[][] = [];
   /** Functions that blocked a thread → until when they count as slow. */
   readonly #slowUntilMs = new Map<string, number>();
-  #lookTimer: NodeJS.Timeout | null = null;
+  #pollTimer: NodeJS.Timeout | null = null;
   #scheduled = false;
   #closed = false;
 
@@ -135,7 +135,7 @@ export class QueryPool {
     this.#closed = true;
     this.#dispatch();
     await Promise.all(this.#threads.map(thread => thread.close()));
-    if (this.#lookTimer !== null) clearTimeout(this.#lookTimer);
+    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
   }
 
   #queueOf({path}: Execution): Waiting[] {
@@ -173,7 +173,7 @@ export class QueryPool {
     }
     while (this.#quick.length > 0) {
       const depth = this.#quick.length >= QUERY_LOOK_AHEAD_MIN ? 2 : 1;
-      const running = this.#threads.filter(({isHeld}) => !isHeld);
+      const running = this.#threads.filter(({isBlocked}) => !isBlocked);
       const thread = running.length === 0 ? this.#newThread() : running.find(({underWay}) => underWay < depth);
       if (thread == null) break;
       this.#send(thread, this.#quick.splice(0, QUERY_BATCH_MAX), 'quick');
@@ -182,7 +182,7 @@ export class QueryPool {
 
   /** One thread is kept for quick queries. */
   get #mayHold(): boolean {
-    return this.#threads.filter(({isHeld}) => isHeld).length < QUERY_THREADS_MAX - 1;
+    return this.#threads.filter(({isBlocked}) => isBlocked).length < QUERY_THREADS_MAX - 1;
   }
 
   #newThread(): QueryThread | null {
@@ -199,7 +199,7 @@ export class QueryPool {
     const {env} = waiting.at(-1)!.execution;
     const executions = waiting.map(({execution: {env: _, ...rest}}) => rest);
     const batch = thread.begin(waiting, kind);
-    this.#look();
+    this.#poll();
     thread
       .run({env, executions, isWhole: kind === 'whole', slot: batch.slot})
       .then(
@@ -245,17 +245,17 @@ export class QueryPool {
   }
 
   /** While queries run, polls for blocked threads. */
-  #look(): void {
-    this.#lookTimer ??= setTimeout(() => {
-      this.#lookTimer = null;
+  #poll(): void {
+    this.#pollTimer ??= setTimeout(() => {
+      this.#pollTimer = null;
       for (const thread of this.#threads) {
-        const held = thread.look();
+        const held = thread.poll();
         if (held === null) continue;
         this.#isSlow(held.running.execution.path);
         this.#again(held.others);
       }
       this.#dispatch();
-      if (this.#threads.some(({underWay}) => underWay > 0)) this.#look();
+      if (this.#threads.some(({underWay}) => underWay > 0)) this.#poll();
     }, QUERY_POLL_MS);
   }
 }
@@ -312,7 +312,7 @@ class QueryThread {
   }
 
   /** It runs something that can take long. */
-  get isHeld(): boolean {
+  get isBlocked(): boolean {
     return this.#batches.some(({isTaken, kind}) => isTaken || kind !== 'quick');
   }
 
@@ -351,7 +351,7 @@ class QueryThread {
    * Whether a query has blocked it since the last poll. If so, takes all other queries from the thread, which notices
    * this when it has finished the current one.
    */
-  look(): {running: Waiting; others: Waiting[]} | null {
+  poll(): {running: Waiting; others: Waiting[]} | null {
     const batch = this.#batches[0];
     if (batch === undefined || batch.isTaken || batch.kind === 'whole') return null;
     const begun = Atomics.load(this.#progress, batch.slot);

@@ -31,10 +31,10 @@ import {
 import {RecentChanges} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {becauseOf, causeOf} from './because.ts';
+import {Capacity, type Waiter} from './capacity.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import type {QueryRequest, QueryRuns, Ran, Run} from './query-runs.ts';
 import {Retries} from './retries.ts';
-import {Room, type Waiter} from './room.ts';
 import {type SnapshotBatch, SnapshotBatches, type WantedQuery} from './snapshot-batches.ts';
 import {ALL, type Holder, type Slot, SubscribedQuery} from './subscribed-query.ts';
 
@@ -76,7 +76,7 @@ export class SubscribedQueries {
   readonly #retries = new Retries((query, slotKey) => this.#tryAgain(query, slotKey));
   /** Placeholder answers for runs that the service refused. */
   readonly #unsure = new WeakSet<Answer>();
-  readonly #room = new Room(() => this.#hasRoom);
+  readonly #capacity = new Capacity(() => this.#hasRoom);
   readonly #snapshotBatches = new SnapshotBatches({
     sequence: () => this.#sequence,
     run: wanted => this.#runBatch(wanted),
@@ -110,11 +110,11 @@ export class SubscribedQueries {
 
   /** Registers for a notification when a query can be held again. */
   awaitRoom(waiter: Waiter): void {
-    this.#room.wait(waiter);
+    this.#capacity.wait(waiter);
   }
 
   forgetWaiter(waiter: Waiter): void {
-    this.#room.leave(waiter);
+    this.#capacity.leave(waiter);
   }
 
   /** One more query fits, whatever the size of its read set. */
@@ -278,7 +278,7 @@ export class SubscribedQueries {
   close(): void {
     this.#isClosed = true;
     this.#retries.close();
-    this.#room.close();
+    this.#capacity.close();
   }
 
   #runAll(to: number, because: Because): void {

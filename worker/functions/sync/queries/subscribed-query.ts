@@ -264,13 +264,13 @@ export class SubscribedQuery {
   }
 }
 
-const NOBODY = 'null';
+const ANONYMOUS = 'null';
 
 /** Never empty, because the empty name is the shared slot's. */
 function nameOf(identity: string | null): string {
-  return identity ?? NOBODY;
+  return identity ?? ANONYMOUS;
 }
 
 function slotNamed(name: string): Slot {
-  return {key: name, identity: name === NOBODY ? null : name};
+  return {key: name, identity: name === ANONYMOUS ? null : name};
 }

@@ -16,10 +16,10 @@ export type Caller = {
   readonly verifiers: number;
 };
 
-const NOBODY = '';
+const ANONYMOUS = '';
 
 export function callerOf(identity: string | null, untilMs: number, verifiers: number): Caller {
-  const user = identity === null ? NOBODY : (JSON.parse(identity) as Identity).tokenIdentifier;
+  const user = identity === null ? ANONYMOUS : (JSON.parse(identity) as Identity).tokenIdentifier;
   return {user, identity, untilMs, verifiers};
 }
 
@@ -30,7 +30,7 @@ export function refusedCaller(user: string | null, verifiers: number): Caller {
 
 /** The identity is still verified. Anonymous callers need no token. */
 export function isGood({user, untilMs, verifiers}: Caller, nowMs: number, verifiersNow: number): boolean {
-  return user === NOBODY || (nowMs < untilMs && verifiers === verifiersNow);
+  return user === ANONYMOUS || (nowMs < untilMs && verifiers === verifiersNow);
 }
 
 export function isSameUser(a: Caller, b: Caller): boolean {

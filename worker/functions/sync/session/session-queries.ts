@@ -10,8 +10,8 @@ import type {QueryChange} from '../../../../shared/protocol/function-socket/clie
 import {checkWireValue, encodeValue, ValueError} from '../../../../shared/values/wire-value.ts';
 import {SOCKET_RESULTS_CHARS_MAX} from '../../limits.ts';
 import {Answer, errorResult, type Result} from '../queries/answer.ts';
+import type {Waiter} from '../queries/capacity.ts';
 import type {QueryRequest} from '../queries/query-runs.ts';
-import type {Waiter} from '../queries/room.ts';
 import type {SubscribedQueries} from '../queries/subscribed-queries.ts';
 import type {Holder, SubscribedQuery} from '../queries/subscribed-query.ts';
 

@@ -9,7 +9,7 @@ export interface Waiter {
   tryAgain(): void;
 }
 
-export class Room {
+export class Capacity {
   readonly #isThere: () => boolean;
   readonly #waiters = new Set<Waiter>();
   #timer: NodeJS.Timeout | null = null;

@@ -20,7 +20,7 @@ type Value = MetricJson['values'][number];
 const FINDINGS = 'svc_scrub_findings';
 const LABEL_CHARS_MAX = 200;
 
-export class WorkerFigures {
+export class WorkerMetricSums {
   readonly #last = new Map<Reporter, MetricJson[]>();
   /** Counts of workers that have ended. */
   #ended: MetricJson[] = [];

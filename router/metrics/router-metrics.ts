@@ -7,7 +7,7 @@ import type {Traffic} from '../http/traffic.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {LongestDelay} from './longest-delay.ts';
 
-export class RouterFigures {
+export class RouterMetrics {
   readonly #place: number;
   readonly #traffic: Traffic;
   readonly #directory: TenantDirectory;
