@@ -16,7 +16,7 @@
  * - Each further refusal lasts twice as long as the previous one.
  *
  * For workers, routers know the suspected calls, refuse them (router/tenants/suspects.ts) and report their answers.
- * Crashes that are attributed to calls do not count towards the tenant's cool-down, up to HELD_DEATHS_MAX within
+ * Crashes that are attributed to calls do not count towards the tenant's cool-down, up to ATTRIBUTED_CRASHES_MAX within
  * SUSPICION_MS.
  */
 import {backOffMs} from './back-off.ts';

@@ -1,7 +1,7 @@
 /**
  * Attributes crashes of one tenant's workers: collects from all routers the calls that were under way at each crash,
  * and passes them to the quarantine. The next worker is not announced before that, so that a newly refused call is not
- * sent to it. A router that does not report is waited for at most DEATH_REPORT_MS.
+ * sent to it. A router that does not report is waited for at most CRASH_REPORT_MS.
  */
 import type {TenantSuspects, UserCall} from '../../shared/ipc/control.ts';
 import {Quarantine, type Refusal} from '../../shared/quarantine.ts';

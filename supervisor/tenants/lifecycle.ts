@@ -283,7 +283,7 @@ function stepCoolingDown(lifecycle: Lifecycle & {state: 'resting'}, input: Input
         ...failIf(input.requested, lifecycle.error ?? coolDownError(), Math.max(0, lifecycle.untilMs - nowMs)),
       );
     case 'rested':
-      // One crash before the next cool-down: a persistent fault costs one process per COOL_DOWN_MS, not DEATHS_BEFORE_REST.
+      // One crash before the next cool-down: a persistent fault costs one process per COOL_DOWN_MS, not CRASHES_BEFORE_COOL_DOWN.
       // Crashes because of damage keep counting, because each of their cool-downs is longer than the previous one.
       return to(
         {

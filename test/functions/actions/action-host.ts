@@ -87,7 +87,7 @@ export class ActionHost {
     return outcome.error.message;
   }
 
-  /** @param route index. @param onPiece called with each piece of the response before it is taken */
+  /** @param route index. @param onChunk called with each piece of the response before it is taken */
   async http(
     route: number,
     head: Partial<HttpRequestHead> = {},
