@@ -1,24 +1,23 @@
 /** POST …/tasks: what a query finds is deleted or patched, each document once, whatever happens to the process. */
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {beforeAll, beforeEach, expect, test} from 'vitest';
 import type {Task} from '../../shared/protocol/tasks.ts';
 import {canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {endedTask, taskOf} from '../harness/tasks.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
 const DOCUMENTS = 4_000;
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 /** A table of its own for each test, with `n` from 0 on. */
 let t = '';
 let tables = 0;
 beforeAll(async () => {
-  service = await Service.start();
   tenant = await Tenant.make(service);
 });
-afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
 const fill = async () => {
   t = `t${++tables}`;

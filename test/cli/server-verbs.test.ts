@@ -5,18 +5,16 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
-let service: Service;
+const service = await sharedService();
 let directory: string;
 beforeAll(async () => {
-  service = await Service.start();
   directory = mkdtempSync(join(tmpdir(), 'svc-server-verbs-'));
 });
 afterAll(async () => {
-  await service.stop();
   rmSync(directory, {recursive: true});
 });
 beforeEach(() => service.showLogOnFailure());

@@ -1,11 +1,11 @@
 /** Clients whose service is behind a stock nginx or Caddy, each set up as docs/operating.md says. */
-import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {describe, expect, onTestFinished, test} from 'vitest';
 import {FUNCTION_SOCKET_PING_MS, FUNCTION_SOCKET_POLL_MS} from '../../router/limits.ts';
 import {SvcClient} from '../../sdk/browser/client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
 import {type ProxyKind, ReverseProxy} from '../harness/reverse-proxy.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
 const NOTES = `
   import {mutation, query} from './_generated/server';
@@ -17,11 +17,7 @@ const add = makeFunctionReference<'mutation', {text: string}, string>('notes:add
 /** An nginx that is told nothing waits so long for what it passes on. Caddy waits for ever. */
 const NGINX_READ_TIMEOUT_MS = 60_000;
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const SILENT = {log() {}, warn() {}, error() {}};
 

@@ -2,9 +2,10 @@
  * Transfers between accounts, each a transaction with an entry in a ledger, while their worker is killed: each is whole or not there, those
  * that were acknowledged are there once, and the journal replayed is what lists show.
  */
-import {afterEach, beforeEach, expect, test} from 'vitest';
+import {beforeEach, expect, test} from 'vitest';
 import {canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -13,12 +14,8 @@ const ACCOUNTS = 4;
 /** Transfers that are acknowledged before each kill. */
 const ROUNDS = [40, 9, 75];
 
-let service: Service;
-beforeEach(async () => {
-  service = await Service.start();
-  service.showLogOnFailure();
-});
-afterEach(() => service.stop());
+const service = await sharedService();
+beforeEach(() => service.showLogOnFailure());
 
 test(`transfers of ${CLIENTS} clients whose worker is killed ${ROUNDS.length} times are whole, and happen once`, async () => {
   const tenant = await Tenant.make(service);

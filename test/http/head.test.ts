@@ -1,15 +1,14 @@
 /** HEAD is answered wherever GET is, with the same headers and no body, and its connection goes on. */
 import {Agent, request as httpRequest} from 'node:http';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {ROUTES} from '../../router/routes.ts';
 import {App} from '../functions/app.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 let agent: Agent;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, {
     'http.ts': `
       import {httpRouter} from 'svc/server';
@@ -22,7 +21,6 @@ beforeAll(async () => {
   });
   await service.post(`/api/tenants/${app.tenant}/documents`, {table: 't', fields: {a: 1}});
 });
-afterAll(() => service.stop());
 beforeEach(() => {
   service.showLogOnFailure();
   agent = new Agent({keepAlive: true, maxSockets: 1});

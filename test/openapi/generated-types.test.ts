@@ -8,7 +8,7 @@ import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {DocsProject, PROCESS_TYPES, SCRIPT_OPTIONS} from '../harness/docs-project.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 
 const folder = fileURLToPath(new URL('generator', import.meta.url));
@@ -118,15 +118,13 @@ export async function mistakes() {
 }
 `;
 
-let service: Service;
+const service = await sharedService();
 let project: DocsProject;
 beforeAll(async () => {
-  service = await Service.start();
   project = new DocsProject([], {compilerOptions: SCRIPT_OPTIONS, include: ['*.ts']});
 });
 afterAll(async () => {
   project.remove();
-  await service.stop();
 });
 beforeEach(() => service.showLogOnFailure());
 

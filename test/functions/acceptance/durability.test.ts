@@ -1,5 +1,5 @@
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, describe, expect, test} from 'vitest';
+import {sharedService} from '../../harness/shared-service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 
@@ -25,7 +25,7 @@ const FILES = {
     })});`,
 };
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 /** The state of all accounts and notes, asked again while the answer is that the killed worker had the request. */
 function state(): Promise<{sum: number; notes: string[]}> {
@@ -38,10 +38,8 @@ function state(): Promise<{sum: number; notes: string[]}> {
 }
 
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, FILES);
 });
-afterAll(() => service.stop());
 
 describe('a mutation that was acknowledged', () => {
   test('is on disk whole, and one that was not is there whole or not at all: the worker is killed under load', async () => {

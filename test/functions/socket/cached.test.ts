@@ -1,7 +1,7 @@
 /** A socket that holds a query which was called a moment ago: it is given the result that is kept, and watches what that read. */
-import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
+import {expect, onTestFinished, test} from 'vitest';
 import {FunctionSocket} from '../../harness/function-socket.ts';
-import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
 const NOTES = `
@@ -14,11 +14,7 @@ const NOTES = `
   });
   export const now = query(async ctx => [Date.now() > 0, (await ctx.db.query('notes').collect()).length]);`;
 
-let service: Service;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 async function counted(): Promise<{runs: number; hits: number}> {
   const {text} = await service.get('/metrics');
