@@ -5,8 +5,8 @@
  */
 import type {Socket} from 'node:net';
 import {isIP} from 'node:net';
-import type {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressAnswer, EgressQuestion} from '../shared/ipc/egress.ts';
+import type {EgressMetrics} from '../shared/metrics/egress-metrics.ts';
 import {EGRESS_HELLO_MS_MAX, EGRESS_LINE_BYTES_MAX} from './limits.ts';
 import {failureOf, Outgoing} from './outgoing.ts';
 import type {EgressPolicy} from './policy.ts';
@@ -143,7 +143,7 @@ export class Link {
   #isRoom(id: number): boolean {
     const busy = this.#endpoint.opened();
     if (busy === null) return true;
-    this.#endpoint.parts.metrics.count('busy');
+    this.#endpoint.parts.metrics.count('svc_egress_connections_total', {outcome: 'busy'});
     this.#answer({type: 'failed', id, error: {refused: false, message: busy, code: 'EMFILE', syscall: 'connect'}});
     return false;
   }
@@ -162,18 +162,18 @@ export class Link {
       {host, port, addresses, directory: endpoint.directory},
       {
         open: (path, address, at) => {
-          metrics.count('opened');
+          metrics.count('svc_egress_connections_total', {outcome: 'opened'});
           this.#answer({type: 'open', id, path, address, port: at});
         },
         failed: error => {
-          metrics.count(error.refused ? 'refused' : 'failed');
+          metrics.count('svc_egress_connections_total', {outcome: error.refused ? 'refused' : 'failed'});
           this.#answer({type: 'failed', id, error});
         },
         ended: () => this.#answer({type: 'ended', id}),
         broken: error => this.#answer({type: 'broken', id, error}),
         relayed: (received, sent) => {
-          metrics.receivedBytes += received;
-          metrics.sentBytes += sent;
+          metrics.add('svc_egress_bytes_total', received, {direction: 'in'});
+          metrics.add('svc_egress_bytes_total', sent, {direction: 'out'});
         },
         over: () => {
           this.#connections.delete(id);

@@ -5,8 +5,8 @@
 import {createHash, timingSafeEqual} from 'node:crypto';
 import {createServer, type Server, type Socket} from 'node:net';
 import {dirname} from 'node:path';
-import type {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
+import type {EgressMetrics} from '../shared/metrics/egress-metrics.ts';
 import {TokenBucket} from '../shared/token-bucket.ts';
 import {
   EGRESS_CONNECTIONS_MAX,

@@ -4,8 +4,8 @@
  */
 import {readdir, rm} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
-import {EgressMetrics} from '../shared/egress/metrics.ts';
 import type {EgressGrant} from '../shared/ipc/egress.ts';
+import {EgressMetrics} from '../shared/metrics/egress-metrics.ts';
 import type {MetricJson} from '../shared/metrics/metric-json.ts';
 import {
   EGRESS_ENDPOINT_RETRY_MS,
@@ -39,6 +39,7 @@ export class ProxyEndpoints {
       waitingPerTenant: EGRESS_LOOKUPS_WAITING_MAX,
     });
     this.#parts = {metrics: new EgressMetrics(), lookups, resolve: parts.resolve ?? systemNames(), ...parts};
+    this.#parts.metrics.measure('svc_egress_doors', () => this.#endpoints.size);
   }
 
   /**
@@ -92,6 +93,6 @@ export class ProxyEndpoints {
   }
 
   report(): MetricJson[] {
-    return this.#parts.metrics.report(this.#endpoints.size);
+    return this.#parts.metrics.report();
   }
 }

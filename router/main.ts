@@ -18,6 +18,7 @@ import {
 } from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS, ROUTER_DRAIN_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
+import {RouterMetrics} from '../shared/metrics/router-metrics.ts';
 import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
 import {KeyRing} from './auth/key-ring.ts';
@@ -32,7 +33,7 @@ import {Traffic} from './http/traffic.ts';
 import {REFUSAL_POLL_MS} from './limits.ts';
 import {SocketHub} from './live/tenant-live.ts';
 import {mountMetrics} from './metrics/listener.ts';
-import {RouterMetrics} from './metrics/router-metrics.ts';
+import {LongestDelay} from './metrics/longest-delay.ts';
 import {RateLimits} from './rates/rate-limits.ts';
 import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
@@ -45,14 +46,15 @@ const METRICS_HOST = '127.0.0.1';
 let log = createLogger({process: 'router'});
 const control = new ControlChannel(send);
 const logsRequests = log.writes('debug');
+const metrics = new RouterMetrics();
 const refusals = new Refusals(
   refused => send({type: 'refused', refused}),
   () => performance.now(),
+  metrics,
 );
 let directory: TenantDirectory | null = null;
 let keys: KeyRing | null = null;
 let traffic: Traffic | null = null;
-let figures: RouterMetrics | null = null;
 let intake: Intake | null = null;
 let sockets: Sockets | null = null;
 let functionSockets: FunctionSockets | null = null;
@@ -109,7 +111,7 @@ function receive(message: SupervisorToRouter): void {
       send({type: 'synced', id: message.id});
       return;
     case 'metrics':
-      send({type: 'metrics', id: message.id, report: figures?.json() ?? []});
+      send({type: 'metrics', id: message.id, report: metrics.report()});
       return;
     case 'drain':
       drain();
@@ -128,18 +130,19 @@ async function start({
   const {routers, place} = settings;
   if (routers > 1) log = createLogger({process: 'router', place});
   const limits = limitsOfOne(routers);
-  const observer = new Traffic(limits.unsentReplyBytes, {log, logsAll: logsRequests, refusals, send});
+  const observer = new Traffic(metrics, limits.unsentReplyBytes, {log, logsAll: logsRequests, refusals, send});
   traffic = observer;
-  const tenantDirectory = new TenantDirectory(tenants, suspects, routers, send, log);
+  const tenantDirectory = new TenantDirectory(tenants, suspects, routers, send, log, metrics);
   directory = tenantDirectory;
   const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
   keys = ring;
-  const ownMetrics = new RouterMetrics(place, observer, tenantDirectory);
-  figures = ownMetrics;
+  const lag = LongestDelay.ofThisProcess();
+  metrics.measure('svc_router_event_loop_lag_seconds', () => lag.seconds());
+  metrics.measure('svc_router_requests_total', () => [[{router: place}, observer.requests]]);
   const sharing = routers > 1 ? 'shared' : 'exclusive';
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
     const buffered = new BufferedBytes(limits.socketsBufferedBytes);
-    const rateLimits = new RateLimits(settings.rateLimits, routers, () => performance.now());
+    const rateLimits = new RateLimits(settings.rateLimits, routers, () => performance.now(), metrics);
     const parts = {
       buffered,
       credentials: new Credentials(settings.accessTokenSha256, settings.adminTokenSha256, ring),
@@ -149,6 +152,7 @@ async function start({
       control,
       observer,
       rateLimits,
+      metrics,
       callers: new Callers(settings.trustedProxies, logsRequests),
       files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
       socketsMax: limits.sockets,
@@ -158,16 +162,11 @@ async function start({
     const originRule = new OriginRule(settings.host, port, settings.allowedHosts, settings.allowedOrigins);
     const made = new Intake(parts, originRule);
     made.mount(app);
-    const hub = new SocketHub(app);
-    const mounted = new Sockets({...parts, hub, originRule, requestIds: made.requestIds});
+    const mounted = new Sockets({...parts, originRule, requestIds: made.requestIds});
     mounted.mount(app);
     const ofFunctions = new FunctionSockets({...parts, requestIds: made.requestIds});
     ofFunctions.mount(app);
-    tenantDirectory.useHub(hub, ofFunctions.traffic);
-    ownMetrics.addSource(() => mounted.metrics());
-    ownMetrics.addSource(() => ofFunctions.metrics());
-    ownMetrics.addSource(() => rateLimits.metrics());
-    ownMetrics.addSource(() => refusals.metrics());
+    tenantDirectory.useHub(new SocketHub(app, metrics));
     ring.watch(() => {
       mounted.endInvalid(Date.now());
       made.endInvalid(Date.now());

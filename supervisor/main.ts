@@ -168,27 +168,27 @@ export class Supervisor {
       sparesRunCode: () => this.#code.isAnywhere,
       warmUpDirectory: () => join(this.#runDirectory.path, 'rehearsal'),
       rate: new KillRate(() => performance.now()),
-      onKill: (reason: KillReason) => this.#metrics.killed('worker', reason),
+      onKill: (reason: KillReason) => this.#metrics.count('svc_process_kills_total', {process: 'worker', reason}),
       onUnended: (user: number) => this.#users.unended(user),
     };
     this.#pool = new WorkerPool(pool, log);
-    this.#metrics = new SupervisorMetrics(sandboxLayers, () => ({
-      tenants: this.#placement.size,
-      spares: this.#pool.spares,
-      isUnwritable: this.#registry.isUnwritable,
-      states: this.#placement.states(),
-      children: this.#children(),
-    }));
+    this.#metrics = new SupervisorMetrics(sandboxLayers, {
+      tenants: () => this.#placement.size,
+      spares: () => this.#pool.spares,
+      isUnwritable: () => this.#registry.isUnwritable,
+      states: () => this.#placement.states(),
+      children: () => this.#children(),
+    });
     this.#egress = new EgressProcess({
       entry: entries.egress,
       confinement: confinement.egress,
       env: childEnv,
       rate: new KillRate(() => performance.now()),
       onEnd: () => {
-        this.#metrics.died('egress');
+        this.#metrics.count('svc_process_deaths_total', {process: 'egress'});
         this.#page.egressEnded();
       },
-      onKill: reason => this.#metrics.killed('egress', reason),
+      onKill: reason => this.#metrics.count('svc_process_kills_total', {process: 'egress', reason}),
       log,
     });
     const grantKey = randomBytes(32).toString('hex');
@@ -233,7 +233,7 @@ export class Supervisor {
     });
     this.#audit = new AuditLog(join(settings.data, 'audit.sqlite'), Date.now, log);
     this.#refusals = new RefusalLog(join(settings.data, 'refusals.sqlite'), Date.now, log, count =>
-      this.#metrics.refusalsUnrecorded(count),
+      this.#metrics.add('svc_refusals_unrecorded_total', count),
     );
     this.#keys = new Keys({path: join(settings.data, 'keys.sqlite'), tellRouters, now: Date.now, log});
     const {host, port, metricsPort, routers} = settings;
@@ -255,11 +255,11 @@ export class Supervisor {
       }),
       onMessage: (place, message) => this.#received(place, message),
       onEnd: place => {
-        this.#metrics.died('router');
+        this.#metrics.count('svc_process_deaths_total', {process: 'router'});
         this.#page.routerEnded(place);
         this.#placement.routerEnded(place);
       },
-      onKill: reason => this.#metrics.killed('router', reason),
+      onKill: reason => this.#metrics.count('svc_process_kills_total', {process: 'router', reason}),
       log,
     });
     this.#page = new MetricsPage(

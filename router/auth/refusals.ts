@@ -8,7 +8,7 @@
  * its own quota, so that strangers cannot hide refusals of keys. Refusals beyond the quota are only counted.
  */
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
-import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../limits.ts';
 
 type Group = {
@@ -23,21 +23,19 @@ export class Refusals {
   readonly #clock: () => number;
   readonly #ofKeys = new Map<string, Group>();
   readonly #ofOthers = new Map<string, Group>();
-  #keys = 0;
-  #others = 0;
-  #unreported = 0;
+  readonly #metrics: RouterMetrics;
 
   /** @param clock milliseconds, monotonic */
-  constructor(tell: (refused: RefusedRequest) => void, clock: () => number) {
+  constructor(tell: (refused: RefusedRequest) => void, clock: () => number, metrics: RouterMetrics) {
     this.#tell = tell;
     this.#clock = clock;
+    this.#metrics = metrics;
   }
 
   /** @param refused with a count of 1 */
   note(refused: RefusedRequest): void {
     const isKeys = refused.key !== null;
-    if (isKeys) this.#keys++;
-    else this.#others++;
+    this.#metrics.count('svc_refusals_total', {by: isKeys ? 'key' : 'other'});
     const groups = isKeys ? this.#ofKeys : this.#ofOthers;
     const name = isKeys ? `${refused.key} ${refused.operation} ${refused.code}` : `${refused.address} ${refused.code}`;
     const known = groups.get(name);
@@ -47,7 +45,7 @@ export class Refusals {
     } else if (groups.size < REFUSAL_GROUPS_MAX) {
       groups.set(name, {last: refused, more: 0, endMs: this.#clock() + REFUSAL_WINDOW_MS});
       this.#tell(refused);
-    } else this.#unreported++;
+    } else this.#metrics.count('svc_refusals_unrecorded_total');
   }
 
   /** Reports the counts of windows that have ended, and forgets groups that had no further refusals. */
@@ -68,28 +66,6 @@ export class Refusals {
     for (const groups of [this.#ofKeys, this.#ofOthers]) {
       for (const group of groups.values()) if (group.more > 0) this.#tellMore(group);
     }
-  }
-
-  metrics(): MetricJson[] {
-    return [
-      {
-        name: 'svc_refusals_total',
-        help: 'Requests refused with 401 or 403, by whether they carried a valid key.',
-        type: 'counter',
-        aggregator: 'sum',
-        values: [
-          {labels: {by: 'key'}, value: this.#keys},
-          {labels: {by: 'other'}, value: this.#others},
-        ],
-      },
-      {
-        name: 'svc_refusals_unrecorded_total',
-        help: 'Refused requests that were counted only, because the log of refusals records a limited number of kinds per minute.',
-        type: 'counter',
-        aggregator: 'sum',
-        values: [{labels: {}, value: this.#unreported}],
-      },
-    ];
   }
 
   #tellMore(group: Group): void {

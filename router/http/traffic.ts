@@ -1,19 +1,17 @@
 /**
  * Counts every request by route and status, and its duration by route, and reports those that someone waits for: the
- * outcomes of audited actions, refusals and failures. Counting takes a few typed-array stores, because it is on the
- * hottest path; the metrics are converted to prom-client's format only when requested.
+ * outcomes of audited actions, refusals and failures. Counting is on the hottest path, so each series is looked up once.
  */
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import type {RouterToSupervisor} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
-import {Histogram, type MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {Histogram} from '../../shared/metrics/metric-json.ts';
+import type {Series} from '../../shared/metrics/metrics.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {refusedRequest} from '../auth/refusal.ts';
 import {ROUTES} from '../routes.ts';
 import type {Exchange, ExchangeObserver} from './exchange.ts';
 
-/** Seconds: from a read served from memory to a write behind a stalled disk. */
-const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-const STATUSES = 600;
 /** Requests without a route (unknown paths, refused origins) are counted in one more slot after the last route. */
 const NO_ROUTE = ROUTES.length;
 
@@ -26,19 +24,27 @@ type Reports = {
   send(message: RouterToSupervisor): void;
 };
 
+type RouteSeries = {labels: {method: string; route: string}; seconds: Histogram; byStatus: Series[]};
+
 export class Traffic implements ExchangeObserver {
-  readonly #counts = new Float64Array((ROUTES.length + 1) * STATUSES);
-  /** By route. */
-  readonly #seconds = Array.from({length: ROUTES.length + 1}, () => new Histogram(BUCKETS));
+  readonly #metrics: RouterMetrics;
+  readonly #byRoute: RouteSeries[] = [];
+  readonly #bytesIn: Series;
+  readonly #bytesOut: Series;
   readonly #reports: Reports;
   #onIdle: (() => void) | null = null;
-  #bytesIn = 0;
-  #bytesOut = 0;
   #inFlight = 0;
+  /** Answered so far. */
+  requests = 0;
   unsentBytes = 0;
   readonly unsentBytesMax: number;
 
-  constructor(unsentBytesMax: number, reports: Reports) {
+  constructor(metrics: RouterMetrics, unsentBytesMax: number, reports: Reports) {
+    this.#metrics = metrics;
+    this.#bytesIn = metrics.series('svc_http_body_bytes_total', {direction: 'in'});
+    this.#bytesOut = metrics.series('svc_http_body_bytes_total', {direction: 'out'});
+    metrics.measure('svc_http_unsent_reply_bytes', () => this.unsentBytes);
+    metrics.measure('svc_http_requests_in_flight', () => this.#inFlight);
     this.unsentBytesMax = unsentBytesMax;
     this.#reports = reports;
   }
@@ -59,11 +65,16 @@ export class Traffic implements ExchangeObserver {
   ended(exchange: Exchange, status: number): void {
     this.#inFlight--;
     const seconds = (performance.now() - exchange.startedMs) / 1000;
-    const route = exchange.route === null ? NO_ROUTE : exchange.route.index;
-    this.#counts[route * STATUSES + status]!++;
-    this.#seconds[route]!.observe(seconds);
-    this.#bytesIn += exchange.bytesIn;
-    this.#bytesOut += exchange.bytesOut;
+    const route = this.#seriesOf(exchange.route?.index ?? NO_ROUTE);
+    route.byStatus[status] ??= this.#metrics.series('svc_http_requests_total', {
+      ...route.labels,
+      status: status === 0 ? 'aborted' : String(status),
+    });
+    route.byStatus[status].value++;
+    route.seconds.observe(seconds);
+    this.requests++;
+    this.#bytesIn.value += exchange.bytesIn;
+    this.#bytesOut.value += exchange.bytesOut;
     const {log, logsAll} = this.#reports;
     if (exchange.audited !== 0) this.#reports.send(outcomeOf(exchange, status));
     if (exchange.refusal !== null) this.#reports.refusals.note(refusedRequest(exchange, exchange.refusal));
@@ -72,69 +83,14 @@ export class Traffic implements ExchangeObserver {
     if (this.#inFlight === 0 && this.#onIdle !== null) setImmediate(this.#onIdle);
   }
 
-  /** Answered so far. */
-  get requests(): number {
-    return this.#counts.reduce((sum, count) => sum + count, 0);
-  }
-
-  json(): MetricJson[] {
-    const bytes = [
-      {labels: {direction: 'in'}, value: this.#bytesIn},
-      {labels: {direction: 'out'}, value: this.#bytesOut},
-    ];
-    return [
-      {
-        name: 'svc_http_requests_total',
-        help: 'Requests answered, by route and status; status "aborted": the client went before the answer.',
-        type: 'counter',
-        aggregator: 'sum',
-        values: this.#requests(),
-      },
-      {
-        name: 'svc_http_request_duration_seconds',
-        help: 'Time from the last byte of the request head to the answer being handed over, by route.',
-        type: 'histogram',
-        aggregator: 'sum',
-        values: this.#durations('svc_http_request_duration_seconds'),
-      },
-      {
-        name: 'svc_http_body_bytes_total',
-        help: 'Bytes of request bodies read and of reply bodies handed over.',
-        type: 'counter',
-        aggregator: 'sum',
-        values: bytes,
-      },
-      {
-        name: 'svc_http_unsent_reply_bytes',
-        help: 'Bytes of large replies kept for clients that read slowly.',
-        type: 'gauge',
-        aggregator: 'sum',
-        values: [{labels: {}, value: this.unsentBytes}],
-      },
-      {
-        name: 'svc_http_requests_in_flight',
-        help: 'Requests that are not answered yet.',
-        type: 'gauge',
-        aggregator: 'sum',
-        values: [{labels: {}, value: this.#inFlight}],
-      },
-    ];
-  }
-
-  #requests(): MetricJson['values'] {
-    const values: MetricJson['values'] = [];
-    for (const [i, value] of this.#counts.entries()) {
-      if (value === 0) continue;
-      const status = i % STATUSES;
-      const labels = {...routeLabels(Math.floor(i / STATUSES)), status: status === 0 ? 'aborted' : String(status)};
-      values.push({labels, value});
-    }
-    return values;
-  }
-
-  #durations(name: string): MetricJson['values'] {
-    const used = [...this.#seconds.entries()].filter(([, histogram]) => !histogram.isEmpty);
-    return used.flatMap(([route, histogram]) => histogram.values(name, routeLabels(route)));
+  #seriesOf(index: number): RouteSeries {
+    const known = this.#byRoute[index];
+    if (known !== undefined) return known;
+    const labels = routeLabels(index);
+    const seconds = this.#metrics.histogram('svc_http_request_duration_seconds', labels);
+    const series: RouteSeries = {labels, seconds, byStatus: []};
+    this.#byRoute[index] = series;
+    return series;
   }
 }
 

@@ -17,31 +17,24 @@ import {Buffer} from 'node:buffer';
 import {hash} from 'node:crypto';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
-import {counter, gauge, Histogram, type MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {checkValue, storedText} from '../../shared/values/json.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import {type LiveHolder, LiveTopic} from './live-topic.ts';
 
-/** Seconds from a commit until the result is handed to the sockets. */
-const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
-
-export type SocketGauges = {connections: number; subscriptions: number; liveQueries: number};
-
-/** State that the live queries of all tenants share in this router, and its metrics. */
+/** State that the live queries of all tenants share in this router. */
 export class SocketHub {
+  readonly #metrics: RouterMetrics;
   readonly #app: TemplatedApp;
   #lastId = 0;
   #turn = 0;
   #turnEnds = false;
   /** Readers that fell behind in this turn. */
   readonly #behind = new Set<LiveHolder>();
-  #frames = 0;
-  #bytes = 0;
-  #coalesced = 0;
-  readonly #latency = new Histogram(LATENCY_BUCKETS);
 
-  constructor(app: TemplatedApp) {
+  constructor(app: TemplatedApp, metrics: RouterMetrics) {
     this.#app = app;
+    this.#metrics = metrics;
   }
 
   nextId = (): number => ++this.#lastId;
@@ -66,37 +59,15 @@ export class SocketHub {
   /** @param takers number of sockets that take the frame */
   publish(topic: string, frame: Buffer, takers: number, committedMs: number): void {
     if (takers > 0) this.#app.publish(topic, frame as Uint8Array<ArrayBuffer>, false);
-    this.#frames += takers;
-    this.#bytes += takers * frame.length;
-    this.#latency.observe(Math.max(0, (performance.timeOrigin + performance.now() - committedMs) / 1000));
+    this.#metrics.add('svc_live_fanout_frames_total', takers);
+    this.#metrics.add('svc_live_fanout_bytes_total', takers * frame.length);
+    const ms = performance.timeOrigin + performance.now() - committedMs;
+    this.#metrics.observe('svc_live_commit_to_send_seconds', Math.max(0, ms / 1000));
   }
 
   /** A result was skipped for a socket that is behind; the socket will get a newer one. */
   coalesced(): void {
-    this.#coalesced++;
-  }
-
-  metrics({connections, subscriptions, liveQueries}: SocketGauges): MetricJson[] {
-    return [
-      gauge('svc_socket_connections', 'Open sockets of the native API (svc.v2).', connections),
-      gauge('svc_socket_subscriptions', 'Subscriptions of open sockets of the native API.', subscriptions),
-      gauge('svc_router_live_queries', 'Distinct live queries held by sockets.', liveQueries),
-      counter('svc_live_fanout_frames_total', 'Live results handed to sockets after the first one.', this.#frames),
-      counter(
-        'svc_live_fanout_bytes_total',
-        'Bytes of live results handed to sockets after the first one.',
-        this.#bytes,
-      ),
-      counter(
-        'svc_live_coalesced_total',
-        'Live results that slow sockets did not get, because a newer one replaced them.',
-        this.#coalesced,
-      ),
-      this.#latency.json(
-        'svc_live_commit_to_send_seconds',
-        'Time from a commit to its results being handed to the sockets.',
-      ),
-    ];
+    this.#metrics.count('svc_live_coalesced_total');
   }
 
   #endTurn(): void {

@@ -10,11 +10,11 @@
 import {Buffer} from 'node:buffer';
 import {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../limits.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import type {ReservedBytes} from '../workers/reserved-bytes.ts';
 import {CloseCode} from './close-code.ts';
-import type {PipeTraffic} from './pipe-traffic.ts';
 
 /** A function socket, as this file sees it. */
 export type PipeEnd = {
@@ -33,7 +33,7 @@ export class TenantPipes {
   /** Bytes of messages that the worker has not handled. */
   readonly unhandled: BufferedBytes;
   readonly #sockets = new Map<number, PipeEnd>();
-  readonly #traffic: () => PipeTraffic;
+  readonly #metrics: RouterMetrics;
   readonly #reserved: ReservedBytes;
   readonly #wake: () => void;
   #link: WorkerLink | null = null;
@@ -43,9 +43,9 @@ export class TenantPipes {
   #lastStream = 0;
 
   /** @param wake requests the tenant's worker, which arrives through `attach` */
-  constructor(traffic: () => PipeTraffic, reserved: ReservedBytes, unhandledBytesMax: number, wake: () => void) {
+  constructor(metrics: RouterMetrics, reserved: ReservedBytes, unhandledBytesMax: number, wake: () => void) {
     this.unhandled = new BufferedBytes(unhandledBytesMax);
-    this.#traffic = traffic;
+    this.#metrics = metrics;
     this.#reserved = reserved;
     this.#wake = wake;
   }
@@ -70,7 +70,8 @@ export class TenantPipes {
   }
 
   receive(socket: PipeEnd, message: Buffer, isBinary: boolean): void {
-    this.#traffic().received(message.length);
+    this.#metrics.count('svc_function_socket_received_total');
+    this.#metrics.add('svc_function_socket_received_bytes_total', message.length);
     if (!this.#reserved.hasRoom(message.length)) socket.end(CloseCode.overloaded, 'session.overloaded');
     else if (this.#link !== null) this.#link.socketMessage(socket.stream, message, isBinary);
     else this.#keep(socket, message, isBinary);
@@ -130,7 +131,8 @@ export class TenantPipes {
       socket.send(message);
       takers++;
     }
-    this.#traffic().sent(takers, message.length);
+    this.#metrics.add('svc_function_socket_sent_total', takers);
+    this.#metrics.add('svc_function_socket_sent_bytes_total', takers * message.length);
   }
 
   handled(stream: number, bytes: number): void {

@@ -8,7 +8,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
-import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
 import {TokenBucket} from '../../shared/token-bucket.ts';
 
@@ -25,13 +25,14 @@ export class RateLimits {
   readonly #clock: () => number;
   readonly #ofTenants = new WeakMap<object, Allowance>();
   readonly #ofKeys = new WeakMap<object, Allowance>();
-  readonly #refused = new Map<string, number>();
+  readonly #metrics: RouterMetrics;
 
   /** @param clock milliseconds, monotonic */
-  constructor(settings: RateLimitSettings, routers: number, clock: () => number) {
+  constructor(settings: RateLimitSettings, routers: number, clock: () => number, metrics: RouterMetrics) {
     this.#settings = settings;
     this.#routers = routers;
     this.#clock = clock;
+    this.#metrics = metrics;
   }
 
   /** Null: unlimited. */
@@ -46,23 +47,11 @@ export class RateLimits {
     return limit === null ? null : this.#allowance('key', this.#ofKeys, principal!.key, limit);
   }
 
-  metrics(): MetricJson[] {
-    return [
-      {
-        name: 'svc_rate_limited_total',
-        help: 'Requests, subscriptions and messages of function sockets that were refused, by the limit that was used up.',
-        type: 'counter',
-        aggregator: 'sum',
-        values: ['tenant', 'key'].map(limit => ({labels: {limit}, value: this.#refused.get(limit) ?? 0})),
-      },
-    ];
-  }
-
   #allowance(name: string, known: WeakMap<object, Allowance>, whose: object, limit: RateLimit): Allowance {
     let allowance = known.get(whose);
     if (allowance === undefined) {
       allowance = new Allowance(name, limit, this.#routers, this.#clock, () =>
-        this.#refused.set(name, (this.#refused.get(name) ?? 0) + 1),
+        this.#metrics.count('svc_rate_limited_total', {limit: name}),
       );
       known.set(whose, allowance);
     }

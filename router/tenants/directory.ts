@@ -6,8 +6,8 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RouterToSupervisor, SupervisorToRouter, TenantSuspects, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {ACTIVITY_INTERVAL_MS} from '../limits.ts';
-import type {PipeTraffic} from '../live/pipe-traffic.ts';
 import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
 import type {PipeEnd} from '../live/tenant-pipes.ts';
 import {limitsOfOne, type RouterLimits} from '../router-limits.ts';
@@ -39,15 +39,13 @@ export class TenantDirectory {
   #active: PlacedTenant[] = [];
   /** Set once the server listens; no socket can be open before that. */
   #hub: SocketHub | null = null;
-  #pipeTraffic: PipeTraffic | null = null;
   readonly #send: Send;
   readonly #log: Logger;
   /** Bytes that the router holds for all tenants. */
   readonly #bytes: RouterBytes;
   readonly #limits: RouterLimits;
   readonly #routers: number;
-  #refused = 0;
-  #malformed = 0;
+  readonly #metrics: RouterMetrics;
 
   /** @param routers number of routers */
   constructor(
@@ -56,9 +54,12 @@ export class TenantDirectory {
     routers: number,
     send: Send,
     log: Logger,
+    metrics: RouterMetrics,
   ) {
     this.#send = send;
     this.#log = log;
+    this.#metrics = metrics;
+    this.#measure();
     this.#routers = routers;
     this.#limits = limitsOfOne(routers);
     this.#bytes = new RouterBytes(this.#limits);
@@ -67,10 +68,9 @@ export class TenantDirectory {
     setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);
   }
 
-  /** From now on, sockets publish through this hub, and function sockets are counted there. */
-  useHub(hub: SocketHub, pipeTraffic: PipeTraffic): void {
+  /** From now on, sockets publish through this hub. */
+  useHub(hub: SocketHub): void {
     this.#hub = hub;
-    this.#pipeTraffic = pipeTraffic;
   }
 
   find(id: string): PlacedTenant | undefined {
@@ -147,29 +147,18 @@ export class TenantDirectory {
     }
   }
 
-  links(): WorkerLink[] {
-    return [...this.#placed].map(tenant => tenant.link).filter(link => link !== null);
-  }
-
-  /** Bytes of requests held in this router, for all tenants. */
-  get reservedBytes(): number {
-    return this.#bytes.reserved;
-  }
-
-  /** Calls refused because they crashed workers before. */
-  get refused(): number {
-    return this.#refused;
-  }
-
-  /** Connections to workers that were closed because of a protocol violation. */
-  get malformedLinks(): number {
-    return this.#malformed;
-  }
-
-  waiting(): number {
-    let waiting = 0;
-    for (const tenant of this.#placed) waiting += tenant.waiting;
-    return waiting;
+  #measure(): void {
+    const metrics = this.#metrics;
+    const links = () => [...this.#placed].map(({link}) => link).filter(link => link !== null);
+    const sum = (of: (link: WorkerLink) => number) => links().reduce((total, link) => total + of(link), 0);
+    metrics.measure('svc_router_links', () => links().length);
+    metrics.measure('svc_router_waiting_requests', () =>
+      [...this.#placed].reduce((total, {waiting}) => total + waiting, 0),
+    );
+    metrics.measure('svc_router_held_bytes', () => this.#bytes.reserved);
+    metrics.measure('svc_ipc_in_flight_requests', () => sum(link => link.inFlight));
+    metrics.measure('svc_ipc_in_flight_bytes', () => sum(link => link.inFlightBytes));
+    metrics.measure('svc_ipc_buffered_bytes', () => sum(link => link.bufferedBytes));
   }
 
   readonly #hubNow = (): SocketHub => {
@@ -177,17 +166,12 @@ export class TenantDirectory {
     return this.#hub;
   };
 
-  readonly #pipeTrafficNow = (): PipeTraffic => {
-    assert(this.#pipeTraffic !== null, 'the server listens');
-    return this.#pipeTraffic;
-  };
-
   #add(id: string): void {
     if (this.#tenants.has(id)) return;
     const tenant = new PlacedTenant(id, {
       log: this.#log,
       hub: this.#hubNow,
-      pipeTraffic: this.#pipeTrafficNow,
+      metrics: this.#metrics,
       bytes: this.#bytes,
       limits: this.#limits,
       routers: this.#routers,
@@ -195,12 +179,12 @@ export class TenantDirectory {
       givenUp: () => this.#send({type: 'given_up', tenant: id}),
       lost: (socketPath, calls) => this.#send({type: 'link_lost', tenant: id, socketPath, calls}),
       malformed: (socketPath, why) => {
-        this.#malformed++;
+        this.#metrics.count('svc_malformed_links_total');
         this.#send({type: 'link_malformed', tenant: id, socketPath, why});
       },
       answered: key => this.#send({type: 'call_answered', tenant: id, key}),
       onRefused: () => {
-        this.#refused++;
+        this.#metrics.count('svc_quarantined_calls_total');
       },
     });
     this.#tenants.set(id, tenant);

@@ -21,8 +21,8 @@ import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
-import type {PipeTraffic} from '../live/pipe-traffic.ts';
 import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
 import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {RouterLimits} from '../router-limits.ts';
@@ -34,7 +34,7 @@ import {Suspects} from './suspects.ts';
 export type TenantParts = {
   log: Logger;
   hub: () => SocketHub;
-  pipeTraffic: () => PipeTraffic;
+  metrics: RouterMetrics;
   bytes: RouterBytes;
   limits: RouterLimits;
   /** Number of routers. With one, a result that is current here is current everywhere. */
@@ -92,7 +92,7 @@ export class PlacedTenant implements Holder {
     this.#log = parts.log;
     this.live = new TenantLive(parts.hub, parts.routers > 1, () => this.#wakeForLive());
     const {functionSocketsUnhandledBytes} = parts.limits;
-    this.pipes = new TenantPipes(parts.pipeTraffic, this.reserved, functionSocketsUnhandledBytes, () =>
+    this.pipes = new TenantPipes(parts.metrics, this.reserved, functionSocketsUnhandledBytes, () =>
       this.#wakeForLive(),
     );
   }

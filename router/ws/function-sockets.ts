@@ -8,7 +8,7 @@ import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSo
 import {Buffer} from 'node:buffer';
 import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
@@ -20,7 +20,6 @@ import {
   SOCKET_IDLE_SECONDS,
 } from '../limits.ts';
 import {CloseCode} from '../live/close-code.ts';
-import {PipeTraffic} from '../live/pipe-traffic.ts';
 import {SocketShares} from '../live/socket-shares.ts';
 import {type RateLimits, spendAll} from '../rates/rate-limits.ts';
 import {decodedOrSame} from '../routes.ts';
@@ -35,6 +34,7 @@ export type FunctionSocketParts = {
   observer: ExchangeObserver;
   callers: Callers;
   rateLimits: RateLimits;
+  metrics: RouterMetrics;
   /** Simultaneously open sockets, in this router. */
   socketsMax: number;
   /** Bytes buffered for all its sockets. */
@@ -42,7 +42,6 @@ export type FunctionSocketParts = {
 };
 
 export class FunctionSockets {
-  readonly traffic = new PipeTraffic();
   readonly #parts: FunctionSocketParts;
   readonly #open = new Set<FunctionSocket>();
   readonly #shares: SocketShares<PlacedTenant, FunctionSocket>;
@@ -50,6 +49,8 @@ export class FunctionSockets {
 
   constructor(parts: FunctionSocketParts) {
     this.#parts = parts;
+    parts.metrics.measure('svc_function_sockets', () => this.#open.size);
+    parts.metrics.measure('svc_socket_owed_bytes', () => parts.buffered.buffered);
     this.#shares = new SocketShares(parts.socketsMax);
     setInterval(() => this.#poll(), FUNCTION_SOCKET_POLL_MS).unref();
   }
@@ -73,10 +74,6 @@ export class FunctionSockets {
   drain(): void {
     this.#isDraining = true;
     for (const socket of [...this.#open]) socket.end(CloseCode.restart, 'the server restarts');
-  }
-
-  metrics(): MetricJson[] {
-    return this.traffic.json(this.#open.size, this.#parts.buffered.buffered);
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
@@ -103,7 +100,7 @@ export class FunctionSockets {
     spendAll([this.#parts.rateLimits.ofTenant(tenant)]);
     const displaced = this.#shares.placeFor(tenant);
     if (displaced !== null) {
-      this.traffic.displaced();
+      this.#parts.metrics.count('svc_function_sockets_displaced_total');
       displaced.end(CloseCode.overloaded, 'session.overloaded');
     }
     return tenant;

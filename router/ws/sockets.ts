@@ -6,7 +6,7 @@
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {RIGHTS} from '../../shared/rights.ts';
 import type {Credentials, Principal} from '../auth/credentials.ts';
@@ -28,7 +28,6 @@ import {
   SOCKET_FRAME_BYTES_READ,
   SOCKET_IDLE_SECONDS,
 } from '../limits.ts';
-import type {SocketHub} from '../live/tenant-live.ts';
 import {type Allowance, type RateLimits, spendAll} from '../rates/rate-limits.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
@@ -48,7 +47,7 @@ export type SocketParts = {
   observer: ExchangeObserver;
   callers: Callers;
   rateLimits: RateLimits;
-  hub: SocketHub;
+  metrics: RouterMetrics;
   /** Simultaneously open sockets, in this router. */
   socketsMax: number;
   /** Bytes buffered for all its sockets. */
@@ -62,6 +61,12 @@ export class Sockets {
 
   constructor(parts: SocketParts) {
     this.#parts = parts;
+    const {metrics, directory} = parts;
+    metrics.measure('svc_socket_connections', () => this.#open.size);
+    metrics.measure('svc_socket_subscriptions', () =>
+      [...this.#open].reduce((sum, {subscriptions}) => sum + subscriptions.size, 0),
+    );
+    metrics.measure('svc_router_live_queries', () => directory.liveQueries());
     setInterval(() => this.#poll(), FUNCTION_SOCKET_POLL_MS).unref();
   }
 
@@ -91,16 +96,6 @@ export class Sockets {
     for (const connection of [...this.#open]) {
       if (connection.principal?.isValid(nowMs) === false) connection.fatal(keyEnded());
     }
-  }
-
-  metrics(): MetricJson[] {
-    let subscriptions = 0;
-    for (const connection of this.#open) subscriptions += connection.subscriptions.size;
-    return this.#parts.hub.metrics({
-      connections: this.#open.size,
-      subscriptions,
-      liveQueries: this.#parts.directory.liveQueries(),
-    });
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {

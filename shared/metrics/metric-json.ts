@@ -48,14 +48,6 @@ function fieldsOf(given: unknown): Record<string, unknown> {
   return typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
 }
 
-export function gauge(name: string, help: string, value: number, aggregator: 'sum' | 'max' = 'sum'): MetricJson {
-  return {name, help, type: 'gauge', aggregator, values: [{labels: {}, value}]};
-}
-
-export function counter(name: string, help: string, value: number): MetricJson {
-  return {name, help, type: 'counter', aggregator: 'sum', values: [{labels: {}, value}]};
-}
-
 /** Counts of values up to each bound, with their sum and count; converted to prom-client's form only on request. */
 export class Histogram {
   readonly #bounds: readonly number[];
@@ -76,10 +68,6 @@ export class Histogram {
     this.#counts[bucket]!++;
   }
 
-  get isEmpty(): boolean {
-    return this.#counts.every(count => count === 0);
-  }
-
   values(name: string, labels: Record<string, string | number> = {}): MetricJson['values'] {
     let below = 0;
     const values: MetricJson['values'] = [...this.#bounds, '+Inf'].map((le, i) => {
@@ -89,9 +77,5 @@ export class Histogram {
     values.push({labels, value: this.#sum, metricName: `${name}_sum`});
     values.push({labels, value: below, metricName: `${name}_count`});
     return values;
-  }
-
-  json(name: string, help: string): MetricJson {
-    return {name, help, type: 'histogram', aggregator: 'sum', values: this.values(name)};
   }
 }

@@ -9,8 +9,10 @@
  * loses at most the counts of that time.
  */
 import {AggregatorRegistry} from 'prom-client';
-import {EgressMetrics} from '../../shared/egress/metrics.ts';
+import {EgressMetrics} from '../../shared/metrics/egress-metrics.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import {Metrics} from '../../shared/metrics/metrics.ts';
+import {PAGE_METRICS} from '../../shared/metrics/supervisor-metrics.ts';
 import {METRICS_REPORT_MS} from '../limits.ts';
 import {type Reporter, WorkerMetricSums} from '../tenants/worker-metric-sums.ts';
 import {countsOf, sumOfCounts} from './metric-sums.ts';
@@ -35,8 +37,8 @@ export class MetricsPage {
   /** Counts of routers and egress processes that have ended. */
   #ended: MetricJson[] = [];
   /** The last report of the egress process, which is zero if the process was never needed. */
-  #lastOfEgress: MetricJson[] = new EgressMetrics().report(0);
-  #missing = 0;
+  #lastOfEgress: MetricJson[] = new EgressMetrics().report();
+  readonly #own = new Metrics(PAGE_METRICS);
   #taking: Promise<Taken> | null = null;
   readonly #timer: NodeJS.Timeout;
 
@@ -48,16 +50,10 @@ export class MetricsPage {
 
   /** Prometheus text. Overlapping scrapes share one report. */
   async render(): Promise<string> {
-    const {shown, missing} = await this.#taken();
-    this.#missing += missing;
-    const missed: MetricJson = {
-      name: 'svc_metrics_missing_total',
-      help: 'Processes that did not report in time for a scrape.',
-      type: 'counter',
-      aggregator: 'sum',
-      values: [{labels: {}, value: this.#missing}],
-    };
-    return AggregatorRegistry.aggregate([...shown, [missed]]).metrics();
+    const taken = await this.#taken();
+    this.#own.add('svc_metrics_missing_total', taken.missing);
+    taken.missing = 0; // Counted once, however many scrapes share the report.
+    return AggregatorRegistry.aggregate([...taken.shown, this.#own.report()]).metrics();
   }
 
   close(): void {
@@ -82,7 +78,7 @@ export class MetricsPage {
   /** The egress process has ended; its replacement counts from 0. */
   egressEnded(): void {
     this.#ended = sumOfCounts(this.#ended, this.#lastOfEgress);
-    this.#lastOfEgress = new EgressMetrics().report(0);
+    this.#lastOfEgress = new EgressMetrics().report();
   }
 
   /** @param lastReport the report it sent as it closed; null: none */

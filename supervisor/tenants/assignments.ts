@@ -93,7 +93,7 @@ export class Assignments {
       {
         onMessage: message => {
           if (message.type === 'opened') {
-            this.#parts.metrics.woke(kind, (performance.now() - startedMs) / 1000);
+            this.#parts.metrics.observe('svc_wake_seconds', (performance.now() - startedMs) / 1000, {kind});
             entry.lastActiveMs = this.#parts.now();
           }
           this.#said(entry, message);

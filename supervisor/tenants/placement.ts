@@ -282,7 +282,7 @@ export class Placement {
         setImmediate(() => setImmediate(() => this.#give(entry, {type: 'confirm'})));
         return;
       case 'fail':
-        this.#parts.metrics.wakeFailed();
+        this.#parts.metrics.count('svc_wake_failures_total');
         for (const router of entry.users.refuse()) {
           this.#parts.sendToRouter(router, {
             type: 'worker_failed',
@@ -395,7 +395,7 @@ export class Placement {
     // It did not report whether its tenant has code by now.
     if (!isClosed && ranCode) this.#parts.code.is(entry, true);
     if (!expected && this.#onDrained === null) {
-      this.#parts.metrics.died('worker');
+      this.#parts.metrics.count('svc_process_deaths_total', {process: 'worker'});
       this.#log.warn('a worker ended unasked', {
         tenant: entry.id,
         state: lifecycle.state,

@@ -10,6 +10,7 @@ import type {WorkerLink} from '../../router/workers/link.ts';
 import {Connection, type SocketData} from '../../router/ws/connection.ts';
 import {FunctionSocket, type FunctionSocketData} from '../../router/ws/function-socket.ts';
 import {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 
 const MAX = 1_000_000;
 const pipes = {
@@ -97,7 +98,7 @@ describe('sockets of svc.v2 count among the same', () => {
       const publish = (topic: string, frame: Buffer) => {
         for (const take of this.#topics.get(topic) ?? []) take(frame);
       };
-      const hub = new SocketHub({publish} as unknown as TemplatedApp);
+      const hub = new SocketHub({publish} as unknown as TemplatedApp, new RouterMetrics());
       this.#live = new TenantLive(
         () => hub,
         false,

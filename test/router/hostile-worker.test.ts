@@ -17,6 +17,7 @@ import {
   MalformedFrame,
 } from '../../shared/ipc/frame.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {ACCESS, Edge, received, TENANT} from '../functions/edge/edge.ts';
 import {until} from '../harness/until.ts';
 
@@ -181,7 +182,7 @@ test('a thousand random and mutated runs of frames leave a router that serves', 
 /* ── what is not shown yet ── */
 
 test('a live query has one result in a batch', () => {
-  const hub = new SocketHub({publish: () => undefined} as never);
+  const hub = new SocketHub({publish: () => undefined} as never, new RouterMetrics());
   const live = new TenantLive(
     () => hub,
     false,

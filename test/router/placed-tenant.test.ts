@@ -12,6 +12,7 @@ import {RouterBytes} from '../../router/workers/reserved-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {createLogger} from '../../shared/log.ts';
+import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {Quarantine} from '../../shared/quarantine.ts';
 import {until} from '../harness/until.ts';
 import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
@@ -44,7 +45,7 @@ beforeEach(() => {
   tenant = new PlacedTenant('acme', {
     log,
     hub: noHub,
-    pipeTraffic: noHub,
+    metrics: new RouterMetrics(),
     bytes: new RouterBytes(limitsOfOne(1)),
     limits: limitsOfOne(1),
     routers: 1,

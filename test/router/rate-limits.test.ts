@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {RateLimits} from '../../router/rates/rate-limits.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
 import {TokenBucket} from '../../shared/token-bucket.ts';
 
@@ -15,7 +16,7 @@ class Counted extends RateLimits {
 
 function limits(tenant: RateLimit, routers = 1) {
   const clock = {nowMs: 5_000};
-  return {clock, all: new Counted({tenant, key: null}, routers, () => clock.nowMs)};
+  return {clock, all: new Counted({tenant, key: null}, routers, () => clock.nowMs, new RouterMetrics())};
 }
 
 test('a bucket gives what a plain simulation of it gives, whenever requests come', () => {
@@ -44,14 +45,14 @@ test('a bucket gives what a plain simulation of it gives, whenever requests come
 });
 
 test('without a limit there is nothing to count', () => {
-  const none = new RateLimits({tenant: null, key: null}, 1, () => 0);
+  const none = new RateLimits({tenant: null, key: null}, 1, () => 0, new RouterMetrics());
   expect(none.ofTenant({})).toBeNull();
   expect(none.ofPrincipal(null)).toBeNull();
   expect(none.ofPrincipal({key: {rateLimit: null}})).toBeNull();
 });
 
 test('a key has its own limit, or that of all keys; who comes with another secret of it spends from the same', () => {
-  const all = new RateLimits({tenant: null, key: {requests_per_second: 1, burst: 1}}, 1, () => 0);
+  const all = new RateLimits({tenant: null, key: {requests_per_second: 1, burst: 1}}, 1, () => 0, new RouterMetrics());
   const spend = (principal: Parameters<RateLimits['ofPrincipal']>[0]) =>
     all.ofPrincipal(principal)?.spend()?.detail?.limit ?? null;
   const key = {rateLimit: {requests_per_second: 1, burst: 2}};

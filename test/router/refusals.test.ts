@@ -5,6 +5,7 @@ import {Refusals} from '../../router/auth/refusals.ts';
 import {REFUSAL_GROUPS_MAX, REFUSAL_WINDOW_MS} from '../../router/limits.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import {newKeySecret} from '../../shared/key-secret.ts';
+import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 
 const REFUSED: RefusedRequest = {
   ...{operation: 'env.set', tenant: 'acme', code: 'auth.forbidden', key: 'k', key_name: 'ops', shown: null},
@@ -14,10 +15,12 @@ const STRANGER = {...REFUSED, code: 'auth.unauthorized', key: null, key_name: nu
 
 function watched(): {refusals: Refusals; told: RefusedRequest[]; pass(ms: number): void; total(name: string): number} {
   let nowMs = 0;
+  const metrics = new RouterMetrics();
   const told: RefusedRequest[] = [];
   const refusals = new Refusals(
     refused => told.push(refused),
     () => nowMs,
+    metrics,
   );
   return {
     refusals,
@@ -27,8 +30,8 @@ function watched(): {refusals: Refusals; told: RefusedRequest[]; pass(ms: number
       refusals.poll();
     },
     total: name =>
-      refusals
-        .metrics()
+      metrics
+        .report()
         .find(metric => metric.name === name)!
         .values.reduce((sum, {value}) => sum + value, 0),
   };

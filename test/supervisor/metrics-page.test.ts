@@ -1,11 +1,15 @@
 import {expect, onTestFinished, test, vi} from 'vitest';
-import {EgressMetrics} from '../../shared/egress/metrics.ts';
-import {gauge, type MetricJson} from '../../shared/metrics/metric-json.ts';
+import {EgressMetrics} from '../../shared/metrics/egress-metrics.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {METRICS_REPORT_MS} from '../../supervisor/limits.ts';
 import {MetricsPage} from '../../supervisor/metrics/metrics-page.ts';
 
 function counter(value: number): MetricJson {
   return {name: 'c_total', help: 'counts', type: 'counter', aggregator: 'sum', values: [{labels: {route: '/'}, value}]};
+}
+
+function gauge(name: string, help: string, value: number): MetricJson {
+  return {name, help, type: 'gauge', aggregator: 'sum', values: [{labels: {}, value}]};
 }
 
 /** A page of these routers and workers; null: it does not report. */
@@ -58,6 +62,12 @@ test('who does not report is counted; a router keeps what it had counted, but no
   expect(await shown(page, 'svc_metrics_missing_total')).toBe(3);
 });
 
+test('scrapes that share a report count once who did not report', async () => {
+  const page = pageOf({routers: [null], workers: [null]});
+  await Promise.all([page.render(), page.render(), page.render()]);
+  expect(await shown(page, 'svc_metrics_missing_total')).toBe(4); // with the scrape of this line
+});
+
 test('what counts up goes on from where it was when a router is replaced, however often', async () => {
   const reports = {routers: [[counter(3)], [counter(2)]] as (MetricJson[] | null)[], workers: []};
   const page = pageOf(reports);
@@ -76,14 +86,14 @@ test('the egress process is shown before it is wanted, and what it counted goes 
   const opened = 'svc_egress_connections_total{outcome="opened"}';
   expect([await shown(page, 'svc_egress_connections '), await shown(page, opened)]).toEqual([0, 0]);
   const counts = new EgressMetrics();
-  counts.count('opened');
+  counts.count('svc_egress_connections_total', {outcome: 'opened'});
   counts.connections = 2;
-  reports.egress = counts.report(1);
+  reports.egress = counts.report();
   expect([await shown(page, 'svc_egress_connections '), await shown(page, opened)]).toEqual([2, 1]);
   page.egressEnded();
   reports.egress = null;
   expect([await shown(page, 'svc_egress_connections '), await shown(page, opened)]).toEqual([0, 1]);
-  reports.egress = counts.report(1);
+  reports.egress = counts.report();
   expect(await shown(page, opened)).toBe(2);
 });
 

@@ -25,6 +25,7 @@ import {TenantDirectory} from '../../../router/tenants/directory.ts';
 import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
 import type {RequestMeta} from '../../../shared/ipc/operations.ts';
 import {createLogger} from '../../../shared/log.ts';
+import {RouterMetrics} from '../../../shared/metrics/router-metrics.ts';
 import {LinkShare} from '../../../worker/ipc/link-share.ts';
 import {RouterLink} from '../../../worker/ipc/router-link.ts';
 import {NO_SOCKETS} from '../../ipc/no-sockets.ts';
@@ -110,6 +111,7 @@ export class Edge {
       linkSync(socketPath, path);
       return {tenant: TENANT, socketPath: path, secret: SECRET, owner: process.geteuid!(), runsCode: true};
     };
+    const metrics = new RouterMetrics();
     const directory: TenantDirectory = new TenantDirectory(
       [TENANT, 'asleep'],
       [],
@@ -120,13 +122,14 @@ export class Edge {
         directory.receive({type: 'worker_ready', address: newAddress()});
       },
       log,
+      metrics,
     );
     // A supervisor whose audit log takes every record.
     const control: ControlChannel = new ControlChannel(message => {
       if (message.type === 'request') control.settle({type: 'reply', id: message.id, result: 1});
     });
     const limits = limitsOfOne(1);
-    const traffic = new Traffic(limits.unsentReplyBytes, {
+    const traffic = new Traffic(metrics, limits.unsentReplyBytes, {
       log,
       logsAll: false,
       refusals: {note: ignored},
@@ -149,7 +152,7 @@ export class Edge {
       control,
       observer: traffic,
       callers: new Callers([], false),
-      rateLimits: new RateLimits({tenant: null, key: null}, 1, () => 0),
+      rateLimits: new RateLimits({tenant: null, key: null}, 1, () => 0, metrics),
       files,
       onBug,
     };

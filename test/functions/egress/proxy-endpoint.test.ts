@@ -15,8 +15,8 @@ import {
 } from '../../../egress/limits.ts';
 import {LookupQueue} from '../../../egress/lookup-queue.ts';
 import {ProxyEndpoint} from '../../../egress/proxy-endpoint.ts';
-import {EgressMetrics} from '../../../shared/egress/metrics.ts';
 import type {EgressAnswer, EgressEndpoint} from '../../../shared/ipc/egress.ts';
+import {EgressMetrics} from '../../../shared/metrics/egress-metrics.ts';
 import {EgressClient} from '../../../worker/runtime/egress/egress-client.ts';
 import {TestEgress} from '../../harness/egress.ts';
 import {until} from '../../harness/until.ts';
