@@ -4,18 +4,16 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {type Outcome, svc as run} from '../harness/command.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-let service: Service;
+const service = await sharedService();
 let directory: string;
 beforeAll(async () => {
-  service = await Service.start();
   directory = mkdtempSync(join(tmpdir(), 'svc-test-csv-'));
 });
 afterAll(async () => {
-  await service.stop();
   rmSync(directory, {recursive: true});
 });
 beforeEach(() => service.showLogOnFailure());

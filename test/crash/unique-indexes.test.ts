@@ -1,7 +1,8 @@
 /** A unique index that is built over many documents while the worker is killed and clients write: what is enabled is unique. */
-import {afterEach, beforeEach, expect, test} from 'vitest';
+import {beforeEach, expect, test} from 'vitest';
 import {canonical, journalAfter, replay} from '../harness/journal.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -9,12 +10,8 @@ const DOCUMENTS = 24_000;
 const AT_ONCE = 1_000;
 const CLIENTS = 6;
 
-let service: Service;
-beforeEach(async () => {
-  service = await Service.start();
-  service.showLogOnFailure();
-});
-afterEach(() => service.stop());
+const service = await sharedService();
+beforeEach(() => service.showLogOnFailure());
 
 type Index = {state: string; failure?: {offenders: {id: string; same_as: string}[]}};
 

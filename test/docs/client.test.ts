@@ -6,7 +6,7 @@ import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {DocsProject, PROCESS_TYPES, pageText, SCRIPT_OPTIONS} from '../harness/docs-project.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = pageText('client.md');
@@ -15,11 +15,10 @@ const SETTINGS = {
   include: ['*.ts', 'svc/**/*'],
 };
 
-let service: Service;
+const service = await sharedService();
 let project: DocsProject;
 
 beforeAll(async () => {
-  service = await Service.start();
   project = new DocsProject(['client.md'], SETTINGS, ['typescript', '@typescript']);
   project.write('svc.json', '{"tenant": "talk"}');
   project.write('package.json', '{"type": "module"}');
@@ -28,7 +27,6 @@ beforeAll(async () => {
   await promisify(execFile)(process.execPath, deploy, {cwd: project.directory, env: environment()});
 });
 afterAll(async () => {
-  await service.stop();
   project.remove();
 });
 

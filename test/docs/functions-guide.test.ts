@@ -12,7 +12,7 @@ import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {DocsProject, PROCESS_TYPES, pageText, templateSettings} from '../harness/docs-project.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const page = pageText('functions.md');
@@ -33,13 +33,12 @@ const steps: Step[] = textsOf('sh').flatMap(text => {
   return found;
 });
 
-let service: Service;
+const service = await sharedService();
 let project: DocsProject;
 let weather: Server;
 let outcomes: {output: string; code: number}[];
 
 beforeAll(async () => {
-  service = await Service.start();
   weather = createServer((_, response) => response.end('{"rain": false}')).listen(0, '127.0.0.1');
   await once(weather, 'listening');
   const settings = templateSettings('functions');
@@ -51,7 +50,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   weather.close();
-  await service.stop();
   project.remove();
 });
 

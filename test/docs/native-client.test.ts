@@ -1,7 +1,7 @@
 /** docs/native-client.md as a reader would try it: its blocks are one project, which is type-checked, and its scripts run. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {DocsProject, PROCESS_TYPES, SCRIPT_OPTIONS} from '../harness/docs-project.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
 /** What each prints, in the order of the page. */
 const PRINTED: Record<string, string[]> = {
@@ -11,17 +11,15 @@ const PRINTED: Record<string, string[]> = {
   'journal.ts': ["true [ 'insert ada' ]"],
 };
 
-let service: Service;
+const service = await sharedService();
 let project: DocsProject;
 beforeAll(async () => {
-  service = await Service.start();
   expect((await service.post('/api/tenants', {id: 'talk'})).status).toBe(201);
   project = new DocsProject(['native-client.md'], {compilerOptions: SCRIPT_OPTIONS, include: ['*.ts']});
   project.write('package.json', '{"type": "module"}');
   project.write('process.d.ts', PROCESS_TYPES);
 });
 afterAll(async () => {
-  await service.stop();
   project.remove();
 });
 

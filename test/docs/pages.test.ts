@@ -5,7 +5,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {openExample} from '../../examples/run/example.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {NOT_RUN} from './not-run.ts';
 import {reasonNotToRun, runExamples, shellBlocks} from './shell-examples.ts';
 
@@ -26,11 +26,10 @@ const OWN_TESTS: Record<string, string> = {
   'services.md': 'services.test.ts',
 };
 
-let service: Service;
+const service = await sharedService();
 let directory: string;
 let env: NodeJS.ProcessEnv;
 beforeAll(async () => {
-  service = await Service.start();
   directory = mkdtempSync(join(tmpdir(), 'svc-pages-'));
   mkdirSync(join(directory, 'bin'));
   symlinkSync(join(root, 'dist/cli.js'), join(directory, 'bin/svc'));
@@ -38,7 +37,6 @@ beforeAll(async () => {
   env = {...process.env, PATH, SVC_URL: service.url, SVC_DATA: service.data};
 });
 afterAll(async () => {
-  await service.stop();
   rmSync(directory, {recursive: true, force: true});
 });
 

@@ -1,18 +1,16 @@
 /** The page for readers of the API's document, in a real browser: it needs no other host, and sends a request with a credential that is pasted in. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {Browser} from '../harness/browser.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 
-let service: Service;
+const service = await sharedService();
 let browser: Browser;
 beforeAll(async () => {
-  service = await Service.start();
   expect((await service.post('/api/tenants', {id: 'shown'})).status).toBe(201);
   browser = await Browser.launch();
 });
 afterAll(async () => {
   await browser?.close();
-  await service?.stop();
 });
 
 const DARK = 'rgb(28, 32, 34)';
