@@ -3,9 +3,10 @@ import {hash} from 'node:crypto';
 import type {Command} from 'commander';
 import {AUDIT_PAGE_RECORDS_MAX} from '../shared/limits.ts';
 import type {AuditPage, AuditRecord, RefusalPage} from '../shared/protocol/audit.ts';
-import {addServerOptions, type ServerOptions, ServiceClient} from './client.ts';
-import {CommandFailure, reportFailure} from './failure.ts';
+import {addServerOptions, type ServerOptions} from './client.ts';
+import {CommandFailure} from './failure.ts';
 import {printable, printableJson} from './printable.ts';
+import {atServer} from './server-verb.ts';
 
 type LogOptions = ServerOptions & {refused?: true};
 type ShowOptions = LogOptions & {history: string; json?: true};
@@ -36,15 +37,8 @@ export function register(program: Command): void {
 }
 
 function report(verb: string, options: LogOptions, act: (read: Reader) => Promise<void>): Promise<void> {
-  const path = options.refused === true ? '/api/audit/refusals' : '/api/audit';
-  return reportFailure(`svc ${verb}`, async () => {
-    const client = await ServiceClient.open(options, 1);
-    try {
-      await act((after, limit) => client.json<Page>('GET', `${path}?after=${after}&limit=${limit}`));
-    } finally {
-      await client.close();
-    }
-  });
+  const operation = options.refused === true ? 'audit.refusals' : 'audit.page';
+  return atServer(verb, options, client => act((after, limit) => client.ask(operation, [], {query: {after, limit}})));
 }
 
 async function show(read: Reader, {history, json}: ShowOptions): Promise<void> {

@@ -8,6 +8,7 @@
  * growing pauses. So every write sent through here carries an `Idempotency-Key`, or can be repeated safely.
  */
 
+import {randomUUID} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Readable} from 'node:stream';
@@ -16,19 +17,41 @@ import {type Command, Option} from 'commander';
 import {type Dispatcher, Pool} from 'undici';
 import {backOffMs} from '../shared/back-off.ts';
 import type {ErrorObject} from '../shared/errors.ts';
+import type {BodyOf, QueryOf, SuccessOf} from '../shared/operation-types.ts';
 import {COOL_DOWN_MS} from '../supervisor/limits.ts';
 import {CommandFailure} from './failure.ts';
 import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, COMMAND_TIMEOUT_MS} from './limits.ts';
+import {type Named, type Parameters, requestLine} from './request-line.ts';
 import {notedDataDirectory} from './server-note.ts';
 
 export type ServerOptions = {url: string; data?: string};
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-export type Reply = {status: number; body: Buffer};
-type Timeouts = {headersTimeout?: number; bodyTimeout?: number; signal?: AbortSignal};
+export type Ask<O extends Named> = {
+  /** Bytes, for an operation whose body is not JSON. */
+  body?: BodyOf<O> | Buffer;
+  query?: QueryOf<O>;
+  headers?: Record<string, string>;
+  /**
+   * What is retried. `safe`, the default: a request that can be repeated. `keyed`: one that gets an `Idempotency-Key`.
+   * `once`: one that must not happen twice and takes any length of time. It is retried only if the server says that
+   * nothing was done; a broken connection leaves open whether it happened.
+   */
+  repeat?: 'safe' | 'keyed' | 'once';
+};
+
+type Message = {
+  method: string;
+  path: string;
+  body?: Buffer | string | Readable | undefined;
+  headers?: Record<string, string>;
+  headersTimeout?: number;
+  bodyTimeout?: number;
+  signal?: AbortSignal;
+};
+type Failed = {again: Error; retryAfterMs: number};
 const NOTHING_WAS_DONE: ReadonlySet<string> = new Set(['session.worker_unavailable', 'session.overloaded']);
 const DATA_DEFAULT = './data';
-const NO_TIMEOUT: Timeouts = {headersTimeout: 0, bodyTimeout: 0};
+const NO_TIMEOUT = {headersTimeout: 0, bodyTimeout: 0};
 
 export function addServerOptions(command: Command): Command {
   return command
@@ -91,74 +114,67 @@ export class ServiceClient {
     return client;
   }
 
-  /** One JSON request. @throws RefusedRequest if the answer is not a success */
+  /**
+   * Sends a request by the name of its operation.
+   * @param params of its path
+   * @returns the JSON of the answer; null if there is none. @throws RefusedRequest if it is not a success
+   */
+  async ask<O extends Named>(operation: O, params: Parameters<O>, ask: Ask<O> = {}): Promise<SuccessOf<O>> {
+    const {body, query, headers, repeat = 'safe'} = ask;
+    const message = {
+      ...requestLine(operation, params, query),
+      body: body === undefined || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+      headers: {...(repeat === 'keyed' ? {'idempotency-key': randomUUID()} : {}), ...headers},
+      ...(repeat === 'once' ? NO_TIMEOUT : {}),
+    };
+    return parsed(await this.#sent(() => message, repeat === 'once' ? isUndone : () => true));
+  }
+
+  /** Sends a request by its path, for benchmarks and demos. */
   async request(
-    method: Method,
+    method: string,
     path: string,
     body?: Buffer | string,
     headers: Record<string, string> = {},
-  ): Promise<Reply> {
-    for (let attempt = 1; ; attempt++) {
-      const outcome = await this.#attempt(method, path, body, headers);
-      if (!('again' in outcome)) return outcome;
-      if (attempt === COMMAND_ATTEMPTS_MAX) throw outcome.again;
-      await delay(Math.max(outcome.retryAfterMs, pauseMs(attempt)));
-    }
+  ): Promise<{body: Buffer}> {
+    return {body: await this.#sent(() => ({method, path, body, headers}))};
+  }
+
+  async json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return parsed((await this.request(method, path, body === undefined ? undefined : JSON.stringify(body))).body);
   }
 
   /**
    * Sends a body that is read while it is sent, without a timeout; the request must be safe to repeat.
    * @param open opens the body from its beginning. @param once it cannot be read again. @throws RefusedRequest
    */
-  async upload(
-    path: string,
+  async upload<O extends Named>(
+    operation: O,
+    params: Parameters<O>,
+    query: QueryOf<O>,
     open: () => Readable,
-    type: string,
-    {once, signal}: {once: boolean; signal: AbortSignal},
-  ): Promise<Reply> {
-    const headers = {'content-type': type};
-    for (let attempt = 1; ; attempt++) {
-      const outcome = await this.#attempt('POST', path, open(), headers, {...NO_TIMEOUT, signal});
-      if (!('again' in outcome)) return outcome;
-      if (once || signal.aborted || attempt === COMMAND_ATTEMPTS_MAX) throw outcome.again;
-      await delay(Math.max(outcome.retryAfterMs, pauseMs(attempt)));
-    }
-  }
-
-  async json<T>(method: Method, path: string, body?: unknown): Promise<T> {
-    const {body: bytes} = await this.request(method, path, body === undefined ? undefined : JSON.stringify(body));
-    return (bytes.length === 0 ? null : JSON.parse(bytes.toString())) as T;
-  }
-
-  /**
-   * A request that must not happen twice, without a timeout. It is retried only if the server says that nothing was
-   * done; a broken connection leaves open whether it happened. @throws RefusedRequest
-   */
-  async jsonOnce<T>(method: Method, path: string, body: unknown, headers: Record<string, string> = {}): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const outcome = await this.#attempt(method, path, JSON.stringify(body), headers, NO_TIMEOUT);
-      if (!('again' in outcome)) return JSON.parse(outcome.body.toString()) as T;
-      const {again, retryAfterMs} = outcome;
-      const isUndone = again instanceof RefusedRequest && NOTHING_WAS_DONE.has(again.code);
-      // A function that ran out of its turn was rolled back; retrying it would hold up the tenant's writes each time.
-      const isStarted = again instanceof RefusedRequest && again.detail.started === true;
-      if (!isUndone || isStarted || attempt === COMMAND_ATTEMPTS_MAX) throw again;
-      await delay(Math.max(retryAfterMs, pauseMs(attempt)));
-    }
+    {type, once, signal}: {type: string; once: boolean; signal: AbortSignal},
+  ): Promise<SuccessOf<O>> {
+    const message = {...requestLine(operation, params, query), headers: {'content-type': type}, ...NO_TIMEOUT, signal};
+    const isRepeated = () => !once && !signal.aborted;
+    return parsed(await this.#sent(() => ({...message, body: open()}), isRepeated));
   }
 
   /**
    * Streams a long answer; it is not retried. @param isSilent it can pause for any length of time. @throws
    * RefusedRequest
    */
-  async stream(path: string, isSilent = false): Promise<Readable> {
+  async stream<O extends Named>(
+    operation: O,
+    params: Parameters<O>,
+    query: QueryOf<O>,
+    isSilent = false,
+  ): Promise<Readable> {
     let response: Dispatcher.ResponseData;
     try {
-      response = await this.#send('GET', path, undefined, {}, isSilent ? NO_TIMEOUT : {});
+      response = await this.#send({...requestLine(operation, params, query), ...(isSilent ? NO_TIMEOUT : {})});
     } catch (caught) {
-      throw new CommandFailure(`the connection to ${this.url} failed: ${(caught as Error).message}`, 1, {
-        cause: caught,
-      });
+      throw this.#disconnected(caught);
     }
     if (response.statusCode < 300) return response.body;
     throw refusal(response.statusCode, await readAll(response));
@@ -167,7 +183,7 @@ export class ServiceClient {
   /** Creates the tenant. @returns false if it already existed */
   async createTenant(tenant: string): Promise<boolean> {
     try {
-      await this.json('POST', '/api/tenants', {id: tenant});
+      await this.ask('tenants.create', [], {body: {id: tenant}});
       return true;
     } catch (caught) {
       if (caught instanceof RefusedRequest && caught.code === 'session.tenant_exists') return false;
@@ -183,14 +199,12 @@ export class ServiceClient {
   async #checkServer(hint: string): Promise<void> {
     let response: Dispatcher.ResponseData;
     try {
-      response = await this.#send('GET', '/api/tenants', undefined, {});
+      response = await this.#send(requestLine('tenants.list', []));
     } catch (caught) {
       throw new CommandFailure(
         `no server answers at ${this.url}: ${(caught as Error).message}; is svc running there?${hint && ` ${hint}`}`,
         1,
-        {
-          cause: caught,
-        },
+        {cause: caught},
       );
     }
     const body = await readAll(response);
@@ -203,44 +217,49 @@ export class ServiceClient {
       throw new CommandFailure(`${this.url}: ${refusal(response.statusCode, body).message}`);
   }
 
-  async #attempt(
-    method: Method,
-    path: string,
-    body: Buffer | string | Readable | undefined,
-    headers: Record<string, string>,
-    timeouts: Timeouts = {},
-  ): Promise<Reply | {again: Error; retryAfterMs: number}> {
+  /** @param message makes the message of each attempt. @param isRetried whether to send it again after this failure */
+  async #sent(message: () => Message, isRetried: (failure: Error) => boolean = () => true): Promise<Buffer> {
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#attempt(message());
+      if (Buffer.isBuffer(outcome)) return outcome;
+      if (attempt === COMMAND_ATTEMPTS_MAX || !isRetried(outcome.again)) throw outcome.again;
+      await delay(Math.max(outcome.retryAfterMs, pauseMs(attempt)));
+    }
+  }
+
+  async #attempt(message: Message): Promise<Buffer | Failed> {
     let response: Dispatcher.ResponseData;
     let bytes: Buffer;
     try {
-      response = await this.#send(method, path, body, headers, timeouts);
+      response = await this.#send(message);
       bytes = await readAll(response);
     } catch (caught) {
-      const message = `the connection to ${this.url} failed: ${(caught as Error).message}`;
-      return {again: new CommandFailure(message, 1, {cause: caught}), retryAfterMs: 0};
+      return {again: this.#disconnected(caught), retryAfterMs: 0};
     }
     const status = response.statusCode;
-    if (status < 300) return {status, body: bytes};
+    if (status < 300) return bytes;
     if (status !== 503) throw refusal(status, bytes);
     const seconds = Number(response.headers['retry-after'] ?? 0);
     return {again: refusal(status, bytes), retryAfterMs: Math.min(seconds * 1000 || 0, COOL_DOWN_MS)};
   }
 
-  #send(
-    method: Method,
-    path: string,
-    body: Buffer | string | Readable | undefined,
-    headers: Record<string, string>,
-    timeouts: Timeouts = {},
-  ): Promise<Dispatcher.ResponseData> {
+  #send({method, body, headers, ...message}: Message): Promise<Dispatcher.ResponseData> {
     return this.#pool.request({
-      ...timeouts,
-      method,
-      path,
+      ...message,
+      method: method as Dispatcher.HttpMethod,
       body: body ?? null,
       headers: {authorization: this.#authorization, ...headers},
     });
   }
+
+  #disconnected(cause: unknown): CommandFailure {
+    return new CommandFailure(`the connection to ${this.url} failed: ${(cause as Error).message}`, 1, {cause});
+  }
+}
+
+/** A function that ran out of its turn was rolled back, too, but retrying it would hold up the tenant's writes again. */
+function isUndone(failure: Error): boolean {
+  return failure instanceof RefusedRequest && NOTHING_WAS_DONE.has(failure.code) && failure.detail.started !== true;
 }
 
 export function tenantPath(tenant: string, ...rest: string[]): string {
@@ -276,6 +295,10 @@ export async function accessToken(url: string, data: string | undefined, hint = 
 
 function pauseMs(attempt: number): number {
   return backOffMs(COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, attempt - 1);
+}
+
+function parsed<T>(body: Buffer): T {
+  return (body.length === 0 ? null : JSON.parse(body.toString())) as T;
 }
 
 async function readAll(response: Dispatcher.ResponseData): Promise<Buffer> {

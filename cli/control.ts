@@ -1,14 +1,15 @@
 /** Shared parts of the verbs for services, sandboxes and sessions: showing records and executing code. */
-import {randomUUID} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import type {Command} from 'commander';
+import type {BodyOf, SuccessOf} from '../shared/operation-types.ts';
 import type {ExecutionFailure} from '../shared/protocol/sandboxes.ts';
 import {RefusedRequest} from './client.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printable, printableJson} from './printable.ts';
-import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
-type Executed = {value: unknown; log_lines: string[]};
+/** What lists say of themselves. */
+export const ALL = 'all of them, a line each';
 
 /** A verb below another: its options are those of a target, and those that `describe` adds. */
 export function subcommand<Options extends TargetOptions>(
@@ -29,6 +30,44 @@ export function subcommand<Options extends TargetOptions>(
   });
 }
 
+/** A verb that prints the records that it reads, one per line. */
+export function listVerb<R extends object>(
+  parent: Command,
+  usage: string,
+  description: string,
+  read: (target: Target, ...args: string[]) => Promise<readonly R[]>,
+  text: (record: R) => string,
+  record = 'record',
+): void {
+  subcommand<TargetOptions & {json?: true}>(
+    parent,
+    usage,
+    description,
+    async (target, {json}, ...args) => showList(await read(target, ...args), json === true, text),
+    command => command.option('--json', `a ${record} a line, as JSON`),
+  );
+}
+
+/** A verb that prints the record that it reads. */
+export function showVerb(
+  parent: Command,
+  usage: string,
+  read: (target: Target, name: string) => Promise<object>,
+): void {
+  subcommand(parent, usage, 'the record of one', async (target, _, name) => showRecord(await read(target, name!)));
+}
+
+/** A verb that runs code in a sandbox. */
+export function executeVerb(parent: Command, operation: 'sandboxes.execute' | 'sessions.execute'): void {
+  subcommand<TargetOptions & {args: string}>(
+    parent,
+    'exec <id> <code>',
+    'run the body of an async function of args, a file for @path',
+    async (target, {args}, id, code) => execute(target, operation, id!, await executionOf(code!, args)),
+    command => command.option('--args <json>', 'what it is called with', '{}'),
+  );
+}
+
 export function showRecord(record: unknown): void {
   process.stdout.write(`${printableJson(JSON.stringify(record, null, 2))}\n`);
 }
@@ -40,11 +79,11 @@ export function showList<R extends object>(records: readonly R[], isJson: boolea
     process.stdout.write(`${isJson ? printableJson(JSON.stringify(record)) : printable(text(record))}\n`);
 }
 
-/** The JSON of a file, or of standard input for `-`. @throws CommandFailure */
-export async function jsonIn(file: string): Promise<unknown> {
+/** The JSON of a file, or of standard input for `-`; the server checks its type. @throws CommandFailure */
+export async function jsonIn<T = unknown>(file: string): Promise<T> {
   const text = await textIn(file);
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) as T;
   } catch (cause) {
     throw new CommandFailure(`${file} is not JSON: ${(cause as Error).message}`, 1, {cause});
   }
@@ -59,34 +98,32 @@ export async function textIn(file: string): Promise<string> {
   }
 }
 
-/** A retried request creates nothing twice. */
-export async function createOnce<T>(target: Target, path: string, body: unknown): Promise<T> {
-  const headers = {'idempotency-key': randomUUID()};
-  const {body: answer} = await target.client.request('POST', path, JSON.stringify(body), headers);
-  return JSON.parse(answer.toString()) as T;
-}
-
 /** @throws CommandFailure */
-export async function executionOf(code: string, args = '{}'): Promise<object> {
+async function executionOf(code: string, args: string): Promise<BodyOf<'sandboxes.execute'>> {
   return {
     code: code.startsWith('@') ? await textIn(code.slice(1)) : code,
     args: argumentsIn(args),
   };
 }
 
-function argumentsIn(args: string): unknown {
+function argumentsIn(args: string): Record<string, unknown> {
   try {
-    return JSON.parse(args);
+    return JSON.parse(args) as Record<string, unknown>;
   } catch (cause) {
     throw new CommandFailure(`--args is not JSON: ${(cause as Error).message}`, 2, {cause});
   }
 }
 
 /** Prints the value of an execution; its log lines go to stderr. @throws CommandFailure with the reason of a failure */
-export async function execute(target: Target, path: string, body: object): Promise<void> {
-  let executed: Executed;
+async function execute(
+  target: Target,
+  operation: 'sandboxes.execute' | 'sessions.execute',
+  id: string,
+  body: BodyOf<'sandboxes.execute'>,
+): Promise<void> {
+  let executed: SuccessOf<'sandboxes.execute'>;
   try {
-    executed = await target.client.jsonOnce<Executed>('POST', path, body);
+    executed = await ask(target, operation, [id], {body, repeat: 'once'});
   } catch (caught) {
     if (!(caught instanceof RefusedRequest) || caught.code !== 'sandbox.execution_failed') throw caught;
     const {reason, name, log_lines: lines, state} = caught.detail as ExecutionFailure;

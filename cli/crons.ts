@@ -1,75 +1,53 @@
 /** `svc crons …` shows and changes the tenant's crons, and its other scheduled work. */
 import type {Command} from 'commander';
 import type {Cron, CronRun, PastRun, UpcomingWork} from '../shared/protocol/schedule.ts';
-import {showList, showRecord, subcommand} from './control.ts';
+import {ALL, listVerb, showList, showVerb, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
-import {pathOf, type Target, type TargetOptions} from './project/target.ts';
+import {ask, type Target} from './project/target.ts';
 
-type ListOptions = TargetOptions & {json?: true};
 type Run = CronRun & Partial<Pick<PastRun, 'kind' | 'id'>>;
-/** Number of lines in a list. */
-const LINES = 100;
+/** At most this many lines in a list. */
+const QUERY = {query: {limit: 100}};
 
 export function register(program: Command): void {
   const crons = program.command('crons').description('work that repeats, and all else that is scheduled');
-  list<Cron>('list', 'all of them, a line each', target => [pathOf(target, 'crons'), 'crons'], lineOf);
-  list<UpcomingWork>(
+  listVerb(crons, 'list', ALL, async target => (await ask(target, 'crons.list', [], QUERY)).crons, lineOf);
+  listVerb(
+    crons,
     'scheduled',
     'jobs and crons, of the native API and of functions, the next one first',
-    target => [pathOf(target, 'scheduled'), 'scheduled'],
-    ({due, kind, id, function: path, type, table}) =>
-      `${due === null ? 'not enabled' : timeText(due)}  ${kind}  ${id}  ${path ?? `${type} ${table}`}`,
+    async target => (await ask(target, 'schedule.all', [], QUERY)).scheduled,
+    workText,
   );
-  list<Run>(
-    'history [name]',
-    'the newest runs of one; without a name, of all jobs and crons',
-    (target, name) => [
-      name === undefined ? pathOf(target, 'scheduled', 'history') : pathOf(target, 'crons', name, 'history'),
-      'runs',
-    ],
-    runText,
-  );
-  subcommand(crons, 'show <name>', 'the record of one', async (target, _, name) => {
-    showRecord((await target.client.json<{cron: Cron}>('GET', pathOf(target, 'crons', name!))).cron);
-  });
+  listVerb(crons, 'history [name]', 'the newest runs of one; without a name, of all jobs and crons', runs, runText);
+  showVerb(crons, 'show <name>', async (target, name) => (await ask(target, 'crons.get', [name])).cron);
   for (const [verb, enabled] of [
     ['enable', true],
     ['disable', false],
   ] as const) {
     const what = enabled ? 'let one run again, from its next tick on' : 'keep one from running';
     subcommand(crons, `${verb} <name>`, what, async (target, _, name) => {
-      const {cron} = await target.client.json<{cron: Cron}>('PATCH', pathOf(target, 'crons', name!), {enabled});
-      showList([cron], false, lineOf);
+      showList([(await ask(target, 'crons.patch', [name!], {body: {enabled}})).cron], false, lineOf);
     });
   }
   subcommand(crons, 'run <name>', 'run one now; fails if its work does', async (target, _, name) => {
-    const {run} = await target.client.jsonOnce<{run: CronRun}>('POST', pathOf(target, 'crons', name!, 'run'), {});
+    const {run} = await ask(target, 'crons.run', [name!], {repeat: 'once'});
     if (run.error !== null) throw new CommandFailure(run.error, 1);
     process.stdout.write(`${run.outcome}\n`);
   });
   subcommand(crons, 'delete <name>', 'forget one, with its history', async (target, _, name) => {
-    await target.client.json('DELETE', pathOf(target, 'crons', name!));
+    await ask(target, 'crons.delete', [name!]);
     process.stdout.write(`deleted ${name}\n`);
   });
+}
 
-  function list<Entry extends object>(
-    usage: string,
-    description: string,
-    from: (target: Target, name?: string) => [path: string, member: string],
-    text: (entry: Entry) => string,
-  ): void {
-    subcommand<ListOptions>(
-      crons,
-      usage,
-      description,
-      async (target, {json}, name) => {
-        const [path, member] = from(target, name);
-        const answer = await target.client.json<Record<string, Entry[]>>('GET', `${path}?limit=${LINES}`);
-        showList(answer[member]!, json === true, text);
-      },
-      command => command.option('--json', 'a record a line, as JSON'),
-    );
-  }
+async function runs(target: Target, name?: string): Promise<Run[]> {
+  if (name === undefined) return (await ask(target, 'schedule.history', [], QUERY)).runs;
+  return (await ask(target, 'crons.history', [name], QUERY)).runs;
+}
+
+function workText({due, kind, id, function: path, type, table}: UpcomingWork): string {
+  return `${due === null ? 'not enabled' : timeText(due)}  ${kind}  ${id}  ${path ?? `${type} ${table}`}`;
 }
 
 function lineOf({name, schedule, enabled, next_run: next, failures}: Cron): string {

@@ -2,10 +2,9 @@
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printableJson} from './printable.ts';
-import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Options = TargetOptions & {limit: number; order: 'asc' | 'desc'; format: 'json' | 'jsonl' | 'pretty'};
-type Document = Record<string, unknown>;
 
 export function register(program: Command): void {
   const command = program
@@ -27,29 +26,22 @@ export function register(program: Command): void {
 }
 
 async function showTables(target: Target, {format}: Options): Promise<void> {
-  const {tables} = await target.client.json<{tables: {name: string; documents: number}[]}>(
-    'GET',
-    pathOf(target, 'tables'),
-  );
+  const {tables} = await ask(target, 'tables.list', []);
   if (format !== 'pretty') print(tables, format);
   else if (tables.length === 0) process.stdout.write('there are no tables yet\n');
   else for (const {name, documents} of tables) process.stdout.write(`${name}: ${documents} documents\n`);
 }
 
 async function showDocuments(target: Target, table: string, {limit: most, order, format}: Options): Promise<void> {
-  const {data} = await target.client.json<{data: Document[]}>('POST', pathOf(target, 'query'), {
-    table,
-    filters: [],
-    order: {field: '_creationTime', direction: order},
-    limit: most,
-  });
+  const body = {table, filters: [], order: {field: '_creationTime', direction: order}, limit: most};
+  const {data} = await ask(target, 'query.run', [], {body});
   if (data.length === 0) await requireTable(target, table);
   print(data, format);
 }
 
 /** A missing table has no documents either, so a mistyped name must not look like an empty table. */
 async function requireTable(target: Target, table: string): Promise<void> {
-  const {tables} = await target.client.json<{tables: {name: string}[]}>('GET', pathOf(target, 'tables'));
+  const {tables} = await ask(target, 'tables.list', []);
   if (tables.some(({name}) => name === table)) return;
   const known = tables.length === 0 ? 'there are none yet' : `there are ${tables.map(({name}) => name).join(', ')}`;
   throw new CommandFailure(`there is no table ${table}; ${known}`);

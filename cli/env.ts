@@ -2,49 +2,36 @@
 import {readFile} from 'node:fs/promises';
 import {parseEnv} from 'node:util';
 import type {Command} from 'commander';
-import {CommandFailure, reportFailure} from './failure.ts';
-import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {subcommand} from './control.ts';
+import {CommandFailure} from './failure.ts';
+import {ask, type Target, type TargetOptions} from './project/target.ts';
 
 type Variables = Record<string, string>;
 type SetOptions = TargetOptions & {fromFile?: string; force?: true};
 
 export function register(program: Command): void {
   const env = program.command('env').description("the environment variables of a tenant's functions");
-  addTargetOptions(env.command('list').description('all of them, NAME=value a line')).action((options: TargetOptions) =>
-    report('list', options, async target => {
-      for (const [name, value] of Object.entries(await variables(target))) process.stdout.write(`${name}=${value}\n`);
-    }),
+  subcommand(env, 'list', 'all of them, NAME=value a line', async target => {
+    for (const [name, value] of Object.entries(await variables(target))) process.stdout.write(`${name}=${value}\n`);
+  });
+  subcommand(env, 'get <name>', 'the value of one', async (target, _, name) => {
+    process.stdout.write(`${(await ask(target, 'env.get', [name!])).value}\n`);
+  });
+  subcommand<SetOptions>(
+    env,
+    'set [name] [value]',
+    'set one, or many from a file; a value that begins with - goes after --: set NAME -- VALUE',
+    (target, options, name, value) => set(target, name, value, options),
+    command =>
+      command
+        .showHelpAfterError('A value that begins with - goes after --: svc env set NAME -- VALUE')
+        .option('--from-file <file>', 'NAME=value lines, as in a .env file')
+        .option('--force', 'the file may change values that are set'),
   );
-  addTargetOptions(env.command('get').argument('<name>').description('the value of one')).action(
-    (name: string, options: TargetOptions) =>
-      report('get', options, async target => {
-        const {value} = await target.client.json<{value: string}>('GET', pathOf(target, 'env', name));
-        process.stdout.write(`${value}\n`);
-      }),
-  );
-  addTargetOptions(
-    env
-      .command('set')
-      .argument('[name]')
-      .argument('[value]')
-      .description('set one, or many from a file; a value that begins with - goes after --: set NAME -- VALUE')
-      .showHelpAfterError('A value that begins with - goes after --: svc env set NAME -- VALUE')
-      .option('--from-file <file>', 'NAME=value lines, as in a .env file')
-      .option('--force', 'the file may change values that are set'),
-  ).action((name: string | undefined, value: string | undefined, options: SetOptions) =>
-    report('set', options, target => set(target, name, value, options)),
-  );
-  addTargetOptions(env.command('remove').argument('<name>').description('unset one')).action(
-    (name: string, options: TargetOptions) =>
-      report('remove', options, async target => {
-        await target.client.json('DELETE', pathOf(target, 'env', name));
-        process.stdout.write(`removed ${name}\n`);
-      }),
-  );
-}
-
-function report(verb: string, options: TargetOptions, act: (target: Target) => Promise<void>): Promise<void> {
-  return reportFailure(`svc env ${verb}`, () => withTarget(options, act));
+  subcommand(env, 'remove <name>', 'unset one', async (target, _, name) => {
+    await ask(target, 'env.delete', [name!]);
+    process.stdout.write(`removed ${name}\n`);
+  });
 }
 
 async function set(
@@ -72,12 +59,12 @@ async function set(
 }
 
 async function setOne(target: Target, name: string, value: string): Promise<void> {
-  await target.client.json('PUT', pathOf(target, 'env', name), {value});
+  await ask(target, 'env.set', [name], {body: {value}});
   process.stdout.write(`set ${name}\n`);
 }
 
 async function variables(target: Target): Promise<Variables> {
-  return (await target.client.json<{env: Variables}>('GET', pathOf(target, 'env'))).env;
+  return (await ask(target, 'env.list', [])).env;
 }
 
 async function fileVariables(file: string): Promise<Variables> {

@@ -5,7 +5,8 @@
 import type {Buffer} from 'node:buffer';
 import type {Readable} from 'node:stream';
 import {type Command, Option} from 'commander';
-import {addServerOptions, type ServerOptions, ServiceClient, tenantPath} from './client.ts';
+import type {QueryOf} from '../shared/operation-types.ts';
+import {addServerOptions, type ServerOptions, ServiceClient} from './client.ts';
 import {CommandFailure, EXIT_INTERRUPTED, reportFailure} from './failure.ts';
 import {openOutput, ReaderGone} from './transfer/output.ts';
 import {Progress, summary} from './transfer/progress.ts';
@@ -40,14 +41,13 @@ async function exportTo(file: string, options: Options): Promise<void> {
   const client = await ServiceClient.open(options, 1);
   try {
     const {tenant, table, format, columns, restorable} = options;
-    const asked = {
+    const query: QueryOf<'exports.run'> = {
       ...(table === undefined ? {} : {table}),
       ...(format === 'jsonl' ? {} : {format}),
       ...(columns === undefined ? {} : {columns}),
-      ...(restorable === true ? {for: 'restore'} : {}),
+      ...(restorable === true ? {for: 'restore' as const} : {}),
     };
-    const query = new URLSearchParams(asked);
-    const lines = await client.stream(`${tenantPath(tenant, 'export')}?${query}`); // refused before a file is created
+    const lines = await client.stream('exports.run', [tenant], query); // refused before a file is created
     const written = await writeAll(arriving(lines), file, format === 'csv' ? new CsvRecords() : new Lines());
     process.stderr.write(`exported ${written}\n`);
   } catch (caught) {

@@ -4,14 +4,21 @@ import {createInterface} from 'node:readline';
 import {setTimeout as delay} from 'node:timers/promises';
 import {backOffMs} from '../shared/back-off.ts';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
-import {RefusedRequest} from './client.ts';
+import type {QueryOf} from '../shared/operation-types.ts';
+import {RefusedRequest, type ServiceClient} from './client.ts';
 import {CommandFailure} from './failure.ts';
 import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX} from './limits.ts';
-import type {Target} from './project/target.ts';
+import type {Named, Parameters} from './request-line.ts';
 
 /** The lines of one answer; ends with the connection. @throws CommandFailure */
-export async function* linesOf(target: Target, path: string, signal: AbortSignal): AsyncGenerator<string> {
-  const answer = await target.client.stream(path, true);
+export async function* linesOf<O extends Named>(
+  client: ServiceClient,
+  operation: O,
+  params: Parameters<O>,
+  query: QueryOf<O>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const answer = await client.stream(operation, params, query, true);
   const stop = () => void answer.destroy();
   signal.addEventListener('abort', stop);
   try {

@@ -1,5 +1,6 @@
 /** `svc key create|list|rotate|revoke` manages API keys, with limited rights and an expiry date. */
 import {type Command, Option} from 'commander';
+import type {AnswerOf, BodyOf} from '../shared/operation-types.ts';
 import type {Key} from '../shared/protocol/keys.ts';
 import {addServerOptions, type ServerOptions, type ServiceClient} from './client.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
@@ -15,7 +16,6 @@ type CreateOptions = ServerOptions & {
   rate?: number;
   burst?: number;
 };
-type Made = {key: Key; secret: string};
 
 const UNIT_SECONDS: Record<string, number> = {s: 1, m: 60, h: 3_600, d: 86_400};
 
@@ -33,7 +33,7 @@ export function register(program: Command): void {
       .addOption(new Option('--burst <n>', 'requests at once; otherwise as many as a second has').argParser(Number)),
   ).action((name: string, options: CreateOptions) =>
     report('create', options, async client =>
-      shown(await client.jsonOnce<Made>('POST', '/api/keys', bodyOf(name, options))),
+      shown(await client.ask('keys.create', [], {body: bodyOf(name, options), repeat: 'once'})),
     ),
   );
   addServerOptions(
@@ -53,7 +53,7 @@ export function register(program: Command): void {
   ).action((name: string, options: ServerOptions & {overlap: number}) =>
     report('rotate', options, async client => {
       const {id} = await find(client, name);
-      shown(await client.jsonOnce<Made>('POST', `/api/keys/${id}/rotate`, {overlap_seconds: options.overlap}));
+      shown(await client.ask('keys.rotate', [id], {body: {overlap_seconds: options.overlap}, repeat: 'once'}));
     }),
   );
   addServerOptions(addYesOption(key.command('revoke <name>').description('end a key, by name or id, at once'))).action(
@@ -61,7 +61,7 @@ export function register(program: Command): void {
       report('revoke', options, async client => {
         const found = await find(client, name);
         await confirm(`this ends the key ${found.name}`, found.name, options, 'terminal');
-        await client.json('DELETE', `/api/keys/${found.id}`);
+        await client.ask('keys.revoke', [found.id]);
         process.stdout.write(`revoked ${found.name}\n`);
       }),
   );
@@ -71,11 +71,11 @@ function report(verb: string, options: ServerOptions, act: (client: ServiceClien
   return atServer(`key ${verb}`, options, act);
 }
 
-function bodyOf(name: string, {scopes, tenants, tables, expires, rate, burst}: CreateOptions): object {
+function bodyOf(name: string, {scopes, tenants, tables, expires, rate, burst}: CreateOptions): BodyOf<'keys.create'> {
   if (burst !== undefined && rate === undefined) throw new CommandFailure('--burst needs --rate', 2);
   return {
     name,
-    scopes: listIn(scopes),
+    scopes: listIn(scopes) as Key['scopes'],
     tenants: tenants === undefined ? null : listIn(tenants),
     tables: tables === undefined ? null : listIn(tables),
     expires_in_seconds: expires ?? null,
@@ -93,19 +93,19 @@ function secondsIn(text: string): number {
   return Number(count) * UNIT_SECONDS[unit]!;
 }
 
-function shown({key: {id, name}, secret}: Made): void {
+function shown({key: {id, name}, secret}: AnswerOf<'keys.create'>): void {
   process.stderr.write(`${name} (${id}); the secret is not shown again:\n`);
   process.stdout.write(`${secret}\n`);
 }
 
 async function keysOf(client: ServiceClient): Promise<Key[]> {
-  const {keys, damaged} = await client.json<{keys: Key[]; damaged: string[]}>('GET', '/api/keys');
+  const {keys, damaged} = await client.ask('keys.list', []);
   for (const id of damaged) process.stderr.write(`${id} is damaged on disk and not valid: revoke it\n`);
   return keys;
 }
 
 async function find(client: ServiceClient, name: string): Promise<Pick<Key, 'id' | 'name'>> {
-  const {keys, damaged} = await client.json<{keys: Key[]; damaged: string[]}>('GET', '/api/keys');
+  const {keys, damaged} = await client.ask('keys.list', []);
   const named = keys.filter(key => key.name === name);
   if (named.length > 1) {
     const ids = named.map(({id}) => id).join(', ');

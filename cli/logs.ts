@@ -1,12 +1,13 @@
 /** `svc logs` shows the newest executions of a tenant's functions, then every one as it finishes, until Ctrl-C. */
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
+import type {QueryOf} from '../shared/operation-types.ts';
 import type {LogEntry} from '../shared/protocol/functions.ts';
 import {reportFailure} from './failure.ts';
 import {followLines, linesOf, SeenLines} from './follow.ts';
 import {printableJson} from './printable.ts';
 import {logText} from './project/log-text.ts';
-import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Search = {requestId?: string; path?: string; failed?: true; since?: number; until?: number};
 type Shown = {history: number; success?: true; jsonl?: true; follow: boolean} & Search;
@@ -70,15 +71,15 @@ function entries(
   search: Search,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const query = new URLSearchParams({history: String(history), follow: String(follow), ...parameters(search)});
-  return linesOf(target, `${pathOf(target, 'logs')}?${query}`, signal);
+  const query = {history, follow: `${follow}` as const, ...parameters(search)};
+  return linesOf(target.client, 'logs.read', [target.tenant], query, signal);
 }
 
 function endMs({at, duration_ms: durationMs}: LogEntry): number {
   return at + durationMs;
 }
 
-function parameters({requestId, path, failed, since, until}: Search): Record<string, string> {
+function parameters({requestId, path, failed, since, until}: Search): QueryOf<'logs.read'> {
   return {
     ...(requestId === undefined ? {} : {request_id: requestId}),
     ...(path === undefined ? {} : {path}),

@@ -4,7 +4,7 @@ import type {DeploymentError, DeploymentView} from '../shared/protocol/functions
 import {RefusedRequest} from './client.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {ProjectFailure} from './project/project-failure.ts';
-import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Options = TargetOptions & {list?: true; json?: true};
 
@@ -32,7 +32,7 @@ async function rollback(target: Target, id: string | undefined, {json}: Options)
 
 async function activate(target: Target, id: string): Promise<DeploymentView> {
   try {
-    return await target.client.jsonOnce<DeploymentView>('POST', pathOf(target, 'deployments', id, 'activate'), {});
+    return await ask(target, 'deployments.activate', [id], {repeat: 'once'});
   } catch (caught) {
     const errors =
       caught instanceof RefusedRequest ? (caught.detail.errors as DeploymentError[] | undefined) : undefined;
@@ -61,5 +61,5 @@ async function list(target: Target, {json}: Options): Promise<void> {
 }
 
 async function deployments(target: Target): Promise<DeploymentView[]> {
-  return (await target.client.json<{deployments: DeploymentView[]}>('GET', pathOf(target, 'deployments'))).deployments;
+  return (await ask(target, 'deployments.list', [])).deployments;
 }

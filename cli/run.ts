@@ -3,12 +3,10 @@
  */
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, InvalidArgumentError, Option} from 'commander';
-import type {FunctionReply} from '../shared/protocol/function-calls.ts';
-import type {FunctionEntry} from '../shared/protocol/functions.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printable, printableJson} from './printable.ts';
 import {push} from './project/push.ts';
-import {addTargetOptions, pathOf, type Target, type TargetOptions, withTarget} from './project/target.ts';
+import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Options = TargetOptions & {identity?: object; push?: true; watch?: true};
 export type Call = {path: string; args: object; identity?: object};
@@ -41,7 +39,7 @@ function run(path: string, args: object, {identity, push: pushes, watch: watches
 
 /** Its result as JSON. Its log lines go to stderr. @throws CommandFailure with the function's own message */
 export async function resultText(target: Target, call: Call): Promise<string> {
-  const reply = await target.client.jsonOnce<FunctionReply>('POST', pathOf(target, 'functions', 'run'), call);
+  const reply = await ask(target, 'functions.run', [], {body: call, repeat: 'once'});
   for (const line of reply.logLines ?? []) say(printable(line));
   if (reply.status === 'error') throw new CommandFailure(printable(reply.errorMessage.trimEnd()));
   return `${printableJson(JSON.stringify(reply.value, null, 2))}\n`;
@@ -55,10 +53,7 @@ async function watch(target: Target, call: Call): Promise<void> {
   let seen = -1;
   let shown = '';
   while (!interrupted.signal.aborted) {
-    const {latest_sequence: latest} = await target.client.json<{latest_sequence: number}>(
-      'GET',
-      `${pathOf(target, 'journal')}?limit=1`,
-    );
+    const {latest_sequence: latest} = await ask(target, 'journal.page', [], {query: {limit: 1}});
     if (latest !== seen) shown = await showChange(target, call, shown);
     seen = latest;
     await delay(WATCH_INTERVAL_MS, undefined, {signal: interrupted.signal}).catch(() => undefined);
@@ -80,7 +75,7 @@ async function showChange(target: Target, call: Call, shown: string): Promise<st
 
 /** Any other function would be run again by its own writes, forever. */
 async function requireQuery(target: Target, path: string): Promise<void> {
-  const {functions} = await target.client.json<{functions: FunctionEntry[]}>('GET', pathOf(target, 'functions'));
+  const {functions} = await ask(target, 'functions.list', []);
   const [module = '', name = 'default'] = path.split(':');
   const canonical = `${module.replace(/\.[jt]s$/, '')}:${name}`;
   const kind = functions.find(entry => entry.path === canonical)?.kind;

@@ -1,46 +1,22 @@
 /** `svc sandboxes …` runs untrusted code. */
 import type {Command} from 'commander';
+import type {BodyOf} from '../shared/operation-types.ts';
 import type {SandboxRecord} from '../shared/protocol/sandboxes.ts';
-import {createOnce, execute, executionOf, jsonIn, showList, showRecord, subcommand} from './control.ts';
-import {printable} from './printable.ts';
-import {pathOf, type TargetOptions} from './project/target.ts';
-
-type Found = {sandbox: SandboxRecord};
-type ListOptions = TargetOptions & {json?: true};
-type ExecOptions = TargetOptions & {args?: string};
+import {ALL, executeVerb, jsonIn, listVerb, showList, showVerb, subcommand} from './control.ts';
+import {ask} from './project/target.ts';
 
 export function register(program: Command): void {
   const sandboxes = program.command('sandboxes').description('run untrusted code');
-  subcommand<ListOptions>(
-    sandboxes,
-    'list',
-    'all of them, a line each',
-    async (target, {json}) => {
-      const path = pathOf(target, 'sandboxes');
-      const {sandboxes: all} = await target.client.json<{sandboxes: SandboxRecord[]}>('GET', path);
-      showList(all, json === true, lineOf);
-    },
-    command => command.option('--json', 'a record a line, as JSON'),
-  );
-  subcommand(sandboxes, 'show <id>', 'the record of one', async (target, _, id) =>
-    showRecord((await target.client.json<Found>('GET', pathOf(target, 'sandboxes', id!))).sandbox),
-  );
+  listVerb(sandboxes, 'list', ALL, async target => (await ask(target, 'sandboxes.list', [])).sandboxes, lineOf);
+  showVerb(sandboxes, 'show <id>', async (target, id) => (await ask(target, 'sandboxes.get', [id])).sandbox);
   subcommand(sandboxes, 'create [file]', 'make one, as a JSON file says', async (target, _, file) => {
-    const body = file === undefined ? {} : await jsonIn(file);
-    const {sandbox} = await createOnce<Found>(target, pathOf(target, 'sandboxes'), body);
+    const body = file === undefined ? {} : await jsonIn<BodyOf<'sandboxes.create'>>(file);
+    const {sandbox} = await ask(target, 'sandboxes.create', [], {body, repeat: 'keyed'});
     process.stdout.write(`${sandbox.id}\n`);
   });
-  subcommand<ExecOptions>(
-    sandboxes,
-    'exec <id> <code>',
-    'run the body of an async function of args, a file for @path',
-    async (target, {args}, id, code) =>
-      execute(target, pathOf(target, 'sandboxes', id!, 'execute'), await executionOf(code!, args)),
-    command => command.option('--args <json>', 'what it is called with', '{}'),
-  );
+  executeVerb(sandboxes, 'sandboxes.execute');
   subcommand(sandboxes, 'stop <id>', 'end one, with what it holds', async (target, _, id) => {
-    const {sandbox} = await target.client.json<Found>('POST', pathOf(target, 'sandboxes', id!, 'stop'));
-    process.stdout.write(`${printable(lineOf(sandbox))}\n`);
+    showList([(await ask(target, 'sandboxes.stop', [id!])).sandbox], false, lineOf);
   });
 }
 

@@ -1,28 +1,29 @@
 /** `svc schema get|set|delete` manages the schemas of tables that no deployed function declares. */
 import type {Command} from 'commander';
+import type {BodyOf} from '../shared/operation-types.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {jsonIn, showRecord, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
-import {pathOf, type TargetOptions} from './project/target.ts';
+import {ask, type TargetOptions} from './project/target.ts';
 
 export function register(program: Command): void {
   const schema = program.command('schema').description('fields and indexes of tables');
   subcommand(schema, 'get [table]', 'show that of a table, or of all', async (target, _, table) => {
-    showRecord(await target.client.json('GET', pathOf(target, 'schema', ...(table === undefined ? [] : [table]))));
+    showRecord(await (table === undefined ? ask(target, 'schema.all', []) : ask(target, 'schema.get', [table])));
   });
   subcommand(
     schema,
     'set <file>',
     'set that of a table, from JSON with table, fields and indexes (-: standard input)',
     async (target, _, file) => {
-      const wanted = await jsonIn(file!);
-      const {table} = (typeof wanted === 'object' && wanted !== null ? wanted : {}) as {table?: unknown};
+      const wanted = await jsonIn<BodyOf<'schema.put'> & {table?: unknown}>(file!);
+      const {table} = wanted ?? {};
       if (typeof table !== 'string')
         throw new CommandFailure(
           `${file}: "table" must name the table: {"table": "notes", "fields": [], "indexes": []}`,
         );
-      await target.client.json('PUT', pathOf(target, 'schema', table), wanted);
-      showRecord(await target.client.json('GET', pathOf(target, 'schema', table)));
+      await ask(target, 'schema.put', [table], {body: wanted});
+      showRecord(await ask(target, 'schema.get', [table]));
     },
   );
   subcommand<TargetOptions & ConfirmOptions>(
@@ -31,7 +32,7 @@ export function register(program: Command): void {
     'delete that of a table with its indexes; documents stay',
     async (target, options, table) => {
       await confirm(`this deletes the schema and all indexes of ${table}`, table!, options, 'terminal');
-      await target.client.json('DELETE', pathOf(target, 'schema', table!));
+      await ask(target, 'schema.delete', [table!]);
       process.stdout.write(`deleted the schema of ${table}\n`);
     },
     addYesOption,

@@ -2,51 +2,38 @@
 import {dirname, resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {SERVICE_LOG_ENTRIES_KEEP} from '../shared/limits.ts';
+import type {BodyOf, SuccessOf} from '../shared/operation-types.ts';
 import type {ServiceLogEntry, ServiceRecord} from '../shared/protocol/services.ts';
 import {RefusedRequest} from './client.ts';
-import {createOnce, jsonIn, showList, showRecord, subcommand, textIn} from './control.ts';
+import {ALL, jsonIn, listVerb, showList, showVerb, subcommand, textIn} from './control.ts';
 import {CommandFailure} from './failure.ts';
 import {followLines, linesOf, SeenLines} from './follow.ts';
 import {printable, printableJson} from './printable.ts';
-import {pathOf, type Target, type TargetOptions} from './project/target.ts';
+import {ask, type Target, type TargetOptions} from './project/target.ts';
 
-type Found = {service: ServiceRecord};
-type ListOptions = TargetOptions & {json?: true};
 type LogOptions = TargetOptions & {history: number; follow?: true; jsonl?: true};
-type Definition = Record<string, unknown> & {name: string};
+type Definition = BodyOf<'services.create'>;
 
-const VERBS = {
-  start: 'start one; it is wanted from now on, across restarts of the server',
-  stop: 'stop one; ends when it has stopped',
-  restart: 'end its process and start another',
-} as const;
+const VERBS = [
+  ['services.start', 'start one; it is wanted from now on, across restarts of the server'],
+  ['services.stop', 'stop one; ends when it has stopped'],
+  ['services.restart', 'end its process and start another'],
+] as const;
 
 export function register(program: Command): void {
   const services = program.command('services').description('code of a tenant that runs for as long as it is wanted');
-  subcommand<ListOptions>(
-    services,
-    'list',
-    'all of them, a line each',
-    async (target, {json}) => {
-      const {services: all} = await target.client.json<{services: ServiceRecord[]}>('GET', pathOf(target, 'services'));
-      showList(all, json === true, lineOf);
-    },
-    command => command.option('--json', 'a record a line, as JSON'),
-  );
-  subcommand(services, 'show <name>', 'the record of one', async (target, _, name) =>
-    showRecord((await target.client.json<Found>('GET', pathOf(target, 'services', name!))).service),
-  );
+  listVerb(services, 'list', ALL, async target => (await ask(target, 'services.list', [])).services, lineOf);
+  showVerb(services, 'show <name>', async (target, name) => (await ask(target, 'services.get', [name])).service);
   subcommand(services, 'apply <file>', 'make or change those of a JSON file', (target, _, file) =>
     apply(target, file!),
   );
-  for (const [verb, description] of Object.entries(VERBS)) {
-    subcommand(services, `${verb} <name>`, description, async (target, _, name) => {
-      const {service} = await target.client.json<Found>('POST', pathOf(target, 'services', name!, verb));
-      process.stdout.write(`${printable(lineOf(service))}\n`);
+  for (const [operation, description] of VERBS) {
+    subcommand(services, `${operation.slice('services.'.length)} <name>`, description, async (target, _, name) => {
+      showList([(await ask(target, operation, [name!])).service], false, lineOf);
     });
   }
   subcommand(services, 'delete <name>', 'stop one and forget it', async (target, _, name) => {
-    await target.client.json('DELETE', pathOf(target, 'services', name!));
+    await ask(target, 'services.delete', [name!]);
     process.stdout.write(`deleted ${name}\n`);
   });
   subcommand<LogOptions>(
@@ -80,15 +67,15 @@ async function apply(target: Target, file: string): Promise<void> {
   for (const definition of definitions) {
     const {name, ...rest} = definition;
     let verb = 'changed';
-    let {service}: Partial<Found> = {};
+    let found: SuccessOf<'services.update'>;
     try {
-      ({service} = await target.client.json<Found>('PUT', pathOf(target, 'services', name), rest));
+      found = await ask(target, 'services.update', [name], {body: rest});
     } catch (caught) {
       if (!(caught instanceof RefusedRequest) || caught.code !== 'op.not_found') throw caught;
       verb = 'made';
-      ({service} = await createOnce<Found>(target, pathOf(target, 'services'), definition));
+      found = await ask(target, 'services.create', [], {body: definition, repeat: 'keyed'});
     }
-    process.stdout.write(`${printable(`${verb} ${lineOf(service)}`)}\n`);
+    process.stdout.write(`${printable(`${verb} ${lineOf(found.service)}`)}\n`);
   }
 }
 
@@ -96,7 +83,7 @@ async function apply(target: Target, file: string): Promise<void> {
  * Inline code can be in a separate file, which `source.file` names relative to the definition. @throws CommandFailure
  */
 async function definitionOf(given: unknown, file: string): Promise<Definition> {
-  const definition = given as (Definition & {source?: {file?: unknown}}) | null;
+  const definition = given as (Definition & {source: {file?: unknown}}) | null;
   if (typeof definition !== 'object' || typeof definition?.name !== 'string') {
     throw new CommandFailure(`${file} must hold a definition with a name, or an array of them`);
   }
@@ -112,7 +99,7 @@ async function showLog(target: Target, name: string, {history, follow, jsonl}: L
   process.once('SIGINT', () => interrupted.abort());
   const {signal} = interrupted;
   const entries = (most: number, isFollowed: boolean) =>
-    linesOf(target, `${pathOf(target, 'services', name, 'logs')}?history=${most}&follow=${isFollowed}`, signal);
+    linesOf(target.client, 'services.logs', [target.tenant, name], {history: most, follow: `${isFollowed}`}, signal);
   const show = (line: string) => void process.stdout.write(`${jsonl === true ? printableJson(line) : textOf(line)}\n`);
   const seen = new SeenLines<ServiceLogEntry>(
     ({n, at}) => `${n} ${at}`,

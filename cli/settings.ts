@@ -1,12 +1,12 @@
 /** `svc settings get|set` manages which hosts a tenant's functions can connect to, and which pages can call them. */
 import type {Command} from 'commander';
-import type {Static} from 'typebox';
-import type {SettingsBody} from '../shared/protocol/settings.ts';
+import type {AnswerOf, BodyOf} from '../shared/operation-types.ts';
 import {jsonIn, showRecord, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
-import {pathOf, type Target, type TargetOptions} from './project/target.ts';
+import {ask, type Target, type TargetOptions} from './project/target.ts';
 
-type Settings = Static<typeof SettingsBody>;
+type Settings = AnswerOf<'settings.get'>;
+type Change = BodyOf<'settings.put'>;
 type SetOptions = TargetOptions & {allow?: string; deny?: string; origins?: string};
 
 export function register(program: Command): void {
@@ -17,8 +17,8 @@ export function register(program: Command): void {
     'set [file]',
     'change them; what is not given stays',
     async (target, options, file) => {
-      const changed = file === undefined ? await given(target, options) : await jsonIn(file);
-      await target.client.json('PUT', pathOf(target, 'settings'), changed);
+      const body = file === undefined ? await given(target, options) : await jsonIn<Change>(file);
+      await ask(target, 'settings.put', [], {body});
       showRecord(await current(target));
     },
     command =>
@@ -30,13 +30,13 @@ export function register(program: Command): void {
 }
 
 async function current(target: Target): Promise<Settings> {
-  return await target.client.json<Settings>('GET', pathOf(target, 'settings'));
+  return await ask(target, 'settings.get', []);
 }
 
-async function given(target: Target, {allow, deny, origins}: SetOptions): Promise<Partial<Settings>> {
+async function given(target: Target, {allow, deny, origins}: SetOptions): Promise<Change> {
   if (allow === undefined && deny === undefined && origins === undefined)
     throw new CommandFailure('give --allow, --deny, --origins or a JSON file (-: standard input)', 2);
-  const changed: Partial<Settings> = {};
+  const changed: Change = {};
   if (allow !== undefined || deny !== undefined) {
     const {egress} = await current(target);
     changed.egress = {allow: listed(allow) ?? egress.allow, deny: listed(deny) ?? egress.deny};

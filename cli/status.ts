@@ -3,16 +3,16 @@ import type {Command} from 'commander';
 import {addServerOptions, type ServerOptions} from './client.ts';
 import {printable} from './printable.ts';
 import {atServer} from './server-verb.ts';
-import {type Identity, textOf} from './whoami.ts';
+import {textOf} from './whoami.ts';
 
 export function register(program: Command): void {
   addServerOptions(
     program.command('status').description('whether the server answers, and with which credential it is used'),
   ).action((options: ServerOptions) =>
     atServer('status', options, async client => {
-      await client.json('GET', '/health');
-      const identity = await client.json<Identity>('GET', '/api/whoami');
-      const {tenants} = await client.json<{tenants: string[]}>('GET', '/api/tenants');
+      await client.ask('health', []);
+      const identity = await client.ask('whoami', []);
+      const {tenants} = await client.ask('tenants.list', []);
       const lines = [
         `server      ${client.url} is healthy`,
         `credential  ${printable(textOf(identity))}`,

@@ -1,27 +1,23 @@
 /** `svc tables …` drops and renames a tenant's tables. */
-import {randomUUID} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Command} from 'commander';
-import type {ListedTables} from '../shared/protocol/schema.ts';
-import type {FoundTask, StartedTask, Task} from '../shared/protocol/tasks.ts';
+import type {Task} from '../shared/protocol/tasks.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
-import {showList, subcommand} from './control.ts';
+import {listVerb, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
 import {TASK_POLL_MS} from './limits.ts';
-import {pathOf, type Target, type TargetOptions} from './project/target.ts';
+import {ask, type Target, type TargetOptions} from './project/target.ts';
 import {TransientLine} from './transient-line.ts';
 
 export function register(program: Command): void {
   const tables = program.command('tables').description('the tables of a tenant, dropped and renamed');
-  subcommand<TargetOptions & {json?: true}>(
+  listVerb(
     tables,
     'list',
     'all of them, with how many documents each has',
-    async (target, {json}) => {
-      const {tables: all} = await target.client.json<ListedTables>('GET', pathOf(target, 'tables'));
-      showList(all, json === true, ({name, documents}) => `${name}: ${documents} documents`);
-    },
-    command => command.option('--json', 'a table a line, as JSON'),
+    async target => (await ask(target, 'tables.list', [])).tables,
+    ({name, documents}) => `${name}: ${documents} documents`,
+    'table',
   );
   subcommand<TargetOptions & ConfirmOptions & {wait: boolean}>(
     tables,
@@ -29,7 +25,7 @@ export function register(program: Command): void {
     'delete all documents of one, then its schema and indexes; the server goes on with it whatever happens to this command',
     async (target, {wait, ...options}, table) => {
       await confirm(`this deletes all documents of ${table}`, table!, options, 'terminal');
-      const {id} = await begun<StartedTask>(target, 'DELETE', pathOf(target, 'tables', table!));
+      const {id} = await ask(target, 'tables.drop', [table!], {repeat: 'keyed'});
       if (!wait) process.stdout.write(`${id}\n`);
       else process.stdout.write(`dropped ${table}: ${(await ended(target, id)).changed} documents\n`);
     },
@@ -40,25 +36,17 @@ export function register(program: Command): void {
     'rename <table> <to>',
     'give one another name; documents keep their ids',
     async (target, _, table, to) => {
-      await begun(target, 'POST', pathOf(target, 'tables', table!, 'rename'), {to});
+      await ask(target, 'tables.rename', [table!], {body: {to: to!}, repeat: 'keyed'});
       process.stdout.write(`renamed ${table} to ${to}\n`);
     },
   );
-}
-
-/** A retried request does nothing twice. */
-async function begun<T>(target: Target, method: 'POST' | 'DELETE', path: string, asked?: object): Promise<T> {
-  const headers = {'idempotency-key': randomUUID()};
-  const text = asked === undefined ? undefined : JSON.stringify(asked);
-  const {body} = await target.client.request(method, path, text, headers);
-  return (body.length === 0 ? null : JSON.parse(body.toString())) as T;
 }
 
 /** @throws CommandFailure if it did not complete */
 async function ended(target: Target, id: string): Promise<Task> {
   const progress = new TransientLine();
   for (;;) {
-    const {task} = await target.client.json<FoundTask>('GET', pathOf(target, 'tasks', id));
+    const {task} = await ask(target, 'tasks.get', [id]);
     progress.clear();
     if (task.state === 'completed') return task;
     if (task.state !== 'running') {

@@ -1,6 +1,6 @@
 /** `svc tenants list|create|delete` manages tenants. */
 import type {Command} from 'commander';
-import {addServerOptions, RefusedRequest, type ServerOptions, tenantPath} from './client.ts';
+import {addServerOptions, RefusedRequest, type ServerOptions} from './client.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {showList} from './control.ts';
 import {CommandFailure} from './failure.ts';
@@ -12,7 +12,7 @@ export function register(program: Command): void {
     tenants.command('list').description('all tenants of the server').option('--json', 'a tenant per line, as JSON'),
   ).action((options: ServerOptions & {json?: true}) =>
     atServer('tenants list', options, async client => {
-      const {tenants: ids} = await client.json<{tenants: string[]}>('GET', '/api/tenants');
+      const {tenants: ids} = await client.ask('tenants.list', []);
       const records = ids.map(id => ({id}));
       showList(records, options.json === true, ({id}) => id);
     }),
@@ -28,10 +28,10 @@ export function register(program: Command): void {
     addYesOption(tenants.command('delete <id>').description('delete a tenant with all its data; it asks for the name')),
   ).action((id: string, options: ServerOptions & ConfirmOptions) =>
     atServer('tenants delete', options, async client => {
-      const {tenants: ids} = await client.json<{tenants: string[]}>('GET', '/api/tenants');
+      const {tenants: ids} = await client.ask('tenants.list', []);
       if (!ids.includes(id)) throw new CommandFailure(`there is no tenant ${id}`);
       await confirm(`this deletes the tenant ${id} with all its documents, functions and files`, id, options, 'always');
-      await client.json('DELETE', tenantPath(id)).catch((caught: unknown) => {
+      await client.ask('tenants.delete', [id]).catch((caught: unknown) => {
         // A retried request can find the effect of the first one.
         if (!(caught instanceof RefusedRequest) || caught.code !== 'session.tenant_not_found') throw caught;
       });

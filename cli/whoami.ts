@@ -1,20 +1,17 @@
 /** `svc whoami` shows which credential is used, and its rights. */
 import type {Command} from 'commander';
-import type {Static} from 'typebox';
-import type {WhoAmI} from '../shared/protocol/keys.ts';
+import type {AnswerOf} from '../shared/operation-types.ts';
 import {addServerOptions, type ServerOptions} from './client.ts';
 import {showRecord} from './control.ts';
 import {printable} from './printable.ts';
 import {atServer} from './server-verb.ts';
-
-export type Identity = Static<typeof WhoAmI>;
 
 export function register(program: Command): void {
   addServerOptions(
     program.command('whoami').description('the credential that svc uses, and its rights').option('--json', 'as JSON'),
   ).action((options: ServerOptions & {json?: true}) =>
     atServer('whoami', options, async client => {
-      const identity = await client.json<Identity>('GET', '/api/whoami');
+      const identity = await client.ask('whoami', []);
       if (options.json === true) showRecord(identity);
       else process.stdout.write(`${printable(textOf(identity))}\n`);
     }),
@@ -22,7 +19,7 @@ export function register(program: Command): void {
 }
 
 /** As one line. */
-export function textOf({id, name, scopes, tenants, tables}: Identity): string {
+export function textOf({id, name, scopes, tenants, tables}: AnswerOf<'whoami'>): string {
   if (id === null) return `${name}: an admin credential, with all rights`;
   const limits = [`scopes ${scopes.join(', ')}`];
   if (tenants !== null) limits.push(`tenants ${tenants.join(', ')}`);

@@ -8,6 +8,7 @@ import {
   OPERATIONS,
   type Operation,
   type OperationTraits,
+  PATH_PREFIX,
   ROUTER_OPERATIONS,
   type RouterOperation,
   traitsOf,
@@ -61,11 +62,7 @@ export type Route = {
 
 type Row = Omit<Route, 'index'>;
 
-const TENANT = '/api/tenants/{tenant_id}';
-const SESSIONS = '/api/sessions';
 const DEPLOYMENTS = '/svc/';
-const DEPLOYMENT = `${DEPLOYMENTS}{tenant_id}`;
-const PREFIX: Record<OperationTraits['of'], string> = {tenant: TENANT, session: SESSIONS, deployment: DEPLOYMENT};
 
 /** The route of an operation that the router itself answers. */
 function ownRow(own: RouterOperation): Row {
@@ -98,7 +95,7 @@ function ownRow(own: RouterOperation): Row {
 /** The routes of an operation and, with CORS, of the preflights that browsers send before they call it. */
 function rowsOf(operation: Operation): Row[] {
   const {of, routes, hasCors} = traitsOf(operation);
-  const prefix = PREFIX[of];
+  const prefix = PATH_PREFIX[of];
   return routes.flatMap(({method, path, parameter = null}) => {
     const pattern = `${prefix}${path}`;
     const row = operationRow(operation, method, pattern, parameter);

@@ -238,6 +238,14 @@ type StaticOf<T> = T extends TSchema ? Static<T> : never;
 export type BodyType<O extends keyof Types> = Types[O] extends {readonly body: infer B} ? B & TSchema : never;
 /** The body of a success. */
 export type AnswerOf<O extends keyof Types> = Types[O] extends {readonly answer: infer A} ? StaticOf<A> : never;
+/** The JSON of a request's body. */
+export type BodyOf<O extends keyof Types> = Types[O] extends {readonly body: infer B} ? StaticOf<B> : never;
+/** The parameters of the query string. */
+export type QueryOf<O extends keyof Types> = Types[O] extends {readonly query: infer Q} ? StaticOf<Q> : never;
+/** The body of a success of any kind; null: it has none. */
+export type SuccessOf<O extends keyof Types> = Types[O] extends {readonly answer: TSchema}
+  ? AnswerOf<O> | (Types[O] extends {readonly variants: infer V} ? StaticOf<V[keyof V]> : never)
+  : null;
 /** The body of another kind of success. */
 export type VariantOf<O extends keyof Types, V extends string> = Types[O] extends {
   readonly variants: {readonly [name in V]: infer A};

@@ -71,6 +71,13 @@ export type OperationRoute = {
   readonly parameter?: string;
 };
 
+/** Where the paths of operations begin. */
+export const PATH_PREFIX: Readonly<Record<OperationTraits['of'], string>> = {
+  tenant: '/api/tenants/{tenant_id}',
+  session: '/api/sessions',
+  deployment: '/svc/{tenant_id}',
+};
+
 /** One route, whose parameters are in the path. */
 function at(method: string, path: string): {readonly routes: readonly OperationRoute[]} {
   return {routes: [{method, path}]};

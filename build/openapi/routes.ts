@@ -6,6 +6,7 @@ import {
   OPERATIONS,
   type Operation,
   type OperationTraits,
+  PATH_PREFIX,
   ROUTER_OPERATIONS,
   type RouterOperation,
   type RouterOperationTraits,
@@ -32,7 +33,6 @@ export type DescribedRoute = {
   readonly traits: OperationTraits | null;
 };
 
-const PREFIX = {tenant: '/api/tenants/{tenant_id}', session: '/api/sessions', deployment: '/svc/{tenant_id}'} as const;
 const ANY_METHOD = ['get', 'post', 'put', 'patch', 'delete', 'options'];
 const WITH_BODY = ['post', 'put', 'patch'];
 
@@ -56,7 +56,7 @@ function workersRoutes(name: Operation): DescribedRoute[] {
   return routes.flatMap(({method, path, parameter = null}) => {
     const common = {
       name,
-      path: `${PREFIX[of]}${path.replace('{*', '{')}`,
+      path: `${PATH_PREFIX[of]}${path.replace('{*', '{')}`,
       access: of === 'deployment' ? ('deployment' as const) : ('admin' as const),
       success,
       variants,

@@ -1,9 +1,9 @@
 /** Reports the server's steps during a deploy by polling the server, so that nothing is guessed. */
 import {setTimeout as delay} from 'node:timers/promises';
-import type {DeployProgress, DeployProgressList} from '../../shared/protocol/functions.ts';
+import type {DeployProgress} from '../../shared/protocol/functions.ts';
 import {CommandFailure} from '../failure.ts';
 import {DEPLOY_PROGRESS_MS} from '../limits.ts';
-import {pathOf, type Target} from './target.ts';
+import {ask, type Target} from './target.ts';
 
 /** Runs `deploy`, and reports each of its longer steps. @param requestId of the deploy's request */
 export async function telling<T>(
@@ -30,8 +30,7 @@ async function tellSteps(target: Target, requestId: string, say: (text: string) 
     if (over.aborted) return;
     let deploys: DeployProgress[];
     try {
-      const path = pathOf(target, 'deployments', 'progress');
-      ({deploys} = await target.client.json<DeployProgressList>('GET', path));
+      ({deploys} = await ask(target, 'deployments.progress', []));
     } catch (caught) {
       if (!(caught instanceof CommandFailure)) throw caught;
       return; // An older server without progress, or one that does not answer: the deploy's own outcome is reported.

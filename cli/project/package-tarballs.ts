@@ -16,7 +16,7 @@ import {CommandFailure} from '../failure.ts';
 import {PACKAGE_UPLOADS_AT_ONCE, PACKAGES_PER_NPM} from '../limits.ts';
 import {LOCK_FILE, type LockedPackage} from './lock-file.ts';
 import {projectFailure} from './project-failure.ts';
-import {pathOf, type Target} from './target.ts';
+import {ask, type Target} from './target.ts';
 
 /** The location that lock files record for packages from npm's registry, even if the project uses a mirror. */
 const NPM_REGISTRY = 'https://registry.npmjs.org/';
@@ -30,9 +30,7 @@ export async function sendPackages(
 ): Promise<void> {
   if (packages.length === 0) return;
   const bySha512 = new Map(packages.map(found => [found.sha512, found]));
-  const {missing} = await target.client.json<{missing: string[]}>('POST', pathOf(target, 'packages', 'missing'), {
-    packages: [...bySha512.keys()],
-  });
+  const {missing} = await ask(target, 'packages.missing', [], {body: {packages: [...bySha512.keys()]}});
   if (missing.length === 0) return;
   const wanted = missing.flatMap(sha512 => bySha512.get(sha512) ?? []);
   say(`sending ${counted(wanted.length)} of ${bySha512.size} to the server`);
@@ -55,7 +53,7 @@ async function sendAll(target: Target, tarballs: [sha512: string, tarball: Buffe
   const send = async () => {
     for (let next = tarballs.pop(); next !== undefined; next = tarballs.pop()) {
       const [sha512, tarball] = next;
-      await target.client.request('PUT', pathOf(target, 'packages', sha512), tarball);
+      await ask(target, 'packages.put', [sha512], {body: tarball});
     }
   };
   await Promise.all(Array.from({length: PACKAGE_UPLOADS_AT_ONCE}, send));

@@ -7,7 +7,7 @@ import {generateCode} from './codegen.ts';
 import {telling} from './deploy-progress.ts';
 import {sendPackages} from './package-tarballs.ts';
 import {ProjectFailure} from './project-failure.ts';
-import {pathOf, type Target} from './target.ts';
+import {ask, type Target} from './target.ts';
 import {type TypecheckMode, typecheck} from './typecheck.ts';
 
 export type PushOptions = {
@@ -30,7 +30,7 @@ export type Pushed = {
 
 /** @throws ProjectFailure, CommandFailure */
 export async function push(target: Target, options: PushOptions, say: (text: string) => void): Promise<Pushed> {
-  const {project, client} = target;
+  const {project} = target;
   const written = await generateCode(project.root);
   if (written.length > 0) say(`generated ${written.join(', ')}`);
   // The bundler reports code that cannot be bundled: the compiler's advice for it would be wrong.
@@ -46,7 +46,7 @@ export async function push(target: Target, options: PushOptions, say: (text: str
     // The server builds indexes of large tables before it answers: this has no timeout and must happen only once.
     const requestId = randomUUID();
     const reply = await telling(target, requestId, say, () =>
-      client.jsonOnce<Answer>('POST', pathOf(target, 'deployments'), upload, {'x-request-id': requestId}),
+      ask(target, 'deployments.create', [], {body: upload, headers: {'x-request-id': requestId}, repeat: 'once'}),
     );
     const changes = changeLines(reply.changes);
     if ('dry_run' in reply) return {deployment: null, functions: reply.functions.length, changes, sources};
@@ -55,8 +55,6 @@ export async function push(target: Target, options: PushOptions, say: (text: str
     throw refusedDeployment(caught);
   }
 }
-
-type Answer = {changes?: SchemaChangesView} & (DeploymentView | {dry_run: true; functions: unknown[]});
 
 /** Readable for a dry run as well as for a deploy: `+ index messages.by_author (author)`. */
 function changeLines(changes: SchemaChangesView | undefined): string[] {

@@ -3,8 +3,11 @@
  * svc.json.
  */
 import {type Command, Option} from 'commander';
-import {dataOption, RefusedRequest, ServiceClient, tenantPath} from '../client.ts';
+import type {SuccessOf} from '../../shared/operation-types.ts';
+import {OPERATIONS, type Operation} from '../../shared/operations.ts';
+import {type Ask, dataOption, RefusedRequest, ServiceClient} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
+import type {Parameters, TextEach} from '../request-line.ts';
 import {PROJECT_FILE, type Project, readProject} from './project-file.ts';
 
 export type TargetOptions = {project: string; tenant?: string; url?: string; data?: string};
@@ -55,15 +58,21 @@ export async function withTarget(
   }
 }
 
-/** A path of the target's tenant. */
-export function pathOf({tenant}: Target, ...rest: string[]): string {
-  return tenantPath(tenant, ...rest);
+/** Sends a request of the target's tenant. @param params of its path, without the tenant. @throws RefusedRequest */
+export async function ask<O extends Operation>(
+  {client, tenant}: Pick<Target, 'client' | 'tenant'>,
+  operation: O,
+  params: TextEach<(typeof OPERATIONS)[O]['params']>,
+  ask: Ask<O> = {},
+): Promise<SuccessOf<O>> {
+  const all = OPERATIONS[operation].of === 'session' ? params : [tenant, ...params];
+  return await client.ask(operation, all as Parameters<O>, ask);
 }
 
 /** @throws CommandFailure that says how to create the tenant */
 export async function requireTenant(target: Target): Promise<void> {
   try {
-    await target.client.json('GET', pathOf(target, 'functions'));
+    await ask(target, 'functions.list', []);
   } catch (caught) {
     if (!(caught instanceof RefusedRequest) || caught.code !== 'session.tenant_not_found') throw caught;
     throw new CommandFailure(

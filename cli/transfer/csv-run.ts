@@ -9,7 +9,6 @@ import {createReadStream} from 'node:fs';
 import {Readable} from 'node:stream';
 import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
 import type {CellRule, ImportResult} from '../../shared/protocol/imports.ts';
-import {tenantPath} from '../client.ts';
 import {
   checkSeen,
   type ImportEnd,
@@ -39,7 +38,8 @@ export async function importCsv(
   const {client, tenant, table, mode, cells, importId, skipBad, seen} = target;
   const known = await importOf(target);
   if (known !== null && seen !== null) checkSeen(await seenIn(source.file, seen.lines), seen);
-  const query = new URLSearchParams({table, mode, cells, import_id: importId, on_error: skipBad ? 'skip' : 'stop'});
+  const onError = skipBad ? ('skip' as const) : ('stop' as const);
+  const query = {table, mode, cells, import_id: importId, on_error: onError};
   let made: ImportResult = known ?? {lines: 0, inserted: 0, updated: 0, failed: 0, errors: []};
   const existing = made.inserted + made.updated;
   const shown = made.errors.length;
@@ -56,10 +56,8 @@ export async function importCsv(
     if (interrupted.aborted) throw new Error('interrupted');
   };
   try {
-    const path = `${tenantPath(tenant, 'import')}?${query}`;
-    const once = source.file === null;
-    const {body} = await client.upload(path, () => Readable.from(sent()), 'text/csv', {once, signal: interrupted});
-    made = JSON.parse(body.toString()) as ImportResult;
+    const how = {type: 'text/csv', once: source.file === null, signal: interrupted};
+    made = await client.upload('imports.run', [tenant], query, () => Readable.from(sent()), how);
   } catch (caught) {
     if (interrupted.aborted) made = (await importOf(target)) ?? made;
     else ({made, stoppedBy} = refusedImport(caught, made));

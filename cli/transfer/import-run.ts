@@ -9,8 +9,9 @@
 import type {Buffer} from 'node:buffer';
 import {createHash, type Hash} from 'node:crypto';
 import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
+import type {QueryOf} from '../../shared/operation-types.ts';
 import type {ImportMode, ImportRecord, ImportResult} from '../../shared/protocol/imports.ts';
-import {RefusedRequest, type ServiceClient, tenantPath} from '../client.ts';
+import {RefusedRequest, type ServiceClient} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
 import {type Lines, readLines, upToLine} from './line-reader.ts';
 
@@ -80,7 +81,7 @@ export async function importOf({
   importId,
 }: Pick<ImportTarget, 'client' | 'tenant' | 'importId'>): Promise<ImportRecord | null> {
   try {
-    return (await client.json<{import: ImportRecord}>('GET', tenantPath(tenant, 'import', importId))).import;
+    return (await client.ask('imports.get', [tenant, importId])).import;
   } catch (caught) {
     if (caught instanceof RefusedRequest && caught.code === 'op.not_found') return null;
     throw caught;
@@ -158,17 +159,16 @@ class ImportRun {
 
   async #send({first, bytes}: Lines): Promise<void> {
     const {client, tenant, table, mode, importId, skipBad} = this.#target;
-    const query = new URLSearchParams({
+    const query: QueryOf<'imports.run'> = {
       import_id: importId,
-      first_line: String(first),
+      first_line: first,
       on_error: skipBad ? 'skip' : 'stop',
       ...(table === null ? {} : {table}),
       ...(mode === 'insert' ? {} : {mode}),
-    });
+    };
     try {
       const headers = {'content-type': 'application/x-ndjson'};
-      const reply = await client.request('POST', `${tenantPath(tenant, 'import')}?${query}`, bytes, headers);
-      this.#came(JSON.parse(reply.body.toString()) as ImportResult);
+      this.#came(await client.ask('imports.run', [tenant], {query, body: bytes, headers}));
     } catch (caught) {
       const {made, stoppedBy} = refusedImport(caught, this.#made);
       this.#came(made);

@@ -4,7 +4,7 @@ import {answering, breakingOff, FakeServer, refusing} from './fake-server.ts';
 let server: FakeServer;
 afterEach(() => server.stop());
 
-const call = async () => (await server.target('a')).client.jsonOnce('POST', '/act', {});
+const call = async () => (await server.target('a')).client.ask('crons.run', ['a', 'b'], {repeat: 'once'});
 
 describe('what must not happen twice', () => {
   test.each(['session.worker_unavailable', 'session.overloaded'])('is sent again after %s', async code => {
