@@ -20,16 +20,16 @@ export function register(program: Command): void {
   const audit = addServerOptions(
     program
       .command('audit')
-      .description("operators' actions, the newest last")
-      .option('--history <n>', 'how many of the newest actions to show', '100')
-      .option('--refused', 'requests that were refused for who asked, in place of actions')
-      .option('--json', 'the records as they are kept, a line each'),
+      .description("show operators' actions, newest last")
+      .option('--history <n>', 'number of newest actions', '100')
+      .option('--refused', 'requests refused for lack of rights, instead of actions')
+      .option('--json', 'the stored records, one per line'),
   ).action((options: ShowOptions) => report('audit', options, read => show(read, options)));
   addServerOptions(
     audit
       .command('verify')
-      .description('prove that no record was changed or taken out of the log')
-      .option('--expect <sequence:digest>', 'a head that was noted before: the log must still have it'),
+      .description('verify that no record was changed or removed')
+      .option('--expect <sequence:digest>', 'a head noted earlier, which the log must still contain'),
   ).action((_: object, command: Command) => {
     const options = command.optsWithGlobals<LogOptions & {expect?: string}>();
     return report('audit verify', options, read => verify(read, options.expect));

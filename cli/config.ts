@@ -118,7 +118,7 @@ export function addStartOptions(command: Command): Command {
     new Option('--journal-keep-records <count>', 'journal records kept for each tenant')
       .argParser(integer(1, Number.MAX_SAFE_INTEGER))
       .default(JOURNAL_KEEP_RECORDS_DEFAULT),
-    new Option('--tenant-storage-max <size>', 'what one tenant may keep on disk, as 512m, 10g or 1t; 0: no limit')
+    new Option('--tenant-storage-max <size>', 'storage limit of each tenant, as 512m, 10g or 1t; 0: no limit')
       .argParser(size)
       .default(TENANT_STORAGE_BYTES_DEFAULT, '10g'),
     new Option(

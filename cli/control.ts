@@ -9,7 +9,7 @@ import {printable, printableJson} from './printable.ts';
 import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 /** What lists say of themselves. */
-export const ALL = 'all of them, a line each';
+export const ALL = 'list all, one per line';
 
 /** A verb below another: its options are those of a target, and those that `describe` adds. */
 export function subcommand<Options extends TargetOptions>(
@@ -44,7 +44,7 @@ export function listVerb<R extends object>(
     usage,
     description,
     async (target, {json}, ...args) => showList(await read(target, ...args), json === true, text),
-    command => command.option('--json', `a ${record} a line, as JSON`),
+    command => command.option('--json', `one ${record} per line, as JSON`),
   );
 }
 
@@ -54,7 +54,9 @@ export function showVerb(
   usage: string,
   read: (target: Target, name: string) => Promise<object>,
 ): void {
-  subcommand(parent, usage, 'the record of one', async (target, _, name) => showRecord(await read(target, name!)));
+  subcommand(parent, usage, 'print the record of one', async (target, _, name) =>
+    showRecord(await read(target, name!)),
+  );
 }
 
 /** A verb that runs code in a sandbox. */
@@ -62,9 +64,9 @@ export function executeVerb(parent: Command, operation: 'sandboxes.execute' | 's
   subcommand<TargetOptions & {args: string}>(
     parent,
     'exec <id> <code>',
-    'run the body of an async function of args, a file for @path',
+    'run the body of an async function of args; @path reads it from a file',
     async (target, {args}, id, code) => execute(target, operation, id!, await executionOf(code!, args)),
-    command => command.option('--args <json>', 'what it is called with', '{}'),
+    command => command.option('--args <json>', 'its arguments', '{}'),
   );
 }
 

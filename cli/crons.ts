@@ -10,32 +10,38 @@ type Run = CronRun & Partial<Pick<PastRun, 'kind' | 'id'>>;
 const QUERY = {query: {limit: 100}};
 
 export function register(program: Command): void {
-  const crons = program.command('crons').description('work that repeats, and all else that is scheduled');
+  const crons = program.command('crons').description('manage crons, and list all scheduled work');
   listVerb(crons, 'list', ALL, async target => (await ask(target, 'crons.list', [], QUERY)).crons, lineOf);
   listVerb(
     crons,
     'scheduled',
-    'jobs and crons, of the native API and of functions, the next one first',
+    'list jobs and crons, of the native API and of functions, the next one first',
     async target => (await ask(target, 'schedule.all', [], QUERY)).scheduled,
     workText,
   );
-  listVerb(crons, 'history [name]', 'the newest runs of one; without a name, of all jobs and crons', runs, runText);
+  listVerb(
+    crons,
+    'history [name]',
+    'list the newest runs of one; without a name, of all jobs and crons',
+    runs,
+    runText,
+  );
   showVerb(crons, 'show <name>', async (target, name) => (await ask(target, 'crons.get', [name])).cron);
   for (const [verb, enabled] of [
     ['enable', true],
     ['disable', false],
   ] as const) {
-    const what = enabled ? 'let one run again, from its next tick on' : 'keep one from running';
+    const what = enabled ? 'let one run again from its next tick' : 'stop one from running';
     subcommand(crons, `${verb} <name>`, what, async (target, _, name) => {
       showList([(await ask(target, 'crons.patch', [name!], {body: {enabled}})).cron], false, lineOf);
     });
   }
-  subcommand(crons, 'run <name>', 'run one now; fails if its work does', async (target, _, name) => {
+  subcommand(crons, 'run <name>', 'run one now; fails if its work fails', async (target, _, name) => {
     const {run} = await ask(target, 'crons.run', [name!], {repeat: 'once'});
     if (run.error !== null) throw new CommandFailure(run.error, 1);
     process.stdout.write(`${run.outcome}\n`);
   });
-  subcommand(crons, 'delete <name>', 'forget one, with its history', async (target, _, name) => {
+  subcommand(crons, 'delete <name>', 'delete one with its history', async (target, _, name) => {
     await ask(target, 'crons.delete', [name!]);
     process.stdout.write(`deleted ${name}\n`);
   });

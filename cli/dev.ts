@@ -29,12 +29,12 @@ type Options = TargetOptions & {
 export function register(program: Command): void {
   const command = program
     .command('dev')
-    .description('deploy a project, and again after every change; the tenant is made if it does not exist')
+    .description('deploy a project, and again after every change; creates a missing tenant')
     .option('--once', 'end after the first push, with exit code 1 if it failed')
     .option('--until-success', 'end after the first push that succeeds')
     .option('--run <path>', 'call this function after the first push that succeeds')
-    .option('--start <command>', 'run this beside it, a web server for instance; both end together')
-    .option('--local', 'where no server answers yet, start one on this machine, with its data in .svc/ of the project')
+    .option('--start <command>', 'also run this command, for example a web server; both end together')
+    .option('--local', 'start a server on this machine if none answers, with its data in .svc/ of the project')
     .addOption(
       new Option('--tail-logs <when>').choices(['always', 'pause-on-deploy', 'disable']).default('pause-on-deploy'),
     )

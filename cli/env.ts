@@ -11,10 +11,10 @@ type SetOptions = TargetOptions & {fromFile?: string; force?: true};
 
 export function register(program: Command): void {
   const env = program.command('env').description("the environment variables of a tenant's functions");
-  subcommand(env, 'list', 'all of them, NAME=value a line', async target => {
+  subcommand(env, 'list', 'list all, as NAME=value lines', async target => {
     for (const [name, value] of Object.entries(await variables(target))) process.stdout.write(`${name}=${value}\n`);
   });
-  subcommand(env, 'get <name>', 'the value of one', async (target, _, name) => {
+  subcommand(env, 'get <name>', 'print the value of one', async (target, _, name) => {
     process.stdout.write(`${(await ask(target, 'env.get', [name!])).value}\n`);
   });
   subcommand<SetOptions>(
@@ -26,9 +26,9 @@ export function register(program: Command): void {
       command
         .showHelpAfterError('A value that begins with - goes after --: svc env set NAME -- VALUE')
         .option('--from-file <file>', 'NAME=value lines, as in a .env file')
-        .option('--force', 'the file may change values that are set'),
+        .option('--force', 'allow the file to change existing values'),
   );
-  subcommand(env, 'remove <name>', 'unset one', async (target, _, name) => {
+  subcommand(env, 'remove <name>', 'delete one', async (target, _, name) => {
     await ask(target, 'env.delete', [name!]);
     process.stdout.write(`removed ${name}\n`);
   });

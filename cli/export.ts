@@ -28,7 +28,10 @@ export function register(program: Command): void {
     .description('write documents as JSON lines or CSV')
     .argument('[file]', 'appears when it is complete; -: standard output', '-')
     .requiredOption('--tenant <id>', 'the tenant')
-    .option('--table <name>', 'only this table, a document a line; otherwise each line is {"table": …, "document": …}')
+    .option(
+      '--table <name>',
+      'only this table, one document per line; otherwise each line is {"table": …, "document": …}',
+    )
     .addOption(new Option('--format <format>', 'csv is of one table').choices(['jsonl', 'csv']).default('jsonl'))
     .option('--restorable', 'for `svc import --mode restore`: with schemas, each line names its table')
     .option('--columns <names>', 'of CSV: fields with commas between them; otherwise all that there are');

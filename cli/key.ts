@@ -24,29 +24,29 @@ export function register(program: Command): void {
   addServerOptions(
     key
       .command('create <name>')
-      .description('make one; its secret is shown this once, on stdout')
-      .requiredOption('--scopes <list>', 'what it may do, like data:read,data:write')
-      .option('--tenants <list>', 'for these alone; otherwise for all')
-      .option('--tables <list>', 'for these alone; otherwise for all')
+      .description('create a key; its secret is printed once, on stdout')
+      .requiredOption('--scopes <list>', 'its rights, like data:read,data:write')
+      .option('--tenants <list>', 'only these; otherwise all')
+      .option('--tables <list>', 'only these; otherwise all')
       .addOption(new Option('--expires <time>', 'from now, like 12h or 30d; otherwise never').argParser(secondsIn))
-      .addOption(new Option('--rate <n>', 'requests a second').argParser(Number))
-      .addOption(new Option('--burst <n>', 'requests at once; otherwise as many as a second has').argParser(Number)),
+      .addOption(new Option('--rate <n>', 'requests per second').argParser(Number))
+      .addOption(new Option('--burst <n>', 'requests at once; otherwise those of one second').argParser(Number)),
   ).action((name: string, options: CreateOptions) =>
     report('create', options, async client =>
       shown(await client.ask('keys.create', [], {body: bodyOf(name, options), repeat: 'once'})),
     ),
   );
   addServerOptions(
-    key.command('list').description('all of them, a line each').option('--json', 'a key a line, as JSON'),
+    key.command('list').description('list all, one per line').option('--json', 'one key per line, as JSON'),
   ).action((options: ServerOptions & {json?: true}) =>
     report('list', options, async client => showList(await keysOf(client), options.json === true, lineOf)),
   );
   addServerOptions(
     key
       .command('rotate <name>')
-      .description('a new secret for a key, by name or id; shown this once, on stdout')
+      .description('create a new secret for a key, by name or id; printed once, on stdout')
       .addOption(
-        new Option('--overlap <time>', 'for how long the secret before it stays valid')
+        new Option('--overlap <time>', 'how long the previous secret stays valid')
           .default(3_600, '1h')
           .argParser(secondsIn),
       ),
@@ -56,14 +56,15 @@ export function register(program: Command): void {
       shown(await client.ask('keys.rotate', [id], {body: {overlap_seconds: options.overlap}, repeat: 'once'}));
     }),
   );
-  addServerOptions(addYesOption(key.command('revoke <name>').description('end a key, by name or id, at once'))).action(
-    (name: string, options: ServerOptions & ConfirmOptions) =>
-      report('revoke', options, async client => {
-        const found = await find(client, name);
-        await confirm(`this ends the key ${found.name}`, found.name, options, 'terminal');
-        await client.ask('keys.revoke', [found.id]);
-        process.stdout.write(`revoked ${found.name}\n`);
-      }),
+  addServerOptions(
+    addYesOption(key.command('revoke <name>').description('revoke a key at once, by name or id')),
+  ).action((name: string, options: ServerOptions & ConfirmOptions) =>
+    report('revoke', options, async client => {
+      const found = await find(client, name);
+      await confirm(`this ends the key ${found.name}`, found.name, options, 'terminal');
+      await client.ask('keys.revoke', [found.id]);
+      process.stdout.write(`revoked ${found.name}\n`);
+    }),
   );
 }
 

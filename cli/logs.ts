@@ -19,13 +19,13 @@ export function register(program: Command): void {
     .description("show what a tenant's functions log, as they run")
     .addOption(new Option('--history <count>', 'finished executions to begin with').argParser(count).default(20))
     .option('--success', 'show executions that succeeded and logged nothing, too')
-    .option('--jsonl', 'an execution a line, as JSON')
+    .option('--jsonl', 'one execution per line, as JSON')
     .option('--no-follow', 'end after the history')
-    .option('--request-id <id>', 'only that of a failure somebody reports; ends after it was shown')
+    .option('--request-id <id>', 'only the execution of this request; ends after it was shown')
     .option('--path <path>', 'only executions of this function, as messages:send')
     .option('--failed', 'only executions that failed')
     .addOption(new Option('--since <time>', 'as 90s, 20m, 2h, 3d ago, or 2026-01-31T12:00:00Z').argParser(moment))
-    .addOption(new Option('--until <time>', 'the same; ends after what was before').argParser(moment));
+    .addOption(new Option('--until <time>', 'the same; shows earlier entries and ends').argParser(moment));
   addTargetOptions(command).action((options: Options) =>
     reportFailure('svc logs', () =>
       withTarget(options, async target => {

@@ -25,15 +25,15 @@ type Listed = {directory: string; tenant: string | null; state: string} & Omit<F
 export function register(program: Command): void {
   program
     .command('recover')
-    .description('list what a data directory holds, and mend its registry; deletes nothing')
+    .description('list the contents of a data directory and repair its registry; deletes nothing')
     .option('--data <directory>', 'the data directory (SVC_DATA)', process.env.SVC_DATA ?? './data')
-    .option('--adopt', 'make a registry of the directories that are there; the old one goes to set-aside/')
+    .option('--adopt', 'rebuild the registry from the directories; the old one goes to set-aside/')
     .option(
       '--move-aside [directories...]',
       'move these directories, or all that the registry does not name, to set-aside/',
     )
     .option('--repair <tenant>', 'mend the damaged file of this tenant as far as it can be; a copy goes to set-aside/')
-    .option('--json', 'list one JSON object a directory')
+    .option('--json', 'list one JSON object per directory')
     .action((options: Options) => reportFailure('svc recover', () => recover(options)));
 }
 

@@ -20,9 +20,9 @@ export function register(program: Command): void {
     .description('call a function and print what it returns as JSON')
     .argument('<path>', 'messages:list, or messages for a default export')
     .argument('[args]', 'its arguments, a JSON object', jsonObject, {})
-    .addOption(new Option('--identity <json>', 'what ctx.auth.getUserIdentity() gives').argParser(jsonObject))
+    .addOption(new Option('--identity <json>', 'the result of ctx.auth.getUserIdentity()').argParser(jsonObject))
     .option('--push', 'deploy the project first')
-    .option('--watch', 'of a query: print its result again whenever it changed');
+    .option('--watch', 'print the result of a query again after each change');
   addTargetOptions(command).action((path: string, args: object, options: Options) =>
     reportFailure('svc run', () => run(path, args, options)),
   );

@@ -9,13 +9,13 @@ export function register(program: Command): void {
   const sandboxes = program.command('sandboxes').description('run untrusted code');
   listVerb(sandboxes, 'list', ALL, async target => (await ask(target, 'sandboxes.list', [])).sandboxes, lineOf);
   showVerb(sandboxes, 'show <id>', async (target, id) => (await ask(target, 'sandboxes.get', [id])).sandbox);
-  subcommand(sandboxes, 'create [file]', 'make one, as a JSON file says', async (target, _, file) => {
+  subcommand(sandboxes, 'create [file]', 'create one from a JSON file', async (target, _, file) => {
     const body = file === undefined ? {} : await jsonIn<BodyOf<'sandboxes.create'>>(file);
     const {sandbox} = await ask(target, 'sandboxes.create', [], {body, repeat: 'keyed'});
     process.stdout.write(`${sandbox.id}\n`);
   });
   executeVerb(sandboxes, 'sandboxes.execute');
-  subcommand(sandboxes, 'stop <id>', 'end one, with what it holds', async (target, _, id) => {
+  subcommand(sandboxes, 'stop <id>', 'end one and discard its state', async (target, _, id) => {
     showList([(await ask(target, 'sandboxes.stop', [id!])).sandbox], false, lineOf);
   });
 }

@@ -8,7 +8,7 @@ import {ask, type TargetOptions} from './project/target.ts';
 
 export function register(program: Command): void {
   const schema = program.command('schema').description('fields and indexes of tables');
-  subcommand(schema, 'get [table]', 'show that of a table, or of all', async (target, _, table) => {
+  subcommand(schema, 'get [table]', 'print that of a table, or of all tables', async (target, _, table) => {
     showRecord(await (table === undefined ? ask(target, 'schema.all', []) : ask(target, 'schema.get', [table])));
   });
   subcommand(

@@ -15,16 +15,16 @@ type LogOptions = TargetOptions & {history: number; follow?: true; jsonl?: true}
 type Definition = BodyOf<'services.create'>;
 
 const VERBS = [
-  ['services.start', 'start one; it is wanted from now on, across restarts of the server'],
-  ['services.stop', 'stop one; ends when it has stopped'],
-  ['services.restart', 'end its process and start another'],
+  ['services.start', 'start one; it also runs after restarts of the server'],
+  ['services.stop', 'stop one; waits until it has stopped'],
+  ['services.restart', 'end its process and start a new one'],
 ] as const;
 
 export function register(program: Command): void {
-  const services = program.command('services').description('code of a tenant that runs for as long as it is wanted');
+  const services = program.command('services').description('manage long-running code of a tenant');
   listVerb(services, 'list', ALL, async target => (await ask(target, 'services.list', [])).services, lineOf);
   showVerb(services, 'show <name>', async (target, name) => (await ask(target, 'services.get', [name])).service);
-  subcommand(services, 'apply <file>', 'make or change those of a JSON file', (target, _, file) =>
+  subcommand(services, 'apply <file>', 'create or change those in a JSON file', (target, _, file) =>
     apply(target, file!),
   );
   for (const [operation, description] of VERBS) {
@@ -32,20 +32,20 @@ export function register(program: Command): void {
       showList([(await ask(target, operation, [name!])).service], false, lineOf);
     });
   }
-  subcommand(services, 'delete <name>', 'stop one and forget it', async (target, _, name) => {
+  subcommand(services, 'delete <name>', 'stop and delete one', async (target, _, name) => {
     await ask(target, 'services.delete', [name!]);
     process.stdout.write(`deleted ${name}\n`);
   });
   subcommand<LogOptions>(
     services,
     'logs <name>',
-    'the newest lines that one logged',
+    'print the newest lines that one logged',
     (target, options, name) => showLog(target, name!, options),
     command =>
       command
         .addOption(new Option('--history <count>', 'lines to begin with').argParser(count).default(100))
-        .option('--follow', 'then every line as it is written, until Ctrl-C')
-        .option('--jsonl', 'a line each, as JSON'),
+        .option('--follow', 'then print each new line, until Ctrl-C')
+        .option('--jsonl', 'one entry per line, as JSON'),
   );
 }
 

@@ -9,16 +9,16 @@ import {ask, type Target} from './project/target.ts';
 export function register(program: Command): void {
   const sessions = program
     .command('sessions')
-    .description("callers' leases on a tenant, each with a sandbox of its own");
+    .description("manage callers' leases on a tenant, each with its own sandbox");
   listVerb(sessions, 'list', ALL, listed, lineOf);
   showVerb(sessions, 'show <id>', async (target, id) => (await ask(target, 'sessions.get', [id])).session);
-  subcommand(sessions, 'open [file]', 'open one, as a JSON file says', async (target, _, file) => {
+  subcommand(sessions, 'open [file]', 'open one from a JSON file', async (target, _, file) => {
     const body = await bodyOf(target, file);
     const {session} = await ask(target, 'sessions.create', [], {body, repeat: 'keyed'});
     process.stdout.write(`${session.id}\n`);
   });
   executeVerb(sessions, 'sessions.execute');
-  subcommand(sessions, 'close <id>', 'end one, and what it opened', async (target, _, id) => {
+  subcommand(sessions, 'close <id>', 'end one and the sandbox it created', async (target, _, id) => {
     showList([(await ask(target, 'sessions.close', [id!])).session], false, lineOf);
   });
 }

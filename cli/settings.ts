@@ -11,11 +11,11 @@ type SetOptions = TargetOptions & {allow?: string; deny?: string; origins?: stri
 
 export function register(program: Command): void {
   const settings = program.command('settings').description('egress policy and allowed pages of a tenant');
-  subcommand(settings, 'get', 'show them', async target => showRecord(await current(target)));
+  subcommand(settings, 'get', 'print them', async target => showRecord(await current(target)));
   subcommand<SetOptions>(
     settings,
     'set [file]',
-    'change them; what is not given stays',
+    'change them; options that are absent keep their values',
     async (target, options, file) => {
       const body = file === undefined ? await given(target, options) : await jsonIn<Change>(file);
       await ask(target, 'settings.put', [], {body});

@@ -7,7 +7,7 @@ import {textOf} from './whoami.ts';
 
 export function register(program: Command): void {
   addServerOptions(
-    program.command('status').description('whether the server answers, and with which credential it is used'),
+    program.command('status').description('show whether the server answers, and the credential in use'),
   ).action((options: ServerOptions) =>
     atServer('status', options, async client => {
       await client.ask('health', []);

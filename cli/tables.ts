@@ -10,11 +10,11 @@ import {ask, type Target, type TargetOptions} from './project/target.ts';
 import {TransientLine} from './transient-line.ts';
 
 export function register(program: Command): void {
-  const tables = program.command('tables').description('the tables of a tenant, dropped and renamed');
+  const tables = program.command('tables').description('list, drop and rename the tables of a tenant');
   listVerb(
     tables,
     'list',
-    'all of them, with how many documents each has',
+    'list all, with their numbers of documents',
     async target => (await ask(target, 'tables.list', [])).tables,
     ({name, documents}) => `${name}: ${documents} documents`,
     'table',
@@ -22,24 +22,19 @@ export function register(program: Command): void {
   subcommand<TargetOptions & ConfirmOptions & {wait: boolean}>(
     tables,
     'drop <table>',
-    'delete all documents of one, then its schema and indexes; the server goes on with it whatever happens to this command',
+    'delete all documents of one, then its schema and indexes; the server continues even if this command ends',
     async (target, {wait, ...options}, table) => {
       await confirm(`this deletes all documents of ${table}`, table!, options, 'terminal');
       const {id} = await ask(target, 'tables.drop', [table!], {repeat: 'keyed'});
       if (!wait) process.stdout.write(`${id}\n`);
       else process.stdout.write(`dropped ${table}: ${(await ended(target, id)).changed} documents\n`);
     },
-    command => addYesOption(command).option('--no-wait', 'print the id of the task that does it, and leave it'),
+    command => addYesOption(command).option('--no-wait', 'print the id of the task and do not wait for it'),
   );
-  subcommand(
-    tables,
-    'rename <table> <to>',
-    'give one another name; documents keep their ids',
-    async (target, _, table, to) => {
-      await ask(target, 'tables.rename', [table!], {body: {to: to!}, repeat: 'keyed'});
-      process.stdout.write(`renamed ${table} to ${to}\n`);
-    },
-  );
+  subcommand(tables, 'rename <table> <to>', 'rename one; documents keep their ids', async (target, _, table, to) => {
+    await ask(target, 'tables.rename', [table!], {body: {to: to!}, repeat: 'keyed'});
+    process.stdout.write(`renamed ${table} to ${to}\n`);
+  });
 }
 
 /** @throws CommandFailure if it did not complete */

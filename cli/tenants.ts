@@ -9,7 +9,7 @@ import {atServer} from './server-verb.ts';
 export function register(program: Command): void {
   const tenants = program.command('tenants').description('list, create and delete tenants');
   addServerOptions(
-    tenants.command('list').description('all tenants of the server').option('--json', 'a tenant per line, as JSON'),
+    tenants.command('list').description('all tenants of the server').option('--json', 'one tenant per line, as JSON'),
   ).action((options: ServerOptions & {json?: true}) =>
     atServer('tenants list', options, async client => {
       const {tenants: ids} = await client.ask('tenants.list', []);

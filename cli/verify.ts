@@ -29,7 +29,7 @@ export function register(program: Command): void {
     )
     .option('--data <directory>', 'the data directory (SVC_DATA)', process.env.SVC_DATA ?? './data')
     .option('--tenant <id>', 'only this tenant')
-    .option('--json', 'one JSON object a tenant')
+    .option('--json', 'one JSON object per tenant')
     .action((options: Options) => {
       process.exitCode = verify(options) ? 0 : 1;
     });

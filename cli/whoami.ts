@@ -8,7 +8,10 @@ import {atServer} from './server-verb.ts';
 
 export function register(program: Command): void {
   addServerOptions(
-    program.command('whoami').description('the credential that svc uses, and its rights').option('--json', 'as JSON'),
+    program
+      .command('whoami')
+      .description('show the credential that svc uses, and its rights')
+      .option('--json', 'as JSON'),
   ).action((options: ServerOptions & {json?: true}) =>
     atServer('whoami', options, async client => {
       const identity = await client.ask('whoami', []);
