@@ -15,18 +15,33 @@ export type ParentWatch = {
 };
 
 const SETPRIV = ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs', '--'];
-let found: Promise<ParentWatch> | null = null;
+const probes = new Map<string, Promise<boolean>>();
 
-/** What this machine supports; probed once. */
-export function parentWatch(): Promise<ParentWatch> {
-  found ??= promisify(execFile)(SETPRIV[0]!, [...SETPRIV.slice(1), 'true']).then(
-    () => ({command: SETPRIV}),
-    () => ({command: []}),
-  );
-  return found;
+/**
+ * Whether this command succeeds; probed once, unless it could not be run: a machine that is out of processes or memory
+ * may have both later.
+ */
+function succeeds(command: readonly string[]): Promise<boolean> {
+  const key = command.join(' ');
+  const [program, ...args] = command;
+  const probe =
+    probes.get(key) ??
+    promisify(execFile)(program!, args, {cwd: '/'}).then(
+      () => true,
+      ({code}: {code?: unknown}) => {
+        // An exit code, or no such program.
+        if (typeof code !== 'number' && code !== 'ENOENT') probes.delete(key);
+        return false;
+      },
+    );
+  probes.set(key, probe);
+  return probe;
 }
 
-let confining: Promise<boolean> | null = null;
+/** What this machine supports. */
+export async function parentWatch(): Promise<ParentWatch> {
+  return {command: (await succeeds([...SETPRIV, 'true'])) ? SETPRIV : []};
+}
 
 /**
  * Same as `parentWatch`, for processes whose file access is restricted where the machine can. Slower to probe, so isolates
@@ -34,12 +49,9 @@ let confining: Promise<boolean> | null = null;
  */
 export async function confiningParentWatch(): Promise<ParentWatch> {
   const {command} = await parentWatch();
-  const [program, ...args] = [...command, ...readingOnly(process.execPath, []), process.execPath, '--version'];
-  confining ??= promisify(execFile)(program!, args, {cwd: '/'}).then(
-    () => true,
-    () => false, // The supervisor's own attempt logs the reason.
-  );
-  return {command, confinesFiles: await confining};
+  const probe = [...command, ...readingOnly(process.execPath, []), process.execPath, '--version'];
+  // The supervisor's own attempt logs the reason.
+  return {command, confinesFiles: await succeeds(probe)};
 }
 
 /** Command prefix for an executable of Node that can read only these paths, and write nothing. */
@@ -51,23 +63,12 @@ export function confined(
   return confinesFiles === true ? [...command, ...readingOnly(binary, reads)] : command;
 }
 
-/** Whether a limit of this many bytes can be set. */
-const limits = new Map<number, Promise<boolean>>();
-
 /**
  * Command prefix that makes the kernel refuse the process more writable memory; empty without `prlimit`. This exact
  * limit is probed, because a worker has a limit itself (supervisor/confinement/confinement.ts), which it can lower for
  * a child but never raise.
  */
 export async function dataLimit(bytes: number): Promise<readonly string[]> {
-  const [program, ...args] = ['prlimit', `--data=${bytes}`, '--'] as const;
-  const known = limits.get(bytes);
-  const isSet =
-    known ??
-    promisify(execFile)(program, [...args, 'true']).then(
-      () => true,
-      () => false,
-    );
-  limits.set(bytes, isSet);
-  return (await isSet) ? [program, ...args] : [];
+  const command = ['prlimit', `--data=${bytes}`, '--'];
+  return (await succeeds([...command, 'true'])) ? command : [];
 }
