@@ -157,7 +157,10 @@ export const ISOLATE_FRAME_BYTES_MAX = 128 * MIB;
  * Bytes sent to that process that it has not read. Beyond: it is killed, because it does not read its answers. (ours)
  */
 export const ISOLATE_UNREAD_BYTES_MAX = 512 * MIB;
-/** How long to wait for output of a process that has ended, while its child processes hold its pipes open. (ours) */
+/**
+ * How long to wait for output of a process that has ended, while its child processes hold its pipes open; and for the
+ * end of a process that has closed its pipe. Beyond: it is killed. (ours)
+ */
 export const CHILD_PIPES_MS_MAX = 1_000;
 /** Starts that fail in a row before calls are refused with 503. (ours) */
 export const ISOLATE_PROCESS_STARTS_MAX = 2;

@@ -69,3 +69,8 @@ test('one that says it is alive without being asked is ended: each answer costs 
   const {ended} = opened("for (let n = 0; n < 1_000; n++) say({type: 'alive'}); setInterval(() => undefined, 1_000);");
   expect(await ended).toEqual({cause: 'crash', message: 'The Node process said what nobody understands'});
 });
+
+test('one that closes its pipe and goes on is ended: nothing of it can be answered or limited any more', async () => {
+  const {ended} = opened("require('node:fs').closeSync(3); setInterval(() => undefined, 1_000);");
+  expect(await ended).toEqual({cause: 'crash', message: 'it closed its pipe and went on'});
+});

@@ -18,7 +18,7 @@ import {behindOthers} from './behind-others.ts';
 import {Pipe, type PipeFault, type PipeRules} from './pipe.ts';
 import {ReadLimiter} from './read-limiter.ts';
 
-export type EndCause = 'told' | 'start' | 'memory' | 'time' | 'silent' | 'crash' | PipeFault;
+export type EndCause = 'told' | 'start' | 'memory' | 'time' | 'silent' | 'crash' | Exclude<PipeFault, 'closed'>;
 
 export type ProcessEnd = {
   cause: EndCause;
@@ -96,7 +96,7 @@ export class ConfinedProcess<Sent extends object, Received> {
       onMessage: (message, tail) => {
         if (!this.isEnding) events.onMessage(message, tail);
       },
-      onFault: fault => this.kill(fault, FAULTS[fault]),
+      onFault: fault => this.kill(fault === 'closed' ? 'crash' : fault, FAULTS[fault]),
     });
     this.#keepStderrTail(streams.stderr ?? null);
     this.#late =
@@ -200,4 +200,5 @@ export class ConfinedProcess<Sent extends object, Received> {
 const FAULTS: Record<PipeFault, string> = {
   malformed: 'it said what it never says',
   unread: 'it did not read what it requested',
+  closed: 'it closed its pipe and went on',
 };

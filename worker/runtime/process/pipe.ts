@@ -5,6 +5,7 @@
  */
 import type {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
+import {CHILD_PIPES_MS_MAX} from '../limits.ts';
 import {type Fields, FrameReceiver, FrameSender} from './frames.ts';
 
 export type PipeRules<Received> = {
@@ -19,7 +20,7 @@ export type PipeRules<Received> = {
   check: (head: Fields, tail: Buffer) => Received | null;
 };
 
-export type PipeFault = 'malformed' | 'unread';
+export type PipeFault = 'malformed' | 'unread' | 'closed';
 
 export type PipeEvents<Received> = {
   /** `tail` is a view into the received chunk. */
@@ -56,8 +57,9 @@ export class Pipe<Sent extends object, Received> {
     socket?.on('data', chunk => {
       if (!this.#isClosed && !receiver.push(chunk as Buffer)) this.#fault('malformed');
     });
-    // The end of the process is reported instead.
+    // The end of the process is reported instead, unless the process goes on without its pipe.
     socket?.on('error', () => undefined);
+    socket?.on('close', () => setTimeout(() => this.#fault('closed'), CHILD_PIPES_MS_MAX).unref());
   }
 
   send(message: Sent, tail: string | Uint8Array = ''): void {
