@@ -134,8 +134,7 @@ export class Registry {
       this.#rows = new Map(readRows(db).map(row => [row.id, row]));
       readLastGeneration(db);
       // Tables that early versions lack: without them, the policies, and which tenants have code, are unknown.
-      db.exec(EGRESS);
-      db.exec(WITHOUT_CODE);
+      for (const table of [EGRESS, WITHOUT_CODE]) createMissing(db, table);
       this.#withoutCode = readWithoutCode(db);
       this.#writeWithoutCode = db.prepare(
         'INSERT OR REPLACE INTO without_code (id, generation, checksum) VALUES (?, ?, ?)',
@@ -413,6 +412,17 @@ function rowsOfVersion1(db: Database.Database): TenantRow[] {
 function readRows(db: Database.Database): StoredRow[] {
   const stored = db.prepare<[], TenantRow & {checksum: number}>(`SELECT ${COLUMNS}, checksum FROM tenants ORDER BY id`);
   return stored.all().map(({checksum, ...row}) => ({...row, isSound: checksumOf(row) === checksum}));
+}
+
+/** On a full disk, the table is in memory until the next start: what it would have held is unknown then. */
+function createMissing(db: Database.Database, table: string): void {
+  try {
+    db.exec(table);
+  } catch (caught) {
+    if (!(caught instanceof Database.SqliteError) || caught.code !== 'SQLITE_FULL') throw caught;
+    db.pragma('temp_store = MEMORY');
+    db.exec(table.replace('CREATE TABLE', 'CREATE TEMP TABLE'));
+  }
 }
 
 function readEgress(db: Database.Database): Map<string, {generation: number; settings: EgressSettings}> {

@@ -75,7 +75,7 @@ export class NodeInstalls {
     return installing;
   }
 
-  /** Another server on this directory may do the same: the first to finish renames its copy to the final name. */
+  /** A complete version that is there already stays. */
   async #install(version: NodeVersion): Promise<void> {
     const {directory, env, log} = this.#parts;
     const home = nodeHome(directory, version);

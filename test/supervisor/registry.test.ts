@@ -3,7 +3,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {afterEach, beforeEach, describe, expect, onTestFinished, test, vi} from 'vitest';
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
 import {Registry, readRegistry} from '../../supervisor/files/registry.ts';
@@ -19,6 +19,28 @@ afterEach(() => rmSync(directory, {recursive: true}));
 
 describe('the registry of tenants', () => {
   const acme = {id: 'acme', generation: 1, awake: 1, next_due_ms: null, created_ms: 5, file_ms: null, isSound: true};
+
+  test('of an older svc, on a full disk: it opens, and says of no tenant that it has no code', () => {
+    const older = new Registry(path);
+    older.create('acme', 1, 5);
+    older.close();
+    const db = new Database(path);
+    db.exec('DROP TABLE without_code');
+    db.close();
+    const exec = vi.spyOn(Database.prototype, 'exec').mockImplementation(function (this: Database.Database, sql) {
+      if (/CREATE TABLE IF NOT EXISTS without_code/.test(sql)) throw new Database.SqliteError('full', 'SQLITE_FULL');
+      this.prepare(sql).run();
+      return this;
+    });
+    onTestFinished(() => exec.mockRestore());
+    const registry = new Registry(path);
+    expect(registry.hasCode('acme', 1)).toBe(true);
+    registry.setHasCode('acme', 1, false);
+    expect(registry.hasCode('acme', 1)).toBe(false);
+    registry.close();
+    exec.mockRestore();
+    expect(new Registry(path).hasCode('acme', 1)).toBe(true);
+  });
 
   test('a change is there after it is opened again', () => {
     const first = new Registry(path);
