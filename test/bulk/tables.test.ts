@@ -6,6 +6,7 @@ import {afterAll, beforeAll, beforeEach, expect, onTestFinished, test} from 'vit
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
+import {nightly} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {endedTask, taskOf} from '../harness/tasks.ts';
@@ -188,7 +189,7 @@ test('a key needs both scopes, and the table', async () => {
 });
 
 // The last one: it ends the service.
-test('a copy of the files in the middle of it is whole, and goes on with it', async () => {
+nightly.test('a copy of the files in the middle of it is whole, and goes on with it', async () => {
   const copy = mkdtempSync(join(tmpdir(), 'svc-copy-'));
   await fill('cities');
   const id = await drop('cities');

@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import {pipeline} from 'node:stream';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {firstOf, nightly} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -113,13 +114,15 @@ describe('svc import', () => {
     expect(await tenant.list('t')).toHaveLength(100);
   });
 
-  test.each([
-    ['{"a":1e999}', 'fields.a is a number beyond the range of a double'],
-    ['{"_secret":1}', '_secret'],
-    ['[1]', 'the line is not a JSON object'],
-    ['{"a":1},"table":"other"', 'the line is not JSON'],
-    ['{"a":1', 'the line is not JSON'],
-  ])('stops at the bad line %s and names its place; corrected, it goes on', async (bad, message) => {
+  test.each(
+    firstOf(2, [
+      ['{"a":1e999}', 'fields.a is a number beyond the range of a double'],
+      ['{"_secret":1}', '_secret'],
+      ['[1]', 'the line is not a JSON object'],
+      ['{"a":1},"table":"other"', 'the line is not JSON'],
+      ['{"a":1', 'the line is not JSON'],
+    ]),
+  )('stops at the bad line %s and names its place; corrected, it goes on', async (bad, message) => {
     const tenant = await Tenant.make(service);
     const file = fileOf(`{"a":0}\n${bad}\n`);
     const args = ['import', '--tenant', tenant.id, '--table', 't', file];
@@ -240,7 +243,7 @@ describe('svc export', () => {
     }
   });
 
-  test('large documents', async () => {
+  nightly.test('large documents', async () => {
     const tenant = await Tenant.make(service);
     await tenant.insertAll(
       't',
@@ -255,7 +258,7 @@ describe('svc export', () => {
     ]);
   });
 
-  test('with --format csv writes a header and a record a document, and counts them', async () => {
+  nightly.test('with --format csv writes a header and a record a document, and counts them', async () => {
     const tenant = await Tenant.make(service);
     for (const i of [0, 1]) await tenant.insert('t', {i, text: 'two\nlines "', more: true});
     const file = join(directory, 'of.csv');

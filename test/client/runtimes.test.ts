@@ -8,6 +8,7 @@ import {createInterface} from 'node:readline';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Cable} from './cable.ts';
 import {type Command, RUNTIMES} from './runtimes.ts';
@@ -80,7 +81,10 @@ function script(url: string, hasWebSocket: boolean): string {
   `;
 }
 
-describe.each(RUNTIMES)('in $name', ({name, hasWebSocket, command}) => {
+/** A commit runs this version of Node, and one of the others. */
+const SOME = RUNTIMES.filter(({name}) => name === 'Node 22' || name === 'Bun');
+
+describe.each(rounds({commit: SOME, nightly: RUNTIMES}))('in $name', ({name, hasWebSocket, command}) => {
   let executable: Command;
   beforeAll(async () => {
     executable = await command();

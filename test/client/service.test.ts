@@ -7,7 +7,7 @@ import {SyncClient} from '../../sdk/client/sync-client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
 import {IdentityProvider} from '../functions/auth/identity-provider.ts';
-import {rounds} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 import {Cable} from './cable.ts';
@@ -387,44 +387,47 @@ describe('SvcHttpClient and a service', () => {
   });
 });
 
-test('the worker restarts while the server of the keys is down: nobody is signed out, and calls wait', async () => {
-  const app = await deployed({jwks: `${provider.issuer}/jwks`});
-  await app.admin('PUT', '/settings', {egress: {allow: ['127.0.0.1'], deny: []}, allowed_origins: null});
-  const client = connected(app);
-  const told: boolean[] = [];
-  let fetches = 0;
-  const fetchToken = async () => {
-    fetches++;
-    return await provider.token({
-      iss: provider.issuer,
-      sub: 'ada',
-      iat: Date.now() / 1000,
-      exp: Date.now() / 1000 + 3600,
-    });
-  };
-  client.setAuth(fetchToken, isAuthenticated => told.push(isAuthenticated));
-  await shows(client, who, {}, subject => subject === 'ada');
-  await until('the fresh token', () => fetches === 2);
-  const keys = provider.answers.get('/jwks')!;
-  provider.answers.set('/jwks', {status: 503, body: ''});
-  const asked = provider.asked.length;
-  const sockets = client.connectionState().connectionCount;
-  process.kill(await service.workerOf(app.tenant), 'SIGKILL');
-  await until('the next socket', () => client.connectionState().connectionCount > sockets);
-  await until('a failed fetch of the keys', () => provider.asked.length > asked);
-  const token = await fetchToken();
-  const overHttp = await app.svc(
-    'POST',
-    '/query',
-    {path: 'messages:who', args: {}},
-    {authorization: `Bearer ${token}`},
-  );
-  expect([overHttp.status, (overHttp.body as {error: {code: string}}).error.code]).toEqual([
-    503,
-    'session.auth_unavailable',
-  ]);
-  const sent = client.mutation(send, {text: 'by ada'});
-  provider.answers.set('/jwks', keys);
-  await sent;
-  expect([told, await client.query(who)]).toEqual([[true], 'ada']);
-});
+nightly.test(
+  'the worker restarts while the server of the keys is down: nobody is signed out, and calls wait',
+  async () => {
+    const app = await deployed({jwks: `${provider.issuer}/jwks`});
+    await app.admin('PUT', '/settings', {egress: {allow: ['127.0.0.1'], deny: []}, allowed_origins: null});
+    const client = connected(app);
+    const told: boolean[] = [];
+    let fetches = 0;
+    const fetchToken = async () => {
+      fetches++;
+      return await provider.token({
+        iss: provider.issuer,
+        sub: 'ada',
+        iat: Date.now() / 1000,
+        exp: Date.now() / 1000 + 3600,
+      });
+    };
+    client.setAuth(fetchToken, isAuthenticated => told.push(isAuthenticated));
+    await shows(client, who, {}, subject => subject === 'ada');
+    await until('the fresh token', () => fetches === 2);
+    const keys = provider.answers.get('/jwks')!;
+    provider.answers.set('/jwks', {status: 503, body: ''});
+    const asked = provider.asked.length;
+    const sockets = client.connectionState().connectionCount;
+    process.kill(await service.workerOf(app.tenant), 'SIGKILL');
+    await until('the next socket', () => client.connectionState().connectionCount > sockets);
+    await until('a failed fetch of the keys', () => provider.asked.length > asked);
+    const token = await fetchToken();
+    const overHttp = await app.svc(
+      'POST',
+      '/query',
+      {path: 'messages:who', args: {}},
+      {authorization: `Bearer ${token}`},
+    );
+    expect([overHttp.status, (overHttp.body as {error: {code: string}}).error.code]).toEqual([
+      503,
+      'session.auth_unavailable',
+    ]);
+    const sent = client.mutation(send, {text: 'by ada'});
+    provider.answers.set('/jwks', keys);
+    await sent;
+    expect([told, await client.query(who)]).toEqual([[true], 'ada']);
+  },
+);

@@ -1,5 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -21,10 +22,13 @@ async function expectVerified(): Promise<void> {
   expect({code, stdout}).toMatchObject({code: 0});
 }
 
+const WORKERS = rounds({commit: 2, nightly: 4});
+const TREES = rounds({commit: 1, nightly: 6});
+
 describe('kill -9 loses no acknowledged write, and repeats none', () => {
-  test('of the worker, four times under load', async () => {
+  test(`of the worker, ${WORKERS} times under load`, async () => {
     const load = new WriteLoad(tenant);
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < WORKERS; round++) {
       await load.progress(200);
       process.kill(await service.workerOf(tenant.id), 'SIGKILL');
     }
@@ -34,9 +38,9 @@ describe('kill -9 loses no acknowledged write, and repeats none', () => {
     await expectVerified();
   });
 
-  test('of every process at once, three times under load', async () => {
+  test(`of every process at once, ${TREES} times under load`, async () => {
     const load = new WriteLoad(tenant);
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < TREES; round++) {
       await load.progress(200);
       await service.killAll();
       await service.run();
@@ -49,7 +53,7 @@ describe('kill -9 loses no acknowledged write, and repeats none', () => {
 
   test('of the supervisor alone, under load: its children end, and the next start goes on from disk', async () => {
     const load = new WriteLoad(tenant);
-    for (let round = 0; round < 2; round++) {
+    for (let round = 0; round < rounds({commit: 1, nightly: 4}); round++) {
       await load.progress(200);
       await service.end('SIGKILL');
       await service.run();
@@ -70,7 +74,7 @@ describe('kill -9 loses no acknowledged write, and repeats none', () => {
       fields: [{name: 'group', field_type: 'number', required: true}],
       indexes: [{name: 'by_group', fields: ['group']}],
     };
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < TREES; round++) {
       const put = tenant.request('PUT', '/schema/t', schema).catch(() => null);
       process.kill(await service.workerOf(tenant.id), 'SIGKILL');
       await put;
@@ -93,7 +97,7 @@ describe('kill -9 loses no acknowledged write, and repeats none', () => {
     const created = new Set<string>();
     const gone = new Set<string>();
     const touched: string[] = [];
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < TREES; round++) {
       const clients = Array.from({length: 6}, async (_, client) => {
         for (let n = 0; ; n++) {
           const id = `r${round}c${client}n${n}`;

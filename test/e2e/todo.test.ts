@@ -11,6 +11,7 @@ import {makeKey, writePage} from '../../examples/todo/page.ts';
 import {Browser} from '../harness/browser.ts';
 import {freePort} from '../harness/free-port.ts';
 import {Network} from '../harness/network.ts';
+import {nightly} from '../harness/nightly.ts';
 import {ReverseProxy} from '../harness/reverse-proxy.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
@@ -94,7 +95,7 @@ test('a todo is added, ticked and removed, and a second page shows it live', asy
   expect(await browser.closeWindows()).toEqual([]);
 });
 
-test('a page whose network is gone keeps what is added, and writes it once when it is back', async () => {
+nightly.test('a page whose network is gone keeps what is added, and writes it once when it is back', async () => {
   const [one, two] = [await open(), await open()];
   network.cut();
   await one.getByText('Offline').waitFor();
@@ -108,7 +109,7 @@ test('a page whose network is gone keeps what is added, and writes it once when 
   expect(await browser.closeWindows()).toEqual([]);
 });
 
-test('a page whose key may only read shows the list, and is told that it may not change it', async () => {
+nightly.test('a page whose key may only read shows the list, and is told that it may not change it', async () => {
   const [writer, reader] = [await open(), await open('/reader/')];
   await add(writer, 'eggs');
   await item(reader, 'eggs').waitFor();

@@ -4,6 +4,7 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type Example, openExample} from '../../examples/run/example.ts';
+import {nightly} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
@@ -84,7 +85,7 @@ describe('the functions of examples/chat', () => {
     expect((await chat('GET', '/http/export/regrets')).text).toBe('');
   });
 
-  test('forget who is not heard of, and who leaves', async () => {
+  nightly.test('forget who is not heard of, and who leaves', async () => {
     const channel = await call('mutation', 'channels:create', {name: 'quiet'});
     const here = () => call('query', 'presence:here', {channel}) as Promise<{name: string; isTyping: boolean}[]>;
     await call('mutation', 'presence:heartbeat', {channel, isTyping: false});

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {App, uploadOf} from '../functions/app.ts';
 import {EventReader} from '../harness/event-reader.ts';
-import {rounds} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -178,15 +178,18 @@ describe('a tenant', () => {
     expect(lines.filter(line => line.includes(NEEDS_CODE))).toHaveLength(1);
   });
 
-  test('the registry of an older svc: a tenant of documents gets the quick worker once it has slept', async () => {
-    const {tenant} = await plainTenant();
-    await changeRegistry(db => db.exec('DROP TABLE without_code'));
-    await tenant.insert('kept', {text: 'b'});
-    expect(runsCode(await service.workerOf(tenant.id))).toBe(true);
-    await service.asleep(tenant.id);
-    await tenant.insert('kept', {text: 'c'});
-    expect(runsCode(await service.workerOf(tenant.id))).toBe(false);
-  });
+  nightly.test(
+    'the registry of an older svc: a tenant of documents gets the quick worker once it has slept',
+    async () => {
+      const {tenant} = await plainTenant();
+      await changeRegistry(db => db.exec('DROP TABLE without_code'));
+      await tenant.insert('kept', {text: 'b'});
+      expect(runsCode(await service.workerOf(tenant.id))).toBe(true);
+      await service.asleep(tenant.id);
+      await tenant.insert('kept', {text: 'c'});
+      expect(runsCode(await service.workerOf(tenant.id))).toBe(false);
+    },
+  );
 });
 
 describe('a spare', () => {

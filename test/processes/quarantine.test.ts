@@ -3,6 +3,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {QUARANTINE_MS_MIN} from '../../shared/limits.ts';
 import {CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {App} from '../functions/app.ts';
+import {nightly} from '../harness/nightly.ts';
 import {RoutedClient, routersOf} from '../harness/routed.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
 import {expectError} from '../harness/tenant.ts';
@@ -85,7 +86,7 @@ describe('an anonymous caller with ever new arguments', () => {
   });
 });
 
-describe('with two routers', () => {
+nightly.describe('with two routers', () => {
   test('deaths are judged over both: what ended workers through one and the other is refused by each', async () => {
     const two = await Service.start({spares: 1, args: ['--routers', '2']});
     try {

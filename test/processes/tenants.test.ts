@@ -1,6 +1,7 @@
 import {existsSync, mkdirSync, readdirSync, renameSync, statSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {nightly} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -93,7 +94,7 @@ describe('deletion', () => {
     expect(statuses.sort()).toEqual([204, ...Array<number>(9).fill(404)]);
   });
 
-  test('of a worker that is stuck: it is ended, and the deletion completes', async () => {
+  nightly.test('of a worker that is stuck: it is ended, and the deletion completes', async () => {
     await tenant.insert('t', {});
     const worker = await service.workerOf(tenant.id);
     process.kill(worker, 'SIGSTOP');

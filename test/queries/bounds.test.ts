@@ -7,6 +7,7 @@ import {planQuery} from '../../engine/reads/plan.ts';
 import {listTable, runPage, runQuery} from '../../engine/reads/run.ts';
 import type {DocumentRow, QueryReader, TableInfo} from '../../engine/storage/rows.ts';
 import {DOCUMENT_BYTES_MAX, RESULT_BYTES_MAX} from '../../shared/limits.ts';
+import {nightly} from '../harness/nightly.ts';
 
 const DOCS = 2 ** 37;
 
@@ -175,7 +176,7 @@ describe('what a query answers is at most RESULT_BYTES_MAX', () => {
     expect(reader.rowsRead).toBeLessThan(150);
   });
 
-  test('many small documents are refused before all of them are read', () => {
+  nightly.test('many small documents are refused before all of them are read', () => {
     const reader = new ArrayReader(Array.from({length: 600_000}, () => '{}'));
     expect(() => listTable(reader, 't')).toThrow('query/paginated');
     expect(reader.rowsRead).toBeLessThan(450_000);

@@ -6,12 +6,13 @@ import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {rounds} from '../harness/nightly.ts';
 import type {Reply} from '../harness/service.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-const ANYWHERE = 20;
+const ANYWHERE = rounds({commit: 6, nightly: 40});
 /** Parts of the file that a random bit seldom meets in small files; several flips each. */
 const PARTS = ['index_entries', 'documents_by_id', 'documents', 'journal', 'index_entries', 'documents_by_id'];
 const DOCUMENTS = 40;

@@ -11,6 +11,7 @@ import {Registry} from '../../supervisor/files/registry.ts';
 import {realSteps, type Steps, TenantFiles} from '../../supervisor/files/tenant-files.ts';
 import type {PlacedTenant} from '../../supervisor/tenants/tenant-entry.ts';
 import {Tenants} from '../../supervisor/tenants/tenants.ts';
+import {nightly} from '../harness/nightly.ts';
 
 const log = createLogger({}, {level: 'error', write: () => undefined});
 const CONTENT = 'documents';
@@ -195,7 +196,7 @@ describe('ended between any two steps, and at the start after it', () => {
     );
   });
 
-  test('a deletion of a tenant that was never used, and one of a tenant made in its place', async () => {
+  nightly.test('a deletion of a tenant that was never used, and one of a tenant made in its place', async () => {
     await atEveryStep(
       async server => {
         await server.tenants.delete('unused');

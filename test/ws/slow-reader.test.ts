@@ -1,5 +1,6 @@
 import {readFileSync} from 'node:fs';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {nightly} from '../harness/nightly.ts';
 import {RawSocket} from '../harness/raw-socket.ts';
 import {Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
@@ -108,38 +109,41 @@ describe('a client that does not read', () => {
     reader.close();
   });
 
-  test('is owed the newest result of each of its subscriptions, and of none that it ended meanwhile', async () => {
-    const id = await insert({n: 0, text: 'x'.repeat(MIB - 100)});
-    const socket = await RawSocket.established(service, tenant);
-    const subscriptions = new Map<number, string>();
-    for (const limit of [1, 2, 3]) {
-      socket.send({type: 'subscribe', request_id: `r${limit}`, query: {...all, limit}});
-      const frame = await socket.nextMessage();
-      subscriptions.set(frame.subscription_id!, frame.request_id!);
-    }
-    socket.stopReading();
-    const changes = 60;
-    for (let n = 1; n <= changes; n++) await patch(id, {n});
-    const [ended, ...kept] = [...subscriptions.keys()];
-    socket.send({type: 'unsubscribe', subscription_id: ended});
-    socket.send({type: 'clear_auth'});
-    socket.readAgain();
-    const newest = new Map<number, unknown>();
-    let sawAnswer = false;
-    while (!sawAnswer || kept.some(subscription => newest.get(subscription) !== changes)) {
-      const {type, subscription_id, data} = await socket.nextMessage();
-      if (type === 'authenticated') {
-        sawAnswer = true;
-        continue;
+  nightly.test(
+    'is owed the newest result of each of its subscriptions, and of none that it ended meanwhile',
+    async () => {
+      const id = await insert({n: 0, text: 'x'.repeat(MIB - 100)});
+      const socket = await RawSocket.established(service, tenant);
+      const subscriptions = new Map<number, string>();
+      for (const limit of [1, 2, 3]) {
+        socket.send({type: 'subscribe', request_id: `r${limit}`, query: {...all, limit}});
+        const frame = await socket.nextMessage();
+        subscriptions.set(frame.subscription_id!, frame.request_id!);
       }
-      if (sawAnswer) expect(subscription_id).not.toBe(ended);
-      newest.set(subscription_id!, data![0]!.n);
-    }
-    await patch(id, {n: changes + 1});
-    const last = [await socket.nextMessage(), await socket.nextMessage()];
-    expect(last.map(frame => frame.subscription_id).sort()).toEqual(kept.sort());
-    socket.close();
-  });
+      socket.stopReading();
+      const changes = 60;
+      for (let n = 1; n <= changes; n++) await patch(id, {n});
+      const [ended, ...kept] = [...subscriptions.keys()];
+      socket.send({type: 'unsubscribe', subscription_id: ended});
+      socket.send({type: 'clear_auth'});
+      socket.readAgain();
+      const newest = new Map<number, unknown>();
+      let sawAnswer = false;
+      while (!sawAnswer || kept.some(subscription => newest.get(subscription) !== changes)) {
+        const {type, subscription_id, data} = await socket.nextMessage();
+        if (type === 'authenticated') {
+          sawAnswer = true;
+          continue;
+        }
+        if (sawAnswer) expect(subscription_id).not.toBe(ended);
+        newest.set(subscription_id!, data![0]!.n);
+      }
+      await patch(id, {n: changes + 1});
+      const last = [await socket.nextMessage(), await socket.nextMessage()];
+      expect(last.map(frame => frame.subscription_id).sort()).toEqual(kept.sort());
+      socket.close();
+    },
+  );
 
   test('first results wait for its reading too: however many it asks for at once, all arrive', async () => {
     for (let n = 0; n < 2; n++) await insert({n, text: 'x'.repeat(MIB - 100)});

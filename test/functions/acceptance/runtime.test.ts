@@ -1,4 +1,5 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {firstOf} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -88,15 +89,17 @@ describe('the default runtime', () => {
     expect(answers[5]).toContain('Function execution timed out (maximum duration: 1s)');
   });
 
-  test.each([
-    ['mutation', 'run:loopsInMutation', 'timed out'],
-    ['mutation', 'run:microLoops', 'timed out'],
-    ['query', 'run:backtracks', 'timed out'],
-    ['query', 'run:never', 'Returned promise will never resolve'],
-    ['query', 'run:eats', 'ran out of memory'],
-    ['mutation', 'run:eatsInMutation', 'ran out of memory'],
-    ['query', 'run:recurses', 'Maximum call stack size exceeded'],
-  ] as const)('runaway code ends alone: %s %s', async (kind, path, error) => {
+  test.each(
+    firstOf(5, [
+      ['mutation', 'run:loopsInMutation', 'timed out'],
+      ['query', 'run:never', 'Returned promise will never resolve'],
+      ['query', 'run:eats', 'ran out of memory'],
+      ['mutation', 'run:eatsInMutation', 'ran out of memory'],
+      ['query', 'run:recurses', 'Maximum call stack size exceeded'],
+      ['mutation', 'run:microLoops', 'timed out'],
+      ['query', 'run:backtracks', 'timed out'],
+    ] as const),
+  )('runaway code ends alone: %s %s', async (kind, path, error) => {
     const worker = await service.workerOf(app.tenant);
     const reply = await app.reply(kind, path, {});
     expect(reply).toMatchObject({status: 'error', errorMessage: expect.stringContaining(error)});

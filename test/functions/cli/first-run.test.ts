@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../../harness/command.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 
 let home: string;
@@ -40,7 +41,7 @@ const PRINTED = process.execPath.includes('/_npx/')
   ? 'npx -y -p node@22 -c "npm install && npm run dev"'
   : 'npm install && npx svc dev';
 
-describe('the line that svc init prints', () => {
+nightly.describe('the line that svc init prints', () => {
   test('installs, deploys and leaves a project whose functions answer', async () => {
     const {stdout} = await svc(['init', join(home, 'todo')], environment);
     const line = /^next: (.+)$/m.exec(stdout)![1]!;

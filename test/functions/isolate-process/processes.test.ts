@@ -9,6 +9,7 @@ import {createLogger} from '../../../shared/log.ts';
 import type {Execution} from '../../../worker/runtime/execution.ts';
 import {FunctionIsolates} from '../../../worker/runtime/isolate-process/function-isolates.ts';
 import type {IsolateProcessOptions} from '../../../worker/runtime/isolate-process/isolate-process.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {until} from '../../harness/until.ts';
 
 const MAIN = fileURLToPath(new URL('../../../dist/isolates.js', import.meta.url));
@@ -129,7 +130,7 @@ test('one that ends while what it started holds its pipes open: its calls are to
   expect(ends).toEqual(['start', 'start']);
 });
 
-test('one that reads nothing of what it is told is ended when that is too much', async () => {
+nightly.test('one that reads nothing of what it is told is ended when that is too much', async () => {
   const {host, ends} = isolates({
     unreadBytesMax: 2 ** 24,
     // It shows that it lives, as one does that computes nothing.

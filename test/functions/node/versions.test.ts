@@ -1,6 +1,7 @@
 /** A project of which some modules are for Node, on each version that it may ask for. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {NODE_VERSIONS} from '../../../shared/node-version.ts';
+import {firstOf} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {App} from '../app.ts';
 import {nodeVariables, onNode} from './node-app.ts';
@@ -46,7 +47,7 @@ function project(): Record<string, string> {
   return files;
 }
 
-describe.each(NODE_VERSIONS)('node.nodeVersion %s', version => {
+describe.each(firstOf(1, NODE_VERSIONS))('node.nodeVersion %s', version => {
   test('a project of twenty modules, five of them for Node, deploys and runs', async () => {
     const app = await App.deploy(service, {...onNode(version), ...project()});
     const {body} = await app.admin('GET', '/functions');

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {rounds} from '../../harness/nightly.ts';
 import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
@@ -258,7 +259,7 @@ test('whatever is written, a call is answered as a run is', async () => {
         }
       }
     }),
-    {numRuns: 25},
+    {numRuns: rounds({commit: 6, nightly: 50})},
   );
   expect(await hits()).toBeGreaterThan(before);
 }, 180_000);

@@ -14,7 +14,7 @@ import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 import {isolateProcesses} from '../isolate-process/processes.ts';
 
-const TRANSITIONS = rounds({commit: 250, nightly: 1_500});
+const TRANSITIONS = rounds({commit: 125, nightly: 1_500});
 const ROUND = 125;
 const ACCOUNTS = 8;
 const SOCKETS = 5;
