@@ -74,7 +74,7 @@ export function addStartOptions(command: Command): Command {
       .default(1),
     new Option(
       '--worker-users <range>',
-      'numbers of users for tenants, as 300000-400000, that nobody else has; auto: free ones; none: all have that of the server',
+      'numbers of users for tenants, as 300000-400000, not used otherwise; auto: free ones; none: all tenants use the user of the server',
     )
       .argParser(users)
       .default('auto'),
@@ -91,13 +91,13 @@ export function addStartOptions(command: Command): Command {
     ).argParser(integer(0, 65_535)),
     new Option(
       '--allowed-host <name>',
-      'a name that a Host header may carry beside the loopback ones (repeat it, or commas)',
+      'a name accepted in Host headers, in addition to the loopback names (repeatable, or separated by commas)',
     )
       .argParser(hosts)
       .default([], 'none'),
     new Option(
       '--allowed-origin <origin>',
-      'an origin whose pages may call the API beside the loopback ones, as https://app.example.com (repeat it, or commas)',
+      'an origin whose pages can call the API, in addition to the loopback origins, such as https://app.example.com (repeatable, or separated by commas)',
     )
       .argParser(allowedOrigins)
       .default([], 'none'),

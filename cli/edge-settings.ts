@@ -41,7 +41,7 @@ export function trustedProxies(text: string, previous: string[]): string[] {
       );
     }
     if (bits === 0) {
-      throw new InvalidArgumentError('Whoever connects could then say any address of itself: name the proxies.');
+      throw new InvalidArgumentError('Every client could then claim any address: name the proxies.');
     }
   }
   return [...previous, ...ranges];

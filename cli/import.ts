@@ -131,7 +131,7 @@ function noteSeen(note: string, {seen}: ImportEnd): void {
   } catch (caught) {
     const {message} = caught as Error;
     process.stderr.write(
-      `what was imported cannot be noted (${message}): a change of these lines will not be told when this is run again\n`,
+      `the progress of the import cannot be stored (${message}): a later run will not notice changes to these lines\n`,
     );
   }
 }

@@ -77,7 +77,7 @@ function note(port: number, data: string, log: Logger): void {
   try {
     noteServer(port, data);
   } catch (error) {
-    log.debug('where this server is could not be noted for the commands of its user', {error});
+    log.debug('the address of this server could not be stored for the commands of its user', {error});
   }
 }
 

@@ -32,7 +32,7 @@ export class Server {
     mount: (port: number, app: TemplatedApp) => void,
   ): Promise<Server | null> {
     if (port !== 0) return await Server.#listenOn(host, port, sharing, mount);
-    assert(sharing === 'exclusive', 'who shares a port is told which');
+    assert(sharing === 'exclusive', 'a shared port is given');
     for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS; attempt++) {
       const free = await freePort(host);
       const server = free === null ? null : await Server.#listenOn(host, free, sharing, mount);

@@ -136,7 +136,7 @@ function reportLast(): void {
   try {
     send({type: 'metrics', id: LAST_REPORT_ID, report: serving.tenant.metricsText(0)});
   } catch (error) {
-    log.warn('what this worker counted could not be told', {error});
+    log.warn('metrics of this worker could not be reported', {error});
   }
 }
 

@@ -36,7 +36,7 @@ export async function warmUp(directory: string, log: Logger): Promise<void> {
       await serving.close();
     }
   } catch (error) {
-    log.debug('a rehearsal failed', {error});
+    log.debug('a warm-up failed', {error});
     rmSync(directory, {recursive: true, force: true});
   }
 }

@@ -93,7 +93,7 @@ async function readEntries(root: string): Promise<Entries> {
   const {packages} = object(lock);
   if (packages === undefined) {
     throw projectFailure(
-      'is of a version that has no "packages"; npm install of npm 7 or newer makes it anew',
+      'is of a version that has no "packages"; npm install of npm 7 or newer recreates it',
       LOCK_FILE,
     );
   }
@@ -173,7 +173,7 @@ function resolved(entries: Entries, from: string, name: string): string | null {
 }
 
 function incomplete(name: string, path: string): string {
-  return `${nameIn(path)} depends on ${name}, which is not locked; npm install makes the file anew`;
+  return `${nameIn(path)} depends on ${name}, which is not locked; npm install recreates the file`;
 }
 
 function nameIn(path: string): string {

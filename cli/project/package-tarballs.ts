@@ -73,7 +73,7 @@ async function tarballsOf(root: string, packages: readonly LockedPackage[]): Pro
   if (wrong.length === 0) return found;
   const named = wrong.map(({name, version}) => `${name}@${version}`).join(', ');
   throw projectFailure(
-    `${named}: what npm brings is not what is locked (its integrity is another one); look where it comes from before you npm install it anew`,
+    `${named}: the downloaded package does not match the lock file (its integrity differs); check its origin before you run npm install again`,
     LOCK_FILE,
   );
 }

@@ -442,7 +442,7 @@ export class Writer {
    * not begun, except that document numbers are not reused. Call it before the write has done anything else.
    */
   dryRun(): () => void {
-    assert(this.#record.isEmpty, 'a rehearsal comes first in a write');
+    assert(this.#record.isEmpty, 'a dry run comes first in a write');
     const mark = this.mark();
     this.statements.savepointAttempt.run();
     return () => {

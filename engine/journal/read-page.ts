@@ -81,14 +81,10 @@ export class JournalReader {
     const head = this.head();
     const from = after ?? floor - 1;
     if (timeline !== null && timeline !== this.timeline) {
-      throw this.#expired(
-        'the journal is not the one of this timeline: the tenant was made anew or replaced',
-        head,
-        floor,
-      );
+      throw this.#expired('the cursor is of another timeline: the tenant was recreated or replaced', head, floor);
     }
     if (from > head) {
-      const why = `the journal ends at ${head}, before ${from}: the tenant was made anew, replaced or restored`;
+      const why = `the journal ends at ${head}, before ${from}: the tenant was recreated, replaced or restored`;
       throw this.#expired(why, head, floor);
     }
     // `after = floor - 1` misses nothing; only an older cursor has lost records to retention.

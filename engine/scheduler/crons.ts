@@ -35,7 +35,7 @@ export function checkCronName(name: string): void {
 export function createCron(writer: Writer, nowMs: number, name: string, rhythm: Rhythm, mutation: string): void {
   const {statements} = writer;
   if (statements.cron.get(name) !== undefined) {
-    throw new ServiceError('op.conflict', `a cron ${JSON.stringify(name)} exists; delete it to define it anew`);
+    throw new ServiceError('op.conflict', `a cron ${JSON.stringify(name)} exists; delete it to define it again`);
   }
   if (statements.countCrons.get()! >= CRONS_MAX) {
     throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);

@@ -263,7 +263,7 @@ export class ScheduleRunner implements Stage {
     if (error === null && failuresBefore > 0) {
       this.#log.info('a cron that failed completes again', {cron, failures: failuresBefore});
     }
-    if (isDisabled) this.#log.warn('a cron was disabled: nothing tells when it is due', {cron, error});
+    if (isDisabled) this.#log.warn('a cron was disabled: its next time cannot be determined', {cron, error});
     else if (error !== null && /^10*$/.test(String(failures))) this.#log.warn('a cron failed', {cron, failures, error});
   }
 }

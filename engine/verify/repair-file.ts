@@ -99,7 +99,7 @@ function repairRows(db: Connection, kind: RowKind, done: string[]): void {
     } else if (kind === 'client_mutations') {
       const lost = {...row, request: LOST_REQUEST, value: 'null'};
       replace(db, kind, row, {...lost, checksum: rowChecksum(kind, lost as never)});
-      done.push(`${place}; what it came to is lost, and whoever sends it again is told so: it is not run again`);
+      done.push(`${place}; its result is lost: a repeated request gets an error and is not run again`);
     } else {
       refuseNeeded(kind, row);
       remove(db, kind, row);

@@ -17,7 +17,7 @@ export function judgeOperation(principal: Principal, {scopes, concerns, tables}:
     throw forbidden(principal, 'is limited to tenants, and this concerns all of them', {tenants: [...key.tenants]});
   }
   if (tables === 'unknown' && key.tables !== null) {
-    throw forbidden(principal, 'is limited to tables, and which ones this touches cannot be told', {
+    throw forbidden(principal, 'is limited to tables, and the tables of this request cannot be determined', {
       tables: [...key.tables],
     });
   }

@@ -344,12 +344,15 @@ export class WorkerLink implements Holder {
     this.#isMalformed = true;
     const {tenant} = this.address;
     if (caught instanceof MalformedFrame) {
-      this.#log.error('a worker sends what no worker sends; its connection is closed', {
+      this.#log.error('a worker violated the protocol; its connection is closed', {
         tenant,
         reason: caught.message,
       });
     } else
-      this.#log.error('what a worker sent met an unexpected error; its connection is closed', {tenant, error: caught});
+      this.#log.error('a message of a worker caused an unexpected error; its connection is closed', {
+        tenant,
+        error: caught,
+      });
     this.#socket.destroy();
     this.#events.malformed(this, (caught as Error).message);
   }

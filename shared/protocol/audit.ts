@@ -30,7 +30,10 @@ export const AuditOutcome = Type.Object({
   ...common,
   kind: Type.Literal('outcome'),
   of: Type.Integer({description: 'the sequence of the intent'}),
-  status: orNull(Type.Integer(), 'what was answered; null: nobody was there any more, and it may have been done'),
+  status: orNull(
+    Type.Integer(),
+    'of the response; null: the client had disconnected, and the action may have been carried out',
+  ),
   code: orNull(Type.String(), 'of the error that was answered'),
   ...digest,
 });
@@ -51,18 +54,18 @@ export const AuditRefused = Type.Object({
   operation: orNull(Type.String(), 'null: it came to no route, because its origin was refused'),
   tenant: orNull(Type.String(), 'that was asked for, whether or not there is one'),
   code: Type.String({description: 'of the error'}),
-  key: orNull(Type.String(), 'the id of a valid key that may not do this; null: nobody with one'),
+  key: orNull(Type.String(), 'the id of a valid key without this right; null: no valid key'),
   key_name: orNull(Type.String(), 'of that key'),
   shown: orNull(
     Type.String(),
-    'in place of a valid credential, as far as it may be told: svc_key_ with the id, or other; null: nothing',
+    'description of an invalid credential: svc_key_ with the id, or other; null: none was sent',
   ),
   address: Type.String({description: 'of the client'}),
   request_id: Type.String(),
   count: Type.Integer({
     minimum: 1,
     description:
-      'how many, in the minute before: the first of its kind is told at once, more of them together, in the words of the last',
+      'how many, in the minute before: the first of its kind is recorded at once, further ones together, with the fields of the last',
   }),
   ...digest,
 });

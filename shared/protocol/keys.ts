@@ -69,7 +69,7 @@ export const Key = Type.Object({
   ...grant,
   created_at: EpochMs,
   created_by: orNull(Type.String(), 'the id of the key that made it; null: an admin credential'),
-  last_used_at: orNull(EpochMs, 'told every few seconds; null: never'),
+  last_used_at: orNull(EpochMs, 'updated every few seconds; null: never'),
   secrets: Type.Array(
     Type.Object({
       created_at: EpochMs,

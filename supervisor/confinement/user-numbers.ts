@@ -57,7 +57,7 @@ export class UserNumbers {
       this.#noted = highest;
     } catch (caught) {
       if (!(caught instanceof Error && 'syscall' in caught)) throw caught;
-      this.#log.warn('which users were given to tenants cannot be noted', {path: this.#path, error: caught});
+      this.#log.warn('the users of tenants cannot be stored', {path: this.#path, error: caught});
     }
   }
 

@@ -114,7 +114,7 @@ export class RunDirectory {
     try {
       for (const path of staleIn(base)) await this.#remove(path);
     } catch (error) {
-      this.#log.error('run directories of earlier servers cannot be looked for', {path: base, error});
+      this.#log.error('run directories of earlier servers cannot be listed', {path: base, error});
     }
   }
 

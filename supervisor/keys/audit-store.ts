@@ -140,7 +140,7 @@ export function openAuditStore({path, what, recordsMax, now, log}: AuditStorePar
     if (!wasThere || !isOfStorage) throw caught;
     const aside = putAside(path, now());
     reason = `the one before it could not be read and is ${aside}`;
-    log.error(`${what} cannot be read: it is put aside, and a new one begins`, {path, aside, error: caught});
+    log.error(`${what} cannot be read: it is moved aside, and a new one begins`, {path, aside, error: caught});
     store = new AuditStore(path, recordsMax);
   }
   if (store.lastSequence > 0) return store;

@@ -57,7 +57,7 @@ async function readAdminFile(path: string): Promise<AdminFile | null> {
   }
   const file = parsed(text);
   if (!TOKEN.test(file?.access_token ?? '') || !TOKEN.test(file?.admin_token ?? '')) {
-    throw new StartError(`${path} does not hold an access_token and an admin_token; remove it to have it made anew`);
+    throw new StartError(`${path} does not hold an access_token and an admin_token; remove it and it is created again`);
   }
   return file as AdminFile;
 }

@@ -117,7 +117,7 @@ export class Keys {
     if (this.#store !== null) return this.#store;
     throw new ServiceError(
       'op.storage_damaged',
-      `${this.#fault}; no key is valid. Stop the server, move the file away, and make the keys anew`,
+      `${this.#fault}; no key is valid. Stop the server, move the file away, and create the keys again`,
     );
   }
 
@@ -126,7 +126,7 @@ export class Keys {
     if (!(caught instanceof Database.SqliteError) || !/^SQLITE_(CORRUPT|NOTADB)/.test(caught.code)) return caught;
     return new ServiceError(
       'op.storage_damaged',
-      `the file of keys ${this.#parts.path} is damaged, and they cannot be changed: stop the server, move the file away, and make the keys anew`,
+      `the file of keys ${this.#parts.path} is damaged, and they cannot be changed: stop the server, move the file away, and create the keys again`,
       undefined,
       {cause: caught},
     );

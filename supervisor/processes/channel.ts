@@ -47,7 +47,7 @@ export class Channel {
     this.#socket.write(`${JSON.stringify(message)}\n`, error => {
       if (error != null) lost(error);
     });
-    if (this.#socket.writableLength > CONTROL_UNREAD_BYTES_MAX) this.#end('it does not read what it is told');
+    if (this.#socket.writableLength > CONTROL_UNREAD_BYTES_MAX) this.#end('it does not read its messages');
   }
 
   #received(chunk: Buffer): void {

@@ -160,7 +160,7 @@ export class Child<Sent extends object, Received extends {type: string}> {
   disbelieve(why: string): void {
     this.#isDisbelieved = true;
     if (this.#isKilled || this.#hasEnded) return;
-    this.#options.log.error('a child process says what none of ours says, and is killed', {pid: this.pid, why});
+    this.#options.log.error('a child process violated the protocol and is killed', {pid: this.pid, why});
     this.#killFor('nonsense');
   }
 
@@ -197,13 +197,13 @@ export class Child<Sent extends object, Received extends {type: string}> {
   #endHung({silentMs, ownMs, seen}: Extract<Watch, {state: 'hung'}>): void {
     const fields = {pid: this.pid, starting: this.#isStarting, silentMs, ownMs, doing: seen?.doing};
     if (this.#options.rate.take()) {
-      this.#options.log.error('a child process gives no sign of life and is killed', fields);
+      this.#options.log.error('a child process does not respond and is killed', fields);
       this.#killFor('hung');
       return;
     }
     if (this.#isSpared) return;
     this.#isSpared = true;
-    this.#options.log.error('a child process hangs; it is killed later, because too many just were', fields);
+    this.#options.log.error('a child process does not respond; it is killed later, because too many just were', fields);
   }
 
   /** Kills a process that is about to take all of the machine's memory, while other processes can still run. */

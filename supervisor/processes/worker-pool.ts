@@ -153,7 +153,7 @@ export class Worker {
       const {id} = this.#user;
       const {left} = await endAllOf(uid => uid === id);
       if (left.length > 0) {
-        this.#log.error('what a worker left behind could not be ended', {user: id, pids: left});
+        this.#log.error('processes left behind by a worker could not be ended', {user: id, pids: left});
         this.#onUnended(id);
       }
     }

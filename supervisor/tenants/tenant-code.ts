@@ -38,7 +38,10 @@ export class TenantCode {
       this.#registry.setHasCode(entry.id, entry.generation, hasCode);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
-      this.#log.warn('the registry could not be told whether a tenant has code', {tenant: entry.id, error: caught});
+      this.#log.warn('whether a tenant has code could not be stored in the registry', {
+        tenant: entry.id,
+        error: caught,
+      });
     }
   }
 }

@@ -63,14 +63,14 @@ export class Tenants {
     if (plan.unknown.length > 0) refuse(plan.unknown);
     this.#lastGeneration = Math.max(registry.lastGeneration(), ...found.map(({generation}) => generation ?? 0));
     for (const {name} of found.filter(({kind, name: its}) => kind === 'foreign' && /^[td]_/.test(its))) {
-      log.warn('a directory among those of the tenants has a name that none has; it is left alone', {name});
+      log.warn('a directory of the tenants has an unknown name; it is left alone', {name});
     }
     for (const {name, content} of found) {
       if (content === 'odd') log.error('the note of a tenant is no file, or too long: it is not read', {name});
     }
     for (const {name} of plan.odd) log.error('a directory that the registry does not name is left alone', {name});
     for (const {id, generation} of plan.impossible) {
-      log.error('a row of the registry is damaged: no tenant can be called so', {id, generation});
+      log.error('a row of the registry is damaged: it names no valid tenant', {id, generation});
     }
     for (const {id, generation} of plan.deleted) {
       if (await this.#finishDeletion(id, generation)) log.info('finished deleting a tenant', {tenant: id});
@@ -178,7 +178,7 @@ export class Tenants {
       return true;
     } catch (caught) {
       if (!(caught instanceof ServiceError) && !isOfFileSystem(caught)) throw caught;
-      log.error('a tenant is deleted, but not all that it left could be removed; the next start tries again', {
+      log.error('a tenant is deleted, but not all of its files could be removed; the next start tries again', {
         tenant: id,
         error: caught,
       });

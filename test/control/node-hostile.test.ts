@@ -358,27 +358,27 @@ describe('its process', () => {
     [
       'bytes on its pipe that mean nothing',
       'require("node:fs").writeSync(3, Buffer.alloc(64, 255)); await new Promise(done => setTimeout(done, 1e4))',
-      'what nobody understands',
+      'violated the protocol',
     ],
     [
       'an answer that is no JSON',
       'forge({type: "executed", action: args.n, fault: null}, "{"); await new Promise(done => setTimeout(done, 1e4))',
-      'what nobody understands',
+      'violated the protocol',
     ],
     [
       'an answer with a reason of its own',
       'forge({type: "executed", action: args.n, fault: "well"}, "1"); await new Promise(done => setTimeout(done, 1e4))',
-      'what nobody understands',
+      'violated the protocol',
     ],
     [
       'a call of the tenant’s functions',
       'forge({type: "start", action: args.n, call: 1, operation: "runQuery"}, "{}"); await new Promise(done => setTimeout(done, 1e4))',
-      'what nobody understands',
+      'violated the protocol',
     ],
     [
       'signs of life that nobody asked for',
       'for (let i = 0; i < 1e4; i++) forge({type: "alive"}, ""); await new Promise(done => setTimeout(done, 1e4))',
-      'what nobody understands',
+      'violated the protocol',
     ],
   ])('ended by %s: the sandbox has failed, and nobody else', async (_, code, error) => {
     const bystander = await make();

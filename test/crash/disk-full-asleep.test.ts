@@ -42,7 +42,7 @@ describe.skipIf(!disk.isMounted)('a full disk', () => {
     expect(await tenant.list('t')).toMatchObject([{n: 1}]);
     makeSpace();
     expect((await write()).status).toBe(201);
-    expect(service.log).not.toContain('"level":"error","message":"a worker ended unasked"');
+    expect(service.log).not.toContain('"level":"error","message":"a worker ended unexpectedly"');
   });
 
   test('many tenants asleep: each answers 200 or 507, never 503, and 200 as soon as there is space', async () => {

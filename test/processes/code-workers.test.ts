@@ -174,7 +174,7 @@ describe('a tenant', () => {
     db.close();
     expect(runsCode(await service.workerOf(app.tenant))).toBe(true);
     const lines = service.log.split('\n').filter(line => line.includes(app.tenant));
-    expect(lines.filter(line => line.includes('ended unasked'))).toEqual([]);
+    expect(lines.filter(line => line.includes('ended unexpectedly'))).toEqual([]);
     expect(lines.filter(line => line.includes(NEEDS_CODE))).toHaveLength(1);
   });
 

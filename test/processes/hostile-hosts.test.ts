@@ -156,7 +156,7 @@ test('on the pipe of isolates', async () => {
 test('on the pipe of Node processes', async () => {
   const app = await App.deploy(service, {...onNode(NODE_VERSION), ...functions(`"use node";\n`)});
   const attacks = batches(SEED, at => fromNode(at + 1), checkedFromNode);
-  await survives(app.tenant, attacks, 'said what nobody understands', (text, at) =>
+  await survives(app.tenant, attacks, 'violated the protocol', (text, at) =>
     app.svc('POST', '/action', {path: `a:f${at}`, args: {text}}),
   );
   expect(await app.action('a:g', {text: 'abc'})).toBe(3);
@@ -182,7 +182,7 @@ test('on the pipe of sandboxes, and of one with Node', async () => {
   );
   const inNode = batches(SEED, () => fromNode(), checkedFromNode).slice(0, 5);
   const node = {runtime: 'node', node_version: NODE_VERSION};
-  await survives(tenant.id, inNode, 'said what nobody understands', attack => executed(attack, node));
+  await survives(tenant.id, inNode, 'violated the protocol', attack => executed(attack, node));
   for (const options of [{}, node]) expect((await executed('', options)).text).toContain('"value":0');
 });
 

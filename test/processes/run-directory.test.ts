@@ -102,5 +102,5 @@ test('spares rehearse in it', async () => {
   const directory = join(base, readdirSync(base)[0]!, 'rehearsal');
   const files = ['owner.lock', 'tenant.sqlite', 'tenant.sqlite-shm', 'tenant.sqlite-wal'];
   expect(readdirSync(directory).sort()).toEqual(files);
-  expect(service.log).not.toContain('a rehearsal failed');
+  expect(service.log).not.toContain('a warm-up failed');
 });

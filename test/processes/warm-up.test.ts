@@ -42,7 +42,7 @@ describe('a rehearsal', () => {
     const {directory, warmUpIn} = newDirectory();
     await warmUpIn();
     writeFileSync(join(directory, 'tenant.sqlite'), 'x'.repeat(100_000));
-    expect((await warmUpIn()).join()).toContain('a rehearsal failed');
+    expect((await warmUpIn()).join()).toContain('a warm-up failed');
     expect(existsSync(directory)).toBe(false);
     expect(await warmUpIn()).toEqual([]);
   });
@@ -50,6 +50,6 @@ describe('a rehearsal', () => {
   test('that can write nowhere is over', async () => {
     const {directory, warmUpIn} = newDirectory();
     writeFileSync(directory, 'a file');
-    expect((await warmUpIn()).join()).toContain('a rehearsal failed');
+    expect((await warmUpIn()).join()).toContain('a warm-up failed');
   });
 });

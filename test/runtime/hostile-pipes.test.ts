@@ -202,6 +202,6 @@ describe('a Node process', () => {
           {...events, onEnd: ({message}) => resolve(message)},
         );
       });
-    await endsOnlyItself(started, 'The Node process said what nobody understands');
+    await endsOnlyItself(started, 'The Node process violated the protocol');
   });
 });

@@ -120,7 +120,7 @@ test('everything else goes on, in the same worker', async () => {
   expect(await tenant.list('indexed')).toHaveLength(DOCUMENTS);
   await tenant.insert('other', {n: 2});
   expect(await tenant.list('other')).toHaveLength(2);
-  expect(service.log).not.toContain('ended unasked');
+  expect(service.log).not.toContain('ended unexpectedly');
   expect(existsSync(join(service.directoryOf(tenant.id)!, 'damaged.txt'))).toBe(false);
   await service.end('SIGTERM');
   await service.run();

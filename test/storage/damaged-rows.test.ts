@@ -129,7 +129,7 @@ test('once the file is repaired it is still not run again, and its client is tol
   service.showLogOnFailure();
   await service.end('SIGTERM');
   const {code, stdout} = await svc(['recover', '--data', service.data, '--repair', mutated.tenant]);
-  expect(stdout).toContain('what it came to is lost, and whoever sends it again is told so: it is not run again');
+  expect(stdout).toContain('its result is lost: a repeated request gets an error and is not run again');
   expect(code).toBe(0);
   expect((await svc(['verify', '--data', service.data, '--tenant', mutated.tenant])).stdout).toContain(': ok');
   await service.run();

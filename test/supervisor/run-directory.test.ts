@@ -43,10 +43,10 @@ test('of a supervisor that was killed is removed by the next one, however deep i
   next.remove();
 });
 
-test('of killed supervisors stay where they cannot be looked for, which is said and fails nothing', async () => {
+test('of killed supervisors stay where they cannot be listed, which is said and fails nothing', async () => {
   rmSync(base, {recursive: true});
   await directory.removeStale();
-  expect(lines.join()).toMatch(/cannot be looked for.*ENOENT/);
+  expect(lines.join()).toMatch(/cannot be listed.*ENOENT/);
   mkdirSync(base);
 });
 

@@ -14,7 +14,7 @@ import {parseJson} from '../../shared/values/json.ts';
 export function judgeBodyTables(op: Operation, allowed: readonly string[], body: Buffer): void {
   const rule = RIGHTS[op].tables;
   const isJudged = typeof rule === 'object' && 'at' in rule;
-  if (!isJudged) throw forbidden('what this touches cannot be told', allowed);
+  if (!isJudged) throw forbidden('the tables of this request cannot be determined', allowed);
   for (const named of objectsOf(rule, parseJson(body))) judgeOne(rule, named, allowed);
 }
 

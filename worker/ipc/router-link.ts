@@ -223,7 +223,7 @@ export class RouterLink implements LiveHolder, SocketLink {
 
   socketMessage(streams: readonly number[], message: string): void {
     const [first] = streams;
-    assert(first !== undefined, 'a message is for somebody');
+    assert(first !== undefined, 'a message has a receiver');
     if (streams.length === 1) {
       this.#writer.frame(FrameKind.socketMessage, first, FrameFlag.none, '', message);
       return;

@@ -56,7 +56,7 @@ describe('the call fails, and the next one works', () => {
     ['process.abort', 'aborts', 'The Node process ended (SIGABRT)'],
     ['a heap that grows', 'fills', 'JavaScript execution ran out of memory'],
     ['buffers that grow', 'fillsBuffers', 'JavaScript execution ran out of memory'],
-    ['bytes on its pipe that mean nothing', 'forges', 'The Node process said what nobody understands'],
+    ['bytes on its pipe that mean nothing', 'forges', 'The Node process violated the protocol'],
   ])('%s', async (_name, action, message) => {
     expect(await app.actionError(`crash:${action}`, {})).toContain(message);
     expect(await app.action('crash:pid', {})).toEqual(expect.any(Number));

@@ -67,7 +67,7 @@ test('one that never reads is ended before it costs its worker more than a bound
 
 test('one that says it is alive without being asked is ended: each answer costs its worker a look', async () => {
   const {ended} = opened("for (let n = 0; n < 1_000; n++) say({type: 'alive'}); setInterval(() => undefined, 1_000);");
-  expect(await ended).toEqual({cause: 'crash', message: 'The Node process said what nobody understands'});
+  expect(await ended).toEqual({cause: 'crash', message: 'The Node process violated the protocol'});
 });
 
 test('one that closes its pipe and goes on is ended: nothing of it can be answered or limited any more', async () => {

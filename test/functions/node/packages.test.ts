@@ -298,7 +298,7 @@ describe('a deploy is refused', () => {
             (lock.packages['node_modules/modern']!.integrity =
               `sha512-${createHash('sha512').update(root).digest('base64')}`),
         ),
-      'modern@1.0.0: what npm brings is not what is locked',
+      'modern@1.0.0: the downloaded package does not match the lock file',
     ],
     [
       'a package that is not installed',

@@ -240,7 +240,7 @@ describe('a mutation that comes again', () => {
     const answer = await sent(app, client_id, first);
     expect(answer).toMatchObject({ok: true, value: {name: first}});
     const other = await sent(app, client_id, next);
-    expect(other).toMatchObject({ok: false, code: 'op.conflict', error: expect.stringContaining('somebody else')});
+    expect(other).toMatchObject({ok: false, code: 'op.conflict', error: expect.stringContaining('another caller')});
     expect(JSON.stringify(other)).not.toContain('value');
     expect(await app.query('who:ticks', {})).toBe(1);
     // By another token of the same user, too.

@@ -197,7 +197,7 @@ export class Results<T extends Answer> implements Stage {
 
   #count(bytes: number): void {
     this.#bytes += bytes;
-    assert(this.#bytes >= 0, 'what kept results take is counted once');
+    assert(this.#bytes >= 0, 'bytes of cached results are counted once');
   }
 }
 

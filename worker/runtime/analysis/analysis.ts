@@ -132,7 +132,7 @@ class AnalysisProcess {
     if (pending?.type === message.type) pending.answer.resolve(message);
     else {
       this.#pending = pending;
-      this.#process.kill('malformed', 'it answered what nobody asked');
+      this.#process.kill('malformed', 'it answered without a request');
     }
   }
 

@@ -133,7 +133,8 @@ export class IsolateProcess {
     // A message about an action that has just ended is late, not wrong.
     if (call === undefined) return;
     const isAhead = message.type === 'ran' && message.run.sequence > this.#options.headSequence();
-    if (isAhead || !call.received(message, tail, this.#send)) this.#process.kill('malformed', 'it answered nonsense');
+    if (isAhead || !call.received(message, tail, this.#send))
+      this.#process.kill('malformed', 'it violated the protocol');
     else if (call.isOver) this.#done(message.id);
   }
 

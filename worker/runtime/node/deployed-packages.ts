@@ -48,7 +48,7 @@ const NO_NATIVE =
   "Node's permission model loads none in functions; use a package in JavaScript or WebAssembly in its place";
 const TOO_MUCH =
   `the external packages have more than ${PACKAGES_FILES_MAX} files, or take more than ` +
-  `${PACKAGES_UNPACKED_BYTES_MAX / MIB} MiB; bundle some of them: what nobody imports is not in a bundle`;
+  `${PACKAGES_UNPACKED_BYTES_MAX / MIB} MiB; bundle some of them: a bundle leaves out modules that are not imported`;
 
 async function unpackedOr(
   errors: DeploymentError[],

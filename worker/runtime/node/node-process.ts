@@ -213,7 +213,7 @@ function endOf({cause, how, isUnexpected, stderrTail}: ProcessEnd, isUnborn: boo
     case 'memory':
       return {cause, message: OUT_OF_MEMORY};
     case 'malformed':
-      return {cause: 'crash', message: 'The Node process said what nobody understands'};
+      return {cause: 'crash', message: 'The Node process violated the protocol'};
     case 'unread':
       return {cause: 'crash', message: 'The Node process did not read what it asked for'};
     case 'start':

@@ -98,7 +98,7 @@ function find({statements}: Writer, clientId: string, requestId: number, {digest
   if (storedCaller !== caller) {
     throw new ServiceError(
       'op.conflict',
-      `the mutation ${requestId} was committed for somebody else, who alone is told its result`,
+      `the mutation ${requestId} was committed for another caller, and only that caller gets its result`,
     );
   }
   return {result: {ok: true, value: row.value, ...NO_LINES}, ts: row.sequence};
