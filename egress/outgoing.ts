@@ -4,7 +4,7 @@
  * allows.
  *
  *   connecting ──open──▶ unclaimed ──client comes──▶ relaying ──both sides have ended──▶ over
- *       └ failed            └ nobody comes, or the far side breaks off: broken ──client drops it──▶ over
+ *       └ failed            └ no client comes, or the far side breaks off: broken ──client drops it──▶ over
  *
  * A data connection that broke off stays open until its client knows that it broke off (see shared/ipc/egress.ts).
  */

@@ -14,7 +14,7 @@ export const CONDITION_TAGS_MAX = 100;
 /* Placement */
 
 /**
- * Disk space reserved so that tenants can be opened on a full disk. It is released in pieces of this size, and refilled
+ * Disk space reserved so that tenants can be opened on a full disk. It is released in chunks of this size, and refilled
  * while this much more is free. (ours)
  */
 export const RESERVE_CHUNK_BYTES = 64 * 1024;

@@ -2,7 +2,7 @@
  * A worker process: starts without a tenant (a spare), opens the tenant that the supervisor assigns, and serves routers
  * over its socket until it is closed. With a directory as its argument it first runs a warm-up in that directory.
  *
- *   (rehearsing ──▶) spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
+ *   (warming up ──▶) spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
  *                      └ open_failed: exit 1; needs_isolates: exit 1
  *   any ──channel to the supervisor closes──▶ exit when the turn ends (a commit under way is finished or rolled back)
  *

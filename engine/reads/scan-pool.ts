@@ -240,7 +240,7 @@ class ScanThread {
 
   /** @returns whether another batch follows */
   #takeBatch(job: Job, isWanted: boolean, {batch, isLast, isComplete}: FromScanThread & {type: 'batch'}): boolean {
-    assert(job.kind === 'live', 'only live results come in pieces');
+    assert(job.kind === 'live', 'only live results come in batches');
     if (isWanted) job.taker.batch(batch);
     if (!isLast) this.#post({type: isWanted ? 'more' : 'stop'});
     if (isWanted && isLast) job.taker.end(isComplete);
@@ -285,7 +285,7 @@ function newFlag(): Int32Array {
 }
 
 function settleRequest(job: Job, body: Buffer): void {
-  assert(job.kind === 'request', 'a live result comes in pieces');
+  assert(job.kind === 'request', 'a live result comes in batches');
   job.settle(body);
 }
 

@@ -11,7 +11,7 @@
  *   but not ended (`#finish`).
  *
  *   open ──answer | fail──▶ answered ──all bytes handed over──▶ done
- *     ├──startStream, then its first piece──▶ streaming ──endStream──▶ done
+ *     ├──startStream, then its first chunk──▶ streaming ──endStream──▶ done
  *     ├──client gone (from any state but done)──▶ aborted
  *     └──refused while its worker has it: answered by us, and what the worker answers is dropped
  *
@@ -319,7 +319,7 @@ export class Exchange implements Forwarded {
     this.#events?.passed(chunk);
     this.#res.cork(() => {
       if (this.#state === 'open') this.#beginStream();
-      assert(this.#state === 'streaming', `a piece in the state ${this.#state}`);
+      assert(this.#state === 'streaming', `a chunk in the state ${this.#state}`);
       this.#stream!.write(chunk);
     });
     if (this.#stream!.buffersTooMuch) this.#drop();

@@ -7,7 +7,7 @@
  * on purpose. A tenant may take longer, so a connection that was paused once is kept from timing out until the exchange
  * is over.
  *
- *   waiting ──attach──▶ flowing ──last piece sent──▶ over
+ *   waiting ──attach──▶ flowing ──last chunk sent──▶ over
  *      └───────────────────┴── discard | client gone──▶ over: what still arrives is dropped
  */
 import type {HttpResponse} from 'uWebSockets.js';

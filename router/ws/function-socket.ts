@@ -2,7 +2,7 @@
  * One client of the function socket, as the router sees it: a number, and the bytes under way in either direction. The
  * content of its messages concerns only the client and the worker.
  *
- *   open ──peer gone | worker says so | worker gone | too much unhandled, or owed | drain──▶ closed
+ *   open ──peer gone | worker says so | worker gone | too much unhandled, or buffered | drain──▶ closed
  */
 
 import type {WebSocket} from 'uWebSockets.js';

@@ -41,7 +41,7 @@ export interface Unsubscribe<T> {
 type Watcher = {
   readonly token: QueryToken;
   /** The result last passed to the callback. Undefined: none yet. */
-  told: QueryResult | undefined;
+  notified: QueryResult | undefined;
   tell(result: QueryResult): void;
 };
 
@@ -103,7 +103,7 @@ export class SvcClient {
     const {token} = subscription;
     const watcher: Watcher = {
       token,
-      told: undefined,
+      notified: undefined,
       tell: result => {
         if (result.ok) callback(result.value);
         else if (onError !== undefined) onError(result.error);
@@ -228,8 +228,8 @@ export class SvcClient {
   #update(watcher: Watcher): void {
     const result = this.#sync?.localResult(watcher.token);
     const isWatching = this.#watchers.get(watcher.token)?.has(watcher) === true;
-    if (!isWatching || result === undefined || result === watcher.told) return;
-    watcher.told = result;
+    if (!isWatching || result === undefined || result === watcher.notified) return;
+    watcher.notified = result;
     try {
       watcher.tell(result);
     } catch (caught) {

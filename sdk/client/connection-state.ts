@@ -37,7 +37,7 @@ export const NOT_CONNECTED: ConnectionState = {
 export class ConnectionStates {
   #state = NOT_CONNECTED;
   /** The state that listeners have last seen. */
-  #told = NOT_CONNECTED;
+  #notified = NOT_CONNECTED;
   #isTelling = false;
   readonly #listeners = new Set<(state: ConnectionState) => void>();
   readonly #current: () => ConnectionState;
@@ -65,13 +65,13 @@ export class ConnectionStates {
 
   /** Call when something might have changed. */
   touch(): void {
-    if (this.#isTelling || this.get() === this.#told) return;
+    if (this.#isTelling || this.get() === this.#notified) return;
     this.#isTelling = true;
     queueMicrotask(() => {
       this.#isTelling = false;
       const state = this.get();
-      if (isEqual(state, this.#told)) return;
-      this.#told = state;
+      if (isEqual(state, this.#notified)) return;
+      this.#notified = state;
       for (const listener of [...this.#listeners]) guarded(this.#logger, () => listener(state));
     });
   }

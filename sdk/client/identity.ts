@@ -61,7 +61,7 @@ export class Identity {
   /** From the last `set`; neither called after `clear`. */
   #fetchToken!: AuthTokenFetcher;
   #onChange: ((isAuthenticated: boolean) => void) | undefined;
-  #isToldTrue = false;
+  #isNotifiedTrue = false;
   #isFailed = false;
   #token: string | null = null;
   #who: Who = {user: userOf(null)};
@@ -171,7 +171,7 @@ export class Identity {
 
   /** The server will confirm no more users: reports false to a listener that waits for an answer, and to later ones. */
   fail(): void {
-    const isAwaited = this.#state !== 'nobody' && !this.#isToldTrue;
+    const isAwaited = this.#state !== 'nobody' && !this.#isNotifiedTrue;
     this.#isFailed = true;
     this.end();
     if (isAwaited) this.#report(false);
@@ -181,7 +181,7 @@ export class Identity {
     this.#round++;
     clearTimeout(this.#timer);
     this.#freshTokensSent = 0;
-    this.#isToldTrue = false;
+    this.#isNotifiedTrue = false;
     this.#state = state;
   }
 
@@ -288,8 +288,8 @@ export class Identity {
   }
 
   #report(isAuthenticated: boolean): void {
-    if (this.#isToldTrue) return;
-    this.#isToldTrue = isAuthenticated;
+    if (this.#isNotifiedTrue) return;
+    this.#isNotifiedTrue = isAuthenticated;
     guarded(this.#logger, () => this.#onChange?.(isAuthenticated));
   }
 }

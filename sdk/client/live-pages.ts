@@ -53,7 +53,7 @@ export class LivePages {
   /** The inputs of `#now`: while all of them are the same, there is nothing new to show. */
   #parts: readonly unknown[] = [];
   #now: PagesNow = {shown: undefined, error: undefined};
-  #told = this.#now;
+  #notified = this.#now;
   #isEnded = false;
 
   /**
@@ -109,8 +109,8 @@ export class LivePages {
 
   #update(): void {
     this.#refresh();
-    if (this.#isEnded || this.#now === this.#told) return;
-    this.#told = this.#now;
+    if (this.#isEnded || this.#now === this.#notified) return;
+    this.#notified = this.#now;
     this.#changed(this.#now);
   }
 

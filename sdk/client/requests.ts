@@ -6,7 +6,7 @@
  *                └──socket lost──┘ └──failed──▶ (rejected, at once)
  *   either:    queued ──who is signed in is not who made it──▶ (rejected)
  *   action:    queued ──send──▶ sent ──answer──▶ (resolved | rejected)
- *                                └──socket lost──▶ (rejected: nobody knows whether it ran)
+ *                                └──socket lost──▶ (rejected: it is unknown whether it ran)
  *
  * The server stores outcomes under the client's id and the request number, so sending a mutation again does not run it
  * again.

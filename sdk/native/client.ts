@@ -187,23 +187,23 @@ export class NativeClient<Tables extends object = AnyTables> {
 
   /* ── queries ── */
 
-  async query<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]> = Query<Tables[Table]>>(
+  async query<Table extends TableName<Tables>, const Requested extends Query<Tables[Table]> = Query<Tables[Table]>>(
     table: Table,
-    query?: Asked,
+    query?: Requested,
     options?: CallOptions,
-  ): Promise<Shown<Tables[Table], Asked>[]> {
+  ): Promise<Shown<Tables[Table], Requested>[]> {
     const ask = {...options, body: queryObject(table, query)};
-    return (await this.#transport.json<{data: Shown<Tables[Table], Asked>[]}>('POST', '/query', ask)).data;
+    return (await this.#transport.json<{data: Shown<Tables[Table], Requested>[]}>('POST', '/query', ask)).data;
   }
 
   /**
    * Results of several queries, in their order, all of one version of the data. A query with `count: true` gives a
    * number.
    */
-  async queries<const Asked extends readonly BatchQuery<Tables>[]>(
-    queries: Asked,
+  async queries<const Requested extends readonly BatchQuery<Tables>[]>(
+    queries: Requested,
     options?: CallOptions,
-  ): Promise<{-readonly [At in keyof Asked]: BatchResult<Tables, Asked[At]>}> {
+  ): Promise<{-readonly [At in keyof Requested]: BatchResult<Tables, Requested[At]>}> {
     const ask = {...options, body: {queries: queries.map(query => queryObject(query.table, query))}};
     type Answered = {results: ({data: unknown[]} | {count: number})[]};
     const {results} = await this.#transport.json<Answered>('POST', '/query/batch', ask);
@@ -224,14 +224,14 @@ export class NativeClient<Tables extends object = AnyTables> {
    * Reads a query page by page, on demand. A document that exists throughout is returned exactly once. `pageSize` is
    * 100 by default; `after` is a `next_cursor` to continue from.
    */
-  async *pages<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]> = Query<Tables[Table]>>(
+  async *pages<Table extends TableName<Tables>, const Requested extends Query<Tables[Table]> = Query<Tables[Table]>>(
     table: Table,
-    query?: Asked,
+    query?: Requested,
     {pageSize = 100, after = null, ...options}: CallOptions & {pageSize?: number; after?: string | null} = {},
-  ): AsyncGenerator<Page<Shown<Tables[Table], Asked>>, void, void> {
+  ): AsyncGenerator<Page<Shown<Tables[Table], Requested>>, void, void> {
     for (let cursor = after; ; ) {
       const body = {query: queryObject(table, query), page_size: pageSize, after: cursor};
-      const page = await this.#transport.json<Page<Shown<Tables[Table], Asked>>>('POST', '/query/paginated', {
+      const page = await this.#transport.json<Page<Shown<Tables[Table], Requested>>>('POST', '/query/paginated', {
         ...options,
         body,
       });
@@ -242,11 +242,14 @@ export class NativeClient<Tables extends object = AnyTables> {
   }
 
   /** The documents of a query, read in pages. */
-  async *documents<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]> = Query<Tables[Table]>>(
+  async *documents<
+    Table extends TableName<Tables>,
+    const Requested extends Query<Tables[Table]> = Query<Tables[Table]>,
+  >(
     table: Table,
-    query?: Asked,
+    query?: Requested,
     options: CallOptions & {pageSize?: number} = {},
-  ): AsyncGenerator<Shown<Tables[Table], Asked>, void, void> {
+  ): AsyncGenerator<Shown<Tables[Table], Requested>, void, void> {
     for await (const {data} of this.pages(table, query, options)) yield* data;
   }
 
@@ -254,10 +257,10 @@ export class NativeClient<Tables extends object = AnyTables> {
    * Calls `onResult` with the whole result now and after each change, and reconnects when the connection is lost.
    * @returns a function that ends the live query
    */
-  live<Table extends TableName<Tables>, const Asked extends Query<Tables[Table]>>(
+  live<Table extends TableName<Tables>, const Requested extends Query<Tables[Table]>>(
     table: Table,
-    query: Asked,
-    onResult: (documents: Shown<Tables[Table], Asked>[]) => void,
+    query: Requested,
+    onResult: (documents: Shown<Tables[Table], Requested>[]) => void,
     options: LiveOptions = {},
   ): () => void {
     return this.#live.read(queryObject(table, query), onResult, options);
@@ -273,8 +276,8 @@ export class NativeClient<Tables extends object = AnyTables> {
     onCount: (count: number) => void,
     options: LiveOptions = {},
   ): () => void {
-    const asked = {...queryObject(table, query), count: true};
-    return this.#live.read<{count: number}>(asked, ({count}) => onCount(count), options);
+    const requested = {...queryObject(table, query), count: true};
+    return this.#live.read<{count: number}>(requested, ({count}) => onCount(count), options);
   }
 
   /* ── several writes at once ── */

@@ -90,7 +90,7 @@ async function* oneStream(
 /** Splits text at empty lines. A long block can arrive in many chunks, each of which is scanned once. */
 class Blocks {
   /** Chunks of the unfinished block. */
-  #pieces: string[] = [];
+  #chunks: string[] = [];
   /** A trailing line feed: together with the next chunk it might form an empty line. */
   #feed = '';
 
@@ -100,10 +100,10 @@ class Blocks {
     const begun = blocks.pop()!;
     this.#feed = begun.endsWith('\n') ? '\n' : '';
     if (blocks.length > 0) {
-      blocks[0] = this.#pieces.join('') + blocks[0]!;
-      this.#pieces = [];
+      blocks[0] = this.#chunks.join('') + blocks[0]!;
+      this.#chunks = [];
     }
-    this.#pieces.push(begun.slice(0, begun.length - this.#feed.length));
+    this.#chunks.push(begun.slice(0, begun.length - this.#feed.length));
     return blocks;
   }
 }

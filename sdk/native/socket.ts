@@ -232,11 +232,11 @@ export class LiveSocket {
     }
   }
 
-  #result(asked: string | undefined, id: number, data: unknown): void {
-    const request = asked ?? [...this.#subscriptions].find(([, subscription]) => subscription.id === id)?.[0];
+  #result(requested: string | undefined, id: number, data: unknown): void {
+    const request = requested ?? [...this.#subscriptions].find(([, subscription]) => subscription.id === id)?.[0];
     const subscription = this.#subscriptions.get(request ?? '');
     if (subscription === undefined) {
-      if (asked !== undefined) this.#send({type: 'unsubscribe', subscription_id: id}); // Ended meanwhile.
+      if (requested !== undefined) this.#send({type: 'unsubscribe', subscription_id: id}); // Ended meanwhile.
       return;
     }
     const wasRefused = subscription.failures > 0;

@@ -143,13 +143,13 @@ export class Transport {
   async key(signal?: AbortSignal): Promise<string> {
     const {key} = this.options;
     if (typeof key === 'string') return key;
-    const asked = async () => {
+    const requested = async () => {
       const got: unknown = await key();
       if (typeof got === 'string' && got !== '') return got;
       throw new TypeError('it is no text');
     };
     try {
-      this.#key = await unlessAborted(asked(), signal);
+      this.#key = await unlessAborted(requested(), signal);
       this.#keyFailure = null;
     } catch (caught) {
       signal?.throwIfAborted();

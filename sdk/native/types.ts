@@ -67,15 +67,15 @@ type Head<Selected> = Selected extends `${infer First}.${string}` ? First : neve
  * A document as the query returns it. For a path, the member has the name of its first step and contains what was
  * selected.
  */
-export type Shown<Fields, Asked> = Asked extends {readonly select: readonly (infer Selected)[]}
+export type Shown<Fields, Requested> = Requested extends {readonly select: readonly (infer Selected)[]}
   ? Pick<Doc<Fields>, '_id' | Extract<Selected, keyof Doc<Fields>>> & {readonly [Name in Head<Selected>]?: unknown}
   : Doc<Fields>;
 
 /** The result of one of several queries. */
-export type BatchResult<Tables, Asked> = Asked extends {readonly count: true}
+export type BatchResult<Tables, Requested> = Requested extends {readonly count: true}
   ? number
-  : Asked extends {readonly table: infer Table extends TableName<Tables>}
-    ? Shown<Tables[Table], Asked>[]
+  : Requested extends {readonly table: infer Table extends TableName<Tables>}
+    ? Shown<Tables[Table], Requested>[]
     : never;
 
 type Numbers<Fields> = {readonly [Field in keyof Fields]?: Fields[Field] extends number | undefined ? number : never};

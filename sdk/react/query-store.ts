@@ -101,9 +101,9 @@ export class QueryStore {
   }
 
   #tell(changed: ReadonlySet<QueryToken>): void {
-    const told = new Set(this.#release());
-    for (const token of changed) for (const listener of this.#listeners.get(token) ?? []) told.add(listener);
-    callAll(told);
+    const notified = new Set(this.#release());
+    for (const token of changed) for (const listener of this.#listeners.get(token) ?? []) notified.add(listener);
+    callAll(notified);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Signs and checks vouchers, which prove that an operator has set a tenant's new egress policy. A router issues one for
+ * Signs and checks grants, which prove that an operator has set a tenant's new egress policy. A router issues one for
  * the body of a request with an admin credential. The worker, which is not trusted here, passes both to the supervisor,
  * which holds the policy. The key is generated at each start of the server; only routers and the supervisor know it.
  */

@@ -63,7 +63,7 @@ export type RouterSettings = {
   /** SHA-256 digests, in hex, of the two admin credentials. */
   accessTokenSha256: string;
   adminTokenSha256: string;
-  /** For vouchers (shared/egress/signed-grant.ts). */
+  /** For signed grants (shared/egress/signed-grant.ts). */
   grantKey: string;
   version: string;
   build: string;
@@ -207,7 +207,7 @@ export type WorkerToSupervisor =
   /** The tenant's code is about to run and can need outgoing connections. */
   | {type: 'egress_wanted'}
   /**
-   * An operator changes the tenant's egress policy with this request body and this voucher. Answered by `egress_taken`.
+   * An operator changes the tenant's egress policy with this request body and this grant. Answered by `egress_taken`.
    */
   | {type: 'egress_put'; id: number; body: string; signedGrant: string}
   /** Install this version of Node below the data directory. Answered by `node_settled`. */

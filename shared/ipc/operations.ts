@@ -39,7 +39,7 @@ export type RequestMeta = {
   ct?: string;
   /** X-Request-Id, for logs. */
   r?: string;
-  /** `settings.put` only: the voucher for the body (shared/egress/signed-grant.ts). */
+  /** `settings.put` only: the signed grant for the body (shared/egress/signed-grant.ts). */
   v?: string;
 
   /* deployment routes (`/svc/…`) only */

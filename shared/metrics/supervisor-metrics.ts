@@ -23,7 +23,7 @@ export const SUPERVISOR_METRICS = {
   svc_wake_failures_total: {type: 'counter', help: 'Wakes of tenants that failed to bring up a worker'},
   svc_process_deaths_total: {
     type: 'counter',
-    help: 'Processes that ended without being told to, by kind',
+    help: 'Processes that ended unexpectedly, by kind',
     labels: ['process'],
     from: ['router', 'worker', 'egress'],
   },

@@ -37,7 +37,7 @@ const filterWith = (inner: TSchema) =>
           minItems: 1,
           maxItems: FILTERS_MAX,
           description:
-            'in the place of field, op and value: one of these must hold; all of those that are in a list together',
+            'instead of field, op and value: one of these must hold; the tests of an inner list must all hold',
         }),
       ),
     },

@@ -154,7 +154,7 @@ export class Placement {
   wake(id: string, router: number, forCode: boolean): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
-    entry.users.asking.add(router);
+    entry.users.waitingRouters.add(router);
     if (forCode) this.#parts.code.is(entry, true);
     const moves = forCode && entry.worker?.runsCode === false;
     this.#give(entry, moves ? {type: 'move'} : {type: 'want', requested: true});
@@ -220,7 +220,7 @@ export class Placement {
       this.#moveOn(entry);
       entry.crashes?.routerEnded(router);
       // If the tenant is still idle, the release is requested again from the remaining routers.
-      const isWaitedFor = entry.users.asking.size > 0 && entry.lifecycle.state !== 'releasing';
+      const isWaitedFor = entry.users.waitingRouters.size > 0 && entry.lifecycle.state !== 'releasing';
       if (entry.lifecycle.state !== 'asleep' && !isWaitedFor) this.#give(entry, {type: 'router_ended'});
     }
   }
@@ -338,7 +338,7 @@ export class Placement {
    * idle.
    */
   #release(entry: TenantEntry): void {
-    if (entry.users.asking.size > 0) {
+    if (entry.users.waitingRouters.size > 0) {
       this.#released(entry, true);
       return;
     }
@@ -396,7 +396,7 @@ export class Placement {
     if (!isClosed && ranCode) this.#parts.code.is(entry, true);
     if (!expected && this.#onDrained === null) {
       this.#parts.metrics.count('svc_process_deaths_total', {process: 'worker'});
-      this.#log.warn('a worker ended unasked', {
+      this.#log.warn('a worker ended unexpectedly', {
         tenant: entry.id,
         state: lifecycle.state,
         ...end,

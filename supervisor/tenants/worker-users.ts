@@ -6,7 +6,7 @@ import type {UserCall} from '../../shared/ipc/control.ts';
 
 export class WorkerUsers {
   /** Routers that requested the worker and do not know its address yet. */
-  readonly asking = new Set<number>();
+  readonly waitingRouters = new Set<number>();
   /** Routers that know its address and have neither given it up nor lost it. */
   readonly notified = new Set<number>();
   /** Routers that lost it, with the calls that each had under way, before its end is known here. */
@@ -19,8 +19,8 @@ export class WorkerUsers {
 
   /** Marks all waiting routers as told. @returns them */
   notify(): number[] {
-    const routers = [...this.asking];
-    this.asking.clear();
+    const routers = [...this.waitingRouters];
+    this.waitingRouters.clear();
     for (const router of routers) this.notified.add(router);
     if (routers.length > 0 && this.#release !== null) this.#release.isBusy = true;
     return routers;
@@ -28,8 +28,8 @@ export class WorkerUsers {
 
   /** Removes all waiting routers. @returns them */
   refuse(): number[] {
-    const routers = [...this.asking];
-    this.asking.clear();
+    const routers = [...this.waitingRouters];
+    this.waitingRouters.clear();
     return routers;
   }
 
@@ -89,7 +89,7 @@ export class WorkerUsers {
 
   /** The router's process has ended, and with it its requests and links. */
   routerEnded(router: number): void {
-    this.asking.delete(router);
+    this.waitingRouters.delete(router);
     this.#left(router);
     this.#release = null;
   }

@@ -7,7 +7,7 @@ const call = (key: string) => ({name: 'a:b', key});
 /** A worker whose address these routers have. */
 function usedBy(...routers: number[]): WorkerUsers {
   const users = new WorkerUsers();
-  for (const router of routers) users.asking.add(router);
+  for (const router of routers) users.waitingRouters.add(router);
   users.notify();
   return users;
 }
@@ -15,10 +15,10 @@ function usedBy(...routers: number[]): WorkerUsers {
 describe('a worker is told to those that asked', () => {
   test('once each, and they use it from then on', () => {
     const users = new WorkerUsers();
-    users.asking.add(1);
+    users.waitingRouters.add(1);
     expect(users.notify()).toEqual([1]);
     expect(users.notify()).toEqual([]);
-    users.asking.add(0);
+    users.waitingRouters.add(0);
     expect(users.notify()).toEqual([0]);
     expect([...users.notified]).toEqual([1, 0]);
   });
@@ -39,7 +39,7 @@ describe('a worker is released', () => {
       'another one is told of it meanwhile',
       users => {
         users.released(1, false);
-        users.asking.add(2);
+        users.waitingRouters.add(2);
         users.notify();
       },
     ],
@@ -83,7 +83,7 @@ describe('a worker that its tenant moves from is given up', () => {
     const users = usedBy(0);
     users.beginMove();
     users.ended();
-    users.asking.add(0);
+    users.waitingRouters.add(0);
     users.notify();
     users.givenUp(0);
     expect([...users.notified]).toEqual([0]);
@@ -145,7 +145,7 @@ describe('the death of a worker', () => {
   test('is told by a router that could not connect at first, and did then', () => {
     const users = usedBy(0);
     users.lost(0, []);
-    users.asking.add(0);
+    users.waitingRouters.add(0);
     users.notify();
     users.lost(0, [call('bomb')]);
     expect(users.ended()).toEqual({calls: [call('bomb')], unheard: new Set()});

@@ -3,7 +3,7 @@
  * that fails before that is a 500 like any other failure. If the body stays silent for longer, the head is sent anyway:
  * a reader of events sees an open stream, and a client that has left is noticed.
  *
- *   waiting ──start──▶ held ──first piece | end | …_HEAD_HELD_MS──▶ sent ──end | fail──▶ over
+ *   waiting ──start──▶ held ──first chunk | end | …_HEAD_HELD_MS──▶ sent ──end | fail──▶ over
  *      └─────────────────┴── fail: nothing was sent
  */
 import {Buffer} from 'node:buffer';

@@ -5,7 +5,7 @@
  *
  *   absent ──a function operation | a due job of a function | `warm`──▶ loading ──▶ loaded
  *      ▲                                                                  │
- *      └──────────────── it fails: said in the log, whoever waits is refused; the next need tries again
+ *      └──────────────── it fails: said in the log, waiting requests are refused; the next need tries again
  *
  * Requests that need the platform while it is loading wait for that one load.
  */

@@ -62,7 +62,7 @@ describe('a body that fails before its first byte is a 500 with its reason:', ()
     ['/fails-first', 'Error: no first byte'],
     ['/fails-late', 'Error: late'],
     ['/events-fail', 'Error: no event'],
-    ['/text-piece', 'TypeError: a piece of a body must be a Uint8Array'],
+    ['/text-piece', 'TypeError: a chunk of a body must be a Uint8Array'],
     ['/larger', 'HttpResponseTooLarge: the body of a response is at most 20971520 bytes'],
     ['/many-headers', 'TypeError: the response cannot be sent: there are more than 256 headers'],
   ])('%s → %s', async (path, reason) => {

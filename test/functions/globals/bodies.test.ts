@@ -174,7 +174,7 @@ describe('bodies', () => {
     ['const s = new ReadableStream(); s.getReader(); new Response(s)', 'TypeError: Body'],
     [
       "await new Response(new ReadableStream({start(c) { c.enqueue('text'); c.close(); }})).text()",
-      'TypeError: Body: a piece',
+      'TypeError: Body: a chunk',
     ],
     ["await new Response('x').formData()", 'TypeError: formData'],
     ["await new Response('x', {headers: {'content-type': 'multipart/form-data'}}).formData()", 'no boundary'],

@@ -3,7 +3,7 @@
  *
  *   reading ──all there is was sent──▶ waiting ──a commit──▶ it is written at once, if it is short and the reader has taken all
  *      ▲                                                     that came before; else ──▶ reading
- *      └── a slow reader is waited for between two pieces, and costs no more than one read of the journal
+ *      └── a slow reader is waited for between two chunks, and costs no more than one read of the journal
  *
  * Records are read from the file like pages, and verified by their digests. A new commit's records are formatted once
  * for all waiting readers. A reader whose position has been trimmed from the journal meanwhile gets the error that its

@@ -16,7 +16,7 @@ export class BodyPipe implements AsyncIterable<Uint8Array> {
     return this.#readable[Symbol.asyncIterator]();
   }
 
-  /** Resolves when there is room for the next chunk. @param piece null: the end of the body */
+  /** Resolves when there is room for the next chunk. @param chunk null: the end of the body */
   async push(chunk: Uint8Array | null): Promise<void> {
     if (chunk === null) return this.#writer.close();
     await this.#writer.ready;

@@ -93,7 +93,7 @@ export class ActionCall implements IsolateCall {
   readonly #log: ConsoleLines;
   readonly #done = Promise.withResolvers<Outcome>();
   /** Unanswered calls of the action. */
-  #asking = 0;
+  #openRequests = 0;
 
   constructor(request: ActionRequest, answers: ActionAnswers) {
     const {module, name, kind, args, env} = request;
@@ -123,7 +123,7 @@ export class ActionCall implements IsolateCall {
         return true;
       case 'call':
         // The isolate's own limit allows this many.
-        if (this.#asking > 2 * ACTION_CALLS_MAX) return false;
+        if (this.#openRequests > 2 * ACTION_CALLS_MAX) return false;
         void this.#answer(message, tail, send);
         return true;
       case 'outcome':
@@ -146,12 +146,12 @@ export class ActionCall implements IsolateCall {
 
   async #answer(message: FromIsolates & {type: 'call'}, tail: Buffer, send: Send): Promise<void> {
     const {id, call, operation, parameters} = message;
-    this.#asking++;
+    this.#openRequests++;
     const {answer, bytes} =
       parameters === null
         ? await this.#answers.answer(operation, tail.toString(), null)
         : await this.#answers.answer(operation, parameters, new Uint8Array(tail));
-    this.#asking--;
+    this.#openRequests--;
     if (this.isOver) return;
     if (bytes === null) send({type: 'answer', id, call, answer: null}, answer);
     else send({type: 'answer', id, call, answer}, bytes);

@@ -29,7 +29,7 @@ export type IsolateProcessOptions = {
   databasePath: string;
   /** Sequence of the newest record that queries can have read. */
   headSequence: () => number;
-  /** Command prefix that makes the process end with this one (runtime/process/lifeline.ts). */
+  /** Command prefix that makes the process end with this one (runtime/process/parent-watch.ts). */
   parentWatch: readonly string[];
   main?: string;
   idleMs?: number;

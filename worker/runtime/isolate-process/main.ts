@@ -22,7 +22,7 @@ type UnderWay = {cancel: AbortController; calls: Map<number, (answer: ActionAnsw
 const pipe = new WorkerPipe<FromIsolates, ToIsolates>(ISOLATE_FRAME_BYTES_MAX, received);
 const actionsUnderWay = new Map<number, UnderWay>();
 /** Queries of one snapshot that have not all arrived, by id. */
-const gathering = new Map<number, Execution[]>();
+const batching = new Map<number, Execution[]>();
 let env: Execution['env'] = {};
 let pools: {queries: QueryPool; actions: ActionPool} | null = null;
 
@@ -79,14 +79,14 @@ function poolsOf(databasePath: string): {queries: QueryPool; actions: ActionPool
 }
 
 function query({id, at, count, execution}: ToIsolates & {type: 'query'}, args: string): void {
-  const all = gathering.get(id) ?? [];
+  const all = batching.get(id) ?? [];
   all.push({...execution, args, env});
   if (all.length < count) {
-    gathering.set(id, all);
+    batching.set(id, all);
     return;
   }
   assert(at === count - 1, 'queries of one snapshot come in their order');
-  gathering.delete(id);
+  batching.delete(id);
   const {queries} = opened();
   const runs =
     count === 1 ? called(() => queries.run(all[0]!).then(run => [run])) : called(() => queries.runTogether(all));

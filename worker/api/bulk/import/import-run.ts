@@ -3,7 +3,7 @@
  * next is read. Each commit also stores the import's progress, so the reported progress is always what is in the
  * tenant.
  *
- *   body ─▶ lines ─▶ piece ─▶ commit group ─▶ the next piece may follow the one after
+ *   body ─▶ lines ─▶ chunk ─▶ commit group ─▶ the next chunk may follow the one after
  *     a line is refused: stop, with all before it in and nothing behind it; or skip, with it counted
  *     a commit is taken back (no space): those behind it are refused, as their lines do not follow what is in
  */

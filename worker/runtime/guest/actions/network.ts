@@ -116,7 +116,7 @@ function responseOf(id: number, answer: FetchAnswer, method: string, signal: Abo
 
 export function bytesOf(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
-  throw new TypeError('a piece of a body must be a Uint8Array');
+  throw new TypeError('a chunk of a body must be a Uint8Array');
 }
 
 function joined(chunks: Uint8Array[], length: number): Uint8Array {

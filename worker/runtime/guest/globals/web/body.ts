@@ -133,7 +133,7 @@ export abstract class Body {
     for (;;) {
       const {done, value} = await reader.read();
       if (done) return concatenated(chunks);
-      if (!(value instanceof Uint8Array)) throw new TypeError('Body: a piece of the stream is not a Uint8Array');
+      if (!(value instanceof Uint8Array)) throw new TypeError('Body: a chunk of the stream is not a Uint8Array');
       chunks.push(value);
     }
   }

@@ -28,7 +28,7 @@ export class Event {
 
   constructor(type: unknown, init: {bubbles?: boolean; cancelable?: boolean; composed?: boolean} = {}) {
     // By the standard `undefined` is the type "undefined"; only no argument at all is a mistake.
-    // biome-ignore lint/complexity/noArguments: a parameter that was not given cannot be told from undefined otherwise.
+    // biome-ignore lint/complexity/noArguments: a parameter that was not given cannot be distinguished from undefined otherwise.
     if (arguments.length === 0) throw new TypeError('Event: the type is missing');
     this.type = String(type);
     this.bubbles = Boolean(init?.bubbles);
