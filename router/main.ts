@@ -9,7 +9,7 @@
  * ignores both.
  */
 import {unreachable} from '../shared/assert.ts';
-import {BufferedBytes} from '../shared/buffered-bytes.ts';
+import {BufferedBytes} from '../shared/byte-accounts.ts';
 import {
   portTaken,
   type RouterSettings,

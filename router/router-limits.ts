@@ -4,6 +4,7 @@
  * request of any size.
  */
 
+import type {ReservedTotal} from '../shared/byte-accounts.ts';
 import {BODY_BYTES_MAX} from '../shared/limits.ts';
 import {
   AUTH_FAILURE_EARNED_MS,
@@ -18,6 +19,7 @@ import {
   SOCKETS_BUFFERED_BYTES_MAX,
   SOCKETS_MAX,
   TENANT_RESERVED_BYTES_MAX,
+  TENANT_SHARE_BYTES,
   UNSENT_REPLY_BYTES_MAX,
   WAITING_BYTES_MAX,
   WAITING_REQUESTS_MAX,
@@ -66,4 +68,9 @@ export function limitsOfOne(routers: number): RouterLimits {
     authFailureEarnedMs: AUTH_FAILURE_EARNED_MS * routers,
     authFailuresDelayed: share(AUTH_FAILURES_DELAYED_MAX),
   };
+}
+
+/** The account of the bytes that a router holds for all tenants. */
+export function reservedTotal({reservedBytes, tenantReservedBytes}: RouterLimits): ReservedTotal {
+  return {reserved: 0, max: reservedBytes, tenantMax: tenantReservedBytes, tenantShare: TENANT_SHARE_BYTES};
 }

@@ -11,7 +11,7 @@
 
 import type {HttpRequest, HttpResponse, TemplatedApp} from 'uWebSockets.js';
 import {AssertionError, unreachable} from '../../shared/assert.ts';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import type {BufferedBytes} from '../../shared/byte-accounts.ts';
 import {signedGrantOf} from '../../shared/egress/signed-grant.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
@@ -336,7 +336,7 @@ export class Intake {
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
-    exchange.reserved.tenant = tenant.reserved;
+    exchange.account = tenant.reserved;
     spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }

@@ -22,7 +22,7 @@
 import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import {type Backlog, type BufferedBytes, type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
 import {type ErrorEnvelope, errorEnvelope, isErrorCode, ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
@@ -32,7 +32,6 @@ import {noteRefusal, type Refusal} from '../auth/refusal.ts';
 import {CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../limits.ts';
 import type {Route} from '../routes.ts';
 import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
-import {ReservedBody, tooManyBytes} from '../workers/reserved-bytes.ts';
 import {callOf} from '../workers/user-call.ts';
 import {EventBoundary} from './event-boundary.ts';
 import {peerAddress} from './peer-address.ts';
@@ -46,8 +45,7 @@ type State = 'open' | 'answered' | 'streaming' | 'done' | 'aborted';
 /** Notified when exchanges begin and end; one object for all of them. */
 export interface ExchangeObserver {
   /** Bytes of large replies buffered for slow clients, over all exchanges. */
-  unsentBytes: number;
-  readonly unsentBytesMax: number;
+  readonly unsent: BufferedBytes;
   began(exchange: Exchange): void;
   /** @param status of the answer; 0: the client disconnected before the answer was handed over */
   ended(exchange: Exchange, status: number): void;
@@ -85,8 +83,8 @@ export class Exchange implements Forwarded {
   meta = '';
   body: Buffer = EMPTY;
   upload: Upload | null = null;
-  /** Accounts for the buffered bytes of the body. */
-  readonly reserved = new ReservedBody();
+  /** Accounts for the buffered bytes of the body; null: the request belongs to no tenant. */
+  account: ReservedBytes | null = null;
   isRead = false;
   isShort = false;
   isUserCall = false;
@@ -125,8 +123,8 @@ export class Exchange implements Forwarded {
   #streamStatus = 0;
   /** Set for a stream of our own events, which must not end without a reason; null: any other answer. */
   #events: EventBoundary | null = null;
-  /** Bytes of a large reply that is buffered until its client has taken all of it. */
-  #unsentBytes = 0;
+  /** A large reply that is buffered until its client has taken all of it. */
+  #unsent: Backlog | null = null;
 
   constructor(res: HttpResponse, method: string, requestId: string, closes: boolean, observer: ExchangeObserver) {
     this.#res = res;
@@ -186,12 +184,12 @@ export class Exchange implements Forwarded {
    */
   collectBody(onBody: () => void): void {
     this.#refuseLonger(BODY_BYTES_MAX);
-    if (!this.reserved.hasRoom(this.announcedBytes ?? 0)) {
+    if (this.account?.hasRoom(this.announcedBytes ?? 0) === false) {
       this.#closes = true;
       throw tooManyBytes();
     }
     this.#arrivingBody().collect(
-      this.reserved,
+      this.account,
       () => this.#state === 'open',
       (body, refusal) => {
         if (refusal === null) {
@@ -227,7 +225,7 @@ export class Exchange implements Forwarded {
     if (this.isUserCall ? this.body.length <= CALL_BODY_BYTES_READ : this.isRead) return;
     if (this.isUserCall) this.#call ??= callOf(this.meta, this.body);
     this.body = EMPTY;
-    this.reserved.giveBack();
+    this.#arriving?.release();
   }
 
   /**
@@ -267,7 +265,7 @@ export class Exchange implements Forwarded {
     // The worker judges keys as well. It answers users with 401, and the app's own answers are not recorded.
     else if (meta.s === 403 && this.principal !== null && this.route?.access === 'admin')
       noteRefusal(this, codeIn(body));
-    if (body.length >= LARGE_REPLY_BYTES && this.#observer.unsentBytes + body.length > this.#observer.unsentBytesMax) {
+    if (body.length >= LARGE_REPLY_BYTES && !this.#observer.unsent.hasRoom(body.length)) {
       this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
       return;
     }
@@ -495,8 +493,10 @@ export class Exchange implements Forwarded {
       this.#done(status);
       return;
     }
-    this.#unsentBytes = this.bodyIsShared ? 0 : body.length;
-    this.#observer.unsentBytes += this.#unsentBytes;
+    if (!this.bodyIsShared) {
+      this.#unsent = this.#observer.unsent.open();
+      this.#unsent.measured(body.length);
+    }
     this.#res.onWritable(offset => {
       const [isOk, isFinished] = this.#res.tryEnd(body.subarray(offset), body.length);
       if (isFinished) this.#done(status);
@@ -506,9 +506,9 @@ export class Exchange implements Forwarded {
 
   #done(status: number): void {
     this.#state = 'done';
-    this.reserved.giveBack();
+    this.#arriving?.release();
     this.#stream?.over();
-    this.#observer.unsentBytes -= this.#unsentBytes;
+    this.#unsent?.close();
     this.#observer.ended(this, status);
   }
 
@@ -516,10 +516,10 @@ export class Exchange implements Forwarded {
     this.#arriving?.clientGone();
     if (this.#state === 'done') return;
     this.#state = 'aborted';
-    this.reserved.giveBack();
+    this.#arriving?.release();
     this.#stream?.over();
     this.upload?.fail();
-    this.#observer.unsentBytes -= this.#unsentBytes;
+    this.#unsent?.close();
     this.holder?.abandon(this);
     this.#observer.ended(this, 0);
   }

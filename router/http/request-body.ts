@@ -11,10 +11,10 @@
  */
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
+import {type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {BODY_BYTES_MAX} from '../../shared/limits.ts';
 import {DROPPED_BODY_BYTES_MAX, DROPPED_BODY_MS} from '../limits.ts';
-import {type ReservedBody, tooManyBytes} from '../workers/reserved-bytes.ts';
 
 const EMPTY = Buffer.alloc(0);
 
@@ -75,6 +75,8 @@ export class ArrivingBody {
   /** A body is announced, and its last byte has not arrived. */
   #isComing: boolean;
   #isReading = false;
+  #account: ReservedBytes | null = null;
+  #reservedBytes = 0;
   #isGone = false;
   /** Closes the connection if the rest takes too long; null: it is not being dropped. */
   #dropTimer: NodeJS.Timeout | null = null;
@@ -107,16 +109,17 @@ export class ArrivingBody {
 
   /**
    * Buffers the body until it is complete.
-   * @param held counts every byte that is buffered
+   * @param account reserves every byte that is buffered; null: the request belongs to no tenant, and is not counted
    * @param isWanted called for each chunk; unwanted chunks are dropped
    * @param done called once, unless the body is no longer wanted; with a refusal if the body is too long or exceeds the
    * buffer capacity
    */
   collect(
-    reserved: ReservedBody,
+    account: ReservedBytes | null,
     isWanted: () => boolean,
     done: (body: Buffer, refusal: ServiceError | null) => void,
   ): void {
+    this.#account = account;
     let parts: Buffer[] = [];
     const refuse = (error: ServiceError): void => {
       parts = [];
@@ -128,7 +131,7 @@ export class ArrivingBody {
         refuse(bodyTooLarge(BODY_BYTES_MAX));
         return;
       }
-      if (!reserved.hold(chunk.byteLength)) {
+      if (!this.#reserve(chunk.byteLength)) {
         refuse(tooManyBytes());
         return;
       }
@@ -140,6 +143,20 @@ export class ArrivingBody {
       parts.push(part);
       if (isLast) done(Buffer.concat(parts, this.bytes), null);
     });
+  }
+
+  #reserve(bytes: number): boolean {
+    if (this.#account === null) return true;
+    if (!this.#account.hasRoom(bytes)) return false;
+    this.#account.take(bytes);
+    this.#reservedBytes += bytes;
+    return true;
+  }
+
+  /** The buffered bytes are not needed any more; further calls do nothing. */
+  release(): void {
+    if (this.#reservedBytes > 0) this.#account!.give(this.#reservedBytes);
+    this.#reservedBytes = 0;
   }
 
   /** Drops the body as it arrives. */

@@ -12,7 +12,7 @@
 
 import type {HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import type {Backlog, BufferedBytes} from '../../shared/byte-accounts.ts';
 
 const PROBE_BYTES = 1024;
 
@@ -26,18 +26,15 @@ export class StreamedReply {
   /** The socket is blocked, but became writable while nothing was queued. */
   #mayProbe = false;
   /** Null: the bytes are not counted. */
-  readonly #ofAll: BufferedBytes | null;
+  readonly #backlog: Backlog | null;
   #queuedBytes = 0;
-  /** The bytes last reported to `#ofAll`. */
-  #bufferedBytes = 0;
   #isOver = false;
 
   /** @param ofAll buffered bytes of all endless answers */
   constructor(res: HttpResponse, onTaken: (bytes: number) => void, ofAll: BufferedBytes | null) {
     this.#res = res;
     this.#onTaken = onTaken;
-    this.#ofAll = ofAll;
-    ofAll?.opened();
+    this.#backlog = ofAll === null ? null : ofAll.open();
     res.onWritable(() => {
       if (this.#isBlocked) this.#res.cork(() => this.#probe());
       this.#poll();
@@ -60,22 +57,19 @@ export class StreamedReply {
 
   /** Whether more is buffered for the reader than its share allows. */
   get buffersTooMuch(): boolean {
-    return this.#ofAll?.isTooMuch(this.#bufferedBytes) === true;
+    return this.#backlog?.isTooMuch === true;
   }
 
   /** The answer has ended, or its reader has disconnected. */
   over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#ofAll?.closed(this.#bufferedBytes);
+    this.#backlog?.close();
   }
 
   #poll(): void {
-    if (this.#ofAll === null || this.#isOver) return;
-    const bytes = this.#isBlocked ? this.#unprovenBytes + this.#queuedBytes : 0;
-    if (bytes === this.#bufferedBytes) return;
-    this.#ofAll.changed(bytes - this.#bufferedBytes);
-    this.#bufferedBytes = bytes;
+    if (this.#backlog === null || this.#isOver) return;
+    this.#backlog.measured(this.#isBlocked ? this.#unprovenBytes + this.#queuedBytes : 0);
   }
 
   /** No more chunks follow. Queued bytes, less than the window, are left to uWebSockets.js. */

@@ -2,6 +2,7 @@
  * Counts every request by route and status, and its duration by route, and reports those that someone waits for: the
  * outcomes of audited actions, refusals and failures. Counting is on the hottest path, so each series is looked up once.
  */
+import {BufferedBytes} from '../../shared/byte-accounts.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import type {RouterToSupervisor} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -36,16 +37,15 @@ export class Traffic implements ExchangeObserver {
   #inFlight = 0;
   /** Answered so far. */
   requests = 0;
-  unsentBytes = 0;
-  readonly unsentBytesMax: number;
+  readonly unsent: BufferedBytes;
 
   constructor(metrics: RouterMetrics, unsentBytesMax: number, reports: Reports) {
     this.#metrics = metrics;
     this.#bytesIn = metrics.series('svc_http_body_bytes_total', {direction: 'in'});
     this.#bytesOut = metrics.series('svc_http_body_bytes_total', {direction: 'out'});
-    metrics.measure('svc_http_unsent_reply_bytes', () => this.unsentBytes);
+    metrics.measure('svc_http_unsent_reply_bytes', () => this.unsent.buffered);
     metrics.measure('svc_http_requests_in_flight', () => this.#inFlight);
-    this.unsentBytesMax = unsentBytesMax;
+    this.unsent = new BufferedBytes(unsentBytesMax);
     this.#reports = reports;
   }
 

@@ -8,12 +8,11 @@
  *                                                       └──unavailable──▶ closed (1013): come again later
  */
 import {Buffer} from 'node:buffer';
-import {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import {BufferedBytes, type ReservedBytes} from '../../shared/byte-accounts.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../limits.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import type {ReservedBytes} from '../workers/reserved-bytes.ts';
 import {CloseCode} from './close-code.ts';
 
 /** A function socket, as this file sees it. */

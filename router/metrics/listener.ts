@@ -2,6 +2,7 @@
  * The metrics page on a separate port, loopback only and without a credential: for a Prometheus on the same machine.
  */
 import type {HttpRequest, HttpResponse, TemplatedApp} from 'uWebSockets.js';
+import {BufferedBytes} from '../../shared/byte-accounts.ts';
 import {asServiceError, ServiceError} from '../../shared/errors.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders} from '../http/origin.ts';
@@ -11,8 +12,7 @@ import {UNSENT_REPLY_BYTES_MAX} from '../limits.ts';
 export const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 /** Scrapes are not counted as traffic. */
 const UNOBSERVED: ExchangeObserver = {
-  unsentBytes: 0,
-  unsentBytesMax: UNSENT_REPLY_BYTES_MAX,
+  unsent: new BufferedBytes(UNSENT_REPLY_BYTES_MAX),
   began: () => undefined,
   ended: () => undefined,
 };

@@ -3,6 +3,7 @@
  * traffic (the supervisor stops idle workers), and fails requests that waited too long for a worker.
  */
 import {assert} from '../../shared/assert.ts';
+import type {ReservedTotal} from '../../shared/byte-accounts.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RouterToSupervisor, SupervisorToRouter, TenantSuspects, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -10,10 +11,9 @@ import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {ACTIVITY_INTERVAL_MS} from '../limits.ts';
 import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
 import type {PipeEnd} from '../live/tenant-pipes.ts';
-import {limitsOfOne, type RouterLimits} from '../router-limits.ts';
+import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import {RouterBytes} from '../workers/reserved-bytes.ts';
 import {PlacedTenant} from './placed-tenant.ts';
 
 type Send = (message: RouterToSupervisor) => void;
@@ -42,7 +42,7 @@ export class TenantDirectory {
   readonly #send: Send;
   readonly #log: Logger;
   /** Bytes that the router holds for all tenants. */
-  readonly #bytes: RouterBytes;
+  readonly #bytes: ReservedTotal;
   readonly #limits: RouterLimits;
   readonly #routers: number;
   readonly #metrics: RouterMetrics;
@@ -62,7 +62,7 @@ export class TenantDirectory {
     this.#measure();
     this.#routers = routers;
     this.#limits = limitsOfOne(routers);
-    this.#bytes = new RouterBytes(this.#limits);
+    this.#bytes = reservedTotal(this.#limits);
     for (const tenant of tenants) this.#add(tenant);
     for (const state of suspects) this.#tenants.get(state.tenant)?.suspect(state);
     setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);

@@ -18,6 +18,7 @@
  * It sends the list of quarantined calls before it names the next worker, so no waiting call is sent there unchecked.
  */
 import {assert} from '../../shared/assert.ts';
+import {ReservedBytes, type ReservedTotal} from '../../shared/byte-accounts.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -26,16 +27,15 @@ import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
 import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
 import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import {type Forwarded, type Holder, reservedBytes} from '../workers/forwarded.ts';
-import {type LinkClosed, WorkerLink} from '../workers/link.ts';
-import {ReservedBytes, type RouterBytes} from '../workers/reserved-bytes.ts';
+import type {Forwarded, Holder} from '../workers/forwarded.ts';
+import {type LinkClosed, reservedBytes, WorkerLink} from '../workers/link.ts';
 import {Suspects} from './suspects.ts';
 
 export type TenantParts = {
   log: Logger;
   hub: () => SocketHub;
   metrics: RouterMetrics;
-  bytes: RouterBytes;
+  bytes: ReservedTotal;
   limits: RouterLimits;
   /** Number of routers. With one, a result that is current here is current everywhere. */
   routers: number;

@@ -1,12 +1,14 @@
 /**
- * A request on its way to a tenant's worker, as links and waiting queues see it. An exchange implements it. Exactly one
- * of the answering methods is called in the end, and each does nothing if the client has disconnected.
+ * What links to workers and their users know of each other: a request on its way, as links and waiting queues see it,
+ * and the receivers of what a worker sends unasked.
+ *
+ * An exchange implements a request. Exactly one of the answering methods is called in the end, and each does nothing if
+ * the client has disconnected.
  */
 import type {Buffer} from 'node:buffer';
-import type {ServiceError} from '../../shared/errors.ts';
+import type {ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
-import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 
 export interface Forwarded {
   /** RequestMeta as JSON. */
@@ -94,7 +96,25 @@ export interface RequestUpload {
   fail(): void;
 }
 
-/** The memory that a request can cost wherever it is held. */
-export function reservedBytes(request: Forwarded): number {
-  return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
+/** Receives results of live queries. */
+export interface LiveReceiver {
+  result(stream: number, data: Buffer): void;
+  failed(stream: number, error: ErrorObject): void;
+  /** The result is stale until the next one arrives, so new subscribers must not get it. */
+  behind(stream: number): void;
+  /** All results up to now include every write that was answered before the fence was requested. */
+  fenced(stream: number): void;
+  /** The results since the last end belong to one version. @param committedMs epoch milliseconds, with fractions */
+  endBatch(sequence: number, committedMs: number): void;
 }
+
+/** Receives messages for function sockets. */
+export interface PipeReceiver {
+  /** @param message valid during the call */
+  message(streams: readonly number[], message: Buffer): void;
+  /** The worker has handled this many bytes from this socket's client. */
+  handled(stream: number, bytes: number): void;
+  close(stream: number, code: number, reason: string): void;
+}
+
+export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};

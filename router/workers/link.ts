@@ -18,16 +18,16 @@
 import {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
 import {assert} from '../../shared/assert.ts';
-import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
+import {type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
+import {ServiceError} from '../../shared/errors.ts';
 import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {FRAME_CHUNK_BYTES, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {LARGE_REPLY_BYTES} from '../limits.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import {type Forwarded, type Holder, type RequestUpload, reservedBytes} from './forwarded.ts';
+import type {Forwarded, Holder, LiveReceiver, PipeReceiver, Receivers, RequestUpload} from './forwarded.ts';
 import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
-import {type ReservedBytes, tooManyBytes} from './reserved-bytes.ts';
 import {
   bytesIn,
   closeCodeIn,
@@ -63,29 +63,6 @@ export type LinkClosed = {
   /** Function calls that the worker received and did not answer, including those of disconnected clients. */
   calls: UserCall[];
 };
-
-/** Receives results of live queries. */
-export interface LiveReceiver {
-  result(stream: number, data: Buffer): void;
-  failed(stream: number, error: ErrorObject): void;
-  /** The result is stale until the next one arrives, so new subscribers must not get it. */
-  behind(stream: number): void;
-  /** All results up to now include every write that was answered before the fence was requested. */
-  fenced(stream: number): void;
-  /** The results since the last end belong to one version. @param committedMs epoch milliseconds, with fractions */
-  endBatch(sequence: number, committedMs: number): void;
-}
-
-/** Receives messages for function sockets. */
-export interface PipeReceiver {
-  /** @param message valid during the call */
-  message(streams: readonly number[], message: Buffer): void;
-  /** The worker has handled this many bytes from this socket's client. */
-  handled(stream: number, bytes: number): void;
-  close(stream: number, code: number, reason: string): void;
-}
-
-export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
 
 /** Bytes that a worker can send beyond its credit: its window, and the chunk that overdraws it. */
 const STREAM_BUFFERED_BYTES_MAX = STREAM_WINDOW_BYTES + FRAME_CHUNK_BYTES;
@@ -516,4 +493,9 @@ export class WorkerLink implements Holder {
 
 function streamOf(order: number): number {
   return order % (STREAM_MAX + 1);
+}
+
+/** The memory that a request can cost wherever it is held. */
+export function reservedBytes(request: Forwarded): number {
+  return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }

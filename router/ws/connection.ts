@@ -16,7 +16,7 @@ import {randomUUID} from 'node:crypto';
 import {Compile} from 'typebox/compile';
 import {unreachable} from '../../shared/assert.ts';
 import {AwakeTimeout} from '../../shared/awake-timeout.ts';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import type {BufferedBytes} from '../../shared/byte-accounts.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {HELLO_TIMEOUT_MS} from '../../shared/limits.ts';
 import {ClientMessage} from '../../shared/protocol/ws/client-message.ts';

@@ -7,7 +7,7 @@
 
 import type {WebSocket} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import type {Backlog, BufferedBytes} from '../../shared/byte-accounts.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {FUNCTION_SOCKET_CREDIT_BYTES} from '../../shared/limits.ts';
@@ -35,14 +35,13 @@ export class FunctionSocket implements PipeEnd {
   readonly origin: string;
   readonly #ws: WebSocket<FunctionSocketData>;
   readonly #pipes: TenantPipes;
-  readonly #ofAll: BufferedBytes;
-  /** The bytes last reported to `#ofAll`. */
-  #bufferedBytes = 0;
+  /** Bytes that its network has not accepted. */
+  readonly #backlog: Backlog;
   #isClosed = false;
   /** Bytes of the client's messages that the worker has not handled. */
   #unhandledBytes = 0;
   /** The part of those that counts in the total of the tenant's sockets. */
-  #sharedBytes = 0;
+  readonly #unhandledShared: Backlog;
   /** Bytes from the worker that have not been credited. */
   #uncreditedBytes = 0;
   #sentMs = performance.now();
@@ -69,9 +68,8 @@ export class FunctionSocket implements PipeEnd {
     this.stream = stream;
     this.origin = ws.getUserData().origin;
     this.#pipes = pipes;
-    this.#ofAll = ofAll;
-    ofAll.opened();
-    pipes.unhandled.opened();
+    this.#backlog = ofAll.open();
+    this.#unhandledShared = pipes.unhandled.open();
   }
 
   /** A message from the client. @param bytes valid during the call */
@@ -86,8 +84,7 @@ export class FunctionSocket implements PipeEnd {
       return;
     }
     this.#unhandled(bytes.length);
-    const isTooMuch =
-      this.#unhandledBytes > FUNCTION_SOCKET_UNHANDLED_BYTES_MAX || this.#pipes.unhandled.isTooMuch(this.#sharedBytes);
+    const isTooMuch = this.#unhandledBytes > FUNCTION_SOCKET_UNHANDLED_BYTES_MAX || this.#unhandledShared.isTooMuch;
     if (isTooMuch) this.end(CloseCode.overloaded, 'session.overloaded');
     else this.#pipes.receive(this, bytes, isBinary);
   }
@@ -104,10 +101,7 @@ export class FunctionSocket implements PipeEnd {
    */
   #unhandled(bytes: number): void {
     this.#unhandledBytes += bytes;
-    const sharedBytes = Math.max(0, this.#unhandledBytes - FUNCTION_SOCKET_CREDIT_BYTES);
-    if (sharedBytes === this.#sharedBytes) return;
-    this.#pipes.unhandled.changed(sharedBytes - this.#sharedBytes);
-    this.#sharedBytes = sharedBytes;
+    this.#unhandledShared.measured(Math.max(0, this.#unhandledBytes - FUNCTION_SOCKET_CREDIT_BYTES));
   }
 
   /** Sends a message of the worker to the client. */
@@ -119,7 +113,7 @@ export class FunctionSocket implements PipeEnd {
     this.#ws.send(message as Uint8Array<ArrayBuffer>, false);
     this.credit();
     // The client reads nothing: a close frame would wait behind the rest.
-    if (!this.#isClosed && this.#ofAll.isTooMuch(this.#bufferedBytes)) this.#ws.close(); // calls `closed`
+    if (!this.#isClosed && this.#backlog.isTooMuch) this.#ws.close(); // calls `closed`
   }
 
   /**
@@ -127,11 +121,9 @@ export class FunctionSocket implements PipeEnd {
    * updated, too.
    */
   credit(): void {
-    if (this.#isClosed || (this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES && this.#bufferedBytes === 0)) return;
-    const bufferedBytes = this.#ws.getBufferedAmount();
-    this.#ofAll.changed(bufferedBytes - this.#bufferedBytes);
-    this.#bufferedBytes = bufferedBytes;
-    const taken = this.#uncreditedBytes - bufferedBytes;
+    if (this.#isClosed || (this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES && this.#backlog.bytes === 0)) return;
+    this.#backlog.measured(this.#ws.getBufferedAmount());
+    const taken = this.#uncreditedBytes - this.#backlog.bytes;
     if (taken < FUNCTION_SOCKET_CREDIT_BYTES) return;
     this.#uncreditedBytes -= taken;
     this.#pipes.credit(this, taken);
@@ -158,8 +150,8 @@ export class FunctionSocket implements PipeEnd {
   /** The client is gone; the socket must not be used any more. */
   closed(): void {
     this.#isClosed = true;
-    this.#ofAll.closed(this.#bufferedBytes);
-    this.#pipes.unhandled.closed(this.#sharedBytes);
+    this.#backlog.close();
+    this.#unhandledShared.close();
     this.#pipes.closed(this);
   }
 }

@@ -6,7 +6,7 @@
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import type {BufferedBytes} from '../../shared/byte-accounts.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';

@@ -4,7 +4,7 @@
  * rate limits. After the upgrade the socket is a Connection.
  */
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import type {BufferedBytes} from '../../shared/byte-accounts.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';

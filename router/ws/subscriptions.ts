@@ -6,7 +6,7 @@
  * dropped.
  */
 import type {WebSocket} from 'uWebSockets.js';
-import type {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import type {Backlog, BufferedBytes} from '../../shared/byte-accounts.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../limits.ts';
 import type {LiveHolder, Slot} from '../live/live-topic.ts';
@@ -31,16 +31,13 @@ export class Subscriptions implements LiveHolder {
   #turn = 0;
   #turnBytes = 0;
   #ended = false;
-  readonly #ofAll: BufferedBytes;
-  /** The bytes last reported to `#ofAll`. */
-  #bufferedBytes = 0;
+  readonly #backlog: Backlog;
 
   /** @param ofAll bytes buffered for all sockets */
   constructor(ws: WebSocket<unknown>, connection: Owner, ofAll: BufferedBytes) {
     this.#ws = ws;
     this.#connection = connection;
-    this.#ofAll = ofAll;
-    ofAll.opened();
+    this.#backlog = ofAll.open();
   }
 
   get size(): number {
@@ -75,7 +72,7 @@ export class Subscriptions implements LiveHolder {
   /** The connection is closed. */
   end(): void {
     this.#ended = true;
-    this.#ofAll.closed(this.#bufferedBytes);
+    this.#backlog.close();
     for (const slot of this.#slots.values()) slot.live.leave(slot, this);
     this.#slots.clear();
     this.#unsent.clear();
@@ -139,16 +136,15 @@ export class Subscriptions implements LiveHolder {
 
   /** Updates the number of buffered bytes. @returns it */
   poll(): number {
-    const bytes = this.#ws.getBufferedAmount();
-    this.#ofAll.changed(bytes - this.#bufferedBytes);
-    this.#bufferedBytes = bytes;
-    return bytes;
+    this.#backlog.measured(this.#ws.getBufferedAmount());
+    return this.#backlog.bytes;
   }
 
   /** The reader may have taken bytes: sends it pending results, the oldest change first, until it is behind again. */
   drained(): void {
     if (this.#ended) return;
-    if (this.#ofAll.isTooMuch(this.poll()) && this.#unsent.size > 0) {
+    this.poll();
+    if (this.#backlog.isTooMuch && this.#unsent.size > 0) {
       this.#connection.drop();
       return;
     }
@@ -164,7 +160,7 @@ export class Subscriptions implements LiveHolder {
   #isBehind(turnBytes: number): boolean {
     if (this.#unsent.size > 0) return true;
     const bytes = this.poll();
-    return bytes + turnBytes > SOCKET_SLOW_BYTES || this.#ofAll.isTooMuch(bytes);
+    return bytes + turnBytes > SOCKET_SLOW_BYTES || this.#backlog.isTooMuch;
   }
 
   #give(slot: Slot, requestId: string | null): void {

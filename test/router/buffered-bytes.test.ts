@@ -9,7 +9,7 @@ import type {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
 import type {WorkerLink} from '../../router/workers/link.ts';
 import {Connection, type SocketData} from '../../router/ws/connection.ts';
 import {FunctionSocket, type FunctionSocketData} from '../../router/ws/function-socket.ts';
-import {BufferedBytes} from '../../shared/buffered-bytes.ts';
+import {BufferedBytes} from '../../shared/byte-accounts.ts';
 import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 
 const MAX = 1_000_000;

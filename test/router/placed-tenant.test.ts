@@ -6,9 +6,8 @@ import {
   WAITING_REQUESTS_MAX,
   WAKE_TIMEOUT_MS,
 } from '../../router/limits.ts';
-import {limitsOfOne} from '../../router/router-limits.ts';
+import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
-import {RouterBytes} from '../../router/workers/reserved-bytes.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {createLogger} from '../../shared/log.ts';
@@ -46,7 +45,7 @@ beforeEach(() => {
     log,
     hub: noHub,
     metrics: new RouterMetrics(),
-    bytes: new RouterBytes(limitsOfOne(1)),
+    bytes: reservedTotal(limitsOfOne(1)),
     limits: limitsOfOne(1),
     routers: 1,
     wake: forCode => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {ROUTER_RESERVED_BYTES_MAX, TENANT_RESERVED_BYTES_MAX, TENANT_SHARE_BYTES} from '../../router/limits.ts';
-import {limitsOfOne} from '../../router/router-limits.ts';
-import {ReservedBytes, RouterBytes} from '../../router/workers/reserved-bytes.ts';
+import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
+import {ReservedBytes} from '../../shared/byte-accounts.ts';
 
 /** Takes all it can get in pieces. */
 function takeAll(tenant: ReservedBytes, chunk = 64 * 1024): number {
@@ -12,7 +12,7 @@ function takeAll(tenant: ReservedBytes, chunk = 64 * 1024): number {
 
 describe('bytes that the router holds', () => {
   test('one tenant has TENANT_HELD_BYTES_MAX at most, and when many take all they can, the next has its share', () => {
-    const router = new RouterBytes(limitsOfOne(1));
+    const router = reservedTotal(limitsOfOne(1));
     expect(takeAll(new ReservedBytes(router))).toBe(TENANT_RESERVED_BYTES_MAX);
     for (let tenants = 1; tenants < 200; tenants++) {
       expect(takeAll(new ReservedBytes(router))).toBeGreaterThanOrEqual(TENANT_SHARE_BYTES);
@@ -25,7 +25,7 @@ describe('bytes that the router holds', () => {
     const steps = fc.array(fc.record({tenant: fc.nat(4), bytes: fc.nat(300 * 1024 * 1024), gives: fc.boolean()}));
     fc.assert(
       fc.property(steps, all => {
-        const router = new RouterBytes(limitsOfOne(1));
+        const router = reservedTotal(limitsOfOne(1));
         const tenants = Array.from({length: 5}, () => new ReservedBytes(router));
         for (const {tenant: n, bytes, gives} of all) {
           const tenant = tenants[n]!;

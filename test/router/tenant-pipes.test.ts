@@ -3,14 +3,14 @@ import {Buffer} from 'node:buffer';
 import {expect, test} from 'vitest';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX} from '../../router/limits.ts';
 import {TenantPipes} from '../../router/live/tenant-pipes.ts';
-import {limitsOfOne} from '../../router/router-limits.ts';
+import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
 import type {WorkerLink} from '../../router/workers/link.ts';
-import {ReservedBytes, RouterBytes} from '../../router/workers/reserved-bytes.ts';
 import type {FunctionSocket} from '../../router/ws/function-socket.ts';
+import {ReservedBytes} from '../../shared/byte-accounts.ts';
 import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 
 function newPipes() {
-  const reserved = new ReservedBytes(new RouterBytes(limitsOfOne(1)));
+  const reserved = new ReservedBytes(reservedTotal(limitsOfOne(1)));
   const pipes = new TenantPipes(new RouterMetrics(), reserved, 1_000_000, () => undefined);
   const told: string[] = [];
   const link = {

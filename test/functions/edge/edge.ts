@@ -22,7 +22,7 @@ import {RateLimits} from '../../../router/rates/rate-limits.ts';
 import {limitsOfOne} from '../../../router/router-limits.ts';
 import {Server} from '../../../router/server.ts';
 import {TenantDirectory} from '../../../router/tenants/directory.ts';
-import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
+import {BufferedBytes} from '../../../shared/byte-accounts.ts';
 import type {RequestMeta} from '../../../shared/ipc/operations.ts';
 import {createLogger} from '../../../shared/log.ts';
 import {RouterMetrics} from '../../../shared/metrics/router-metrics.ts';

@@ -6,7 +6,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import type {BufferedBytes} from '../../../shared/buffered-bytes.ts';
+import type {Backlog, BufferedBytes} from '../../../shared/byte-accounts.ts';
 import {errorEnvelope, type ServiceError} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
 
@@ -27,11 +27,9 @@ export function eventText(id: number | null, name: string | null, json: string):
 
 export class EventStream {
   readonly #body: OutgoingBody;
-  readonly #ofAll: BufferedBytes;
+  readonly #backlog: Backlog;
   /** Events that can still be sent; null: no limit. */
   #left: number | null;
-  /** This stream's part of `#ofAll`, as last measured. */
-  #buffered = 0;
   #isOver = false;
   #sent = 0;
   readonly #onOver: () => void;
@@ -39,9 +37,8 @@ export class EventStream {
   /** @param limit number of events after which it ends; null: none */
   constructor(body: OutgoingBody, ofAll: BufferedBytes, limit: number | null, onOver: () => void) {
     this.#body = body;
-    this.#ofAll = ofAll;
+    this.#backlog = ofAll.open();
     this.#left = limit;
-    ofAll.opened();
     this.#onOver = onOver;
     body.onCancel = () => this.#over();
     this.#put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
@@ -90,7 +87,7 @@ export class EventStream {
   #put(bytes: Buffer): void {
     this.#body.write(bytes);
     this.#poll();
-    if (!this.#isOver && this.#ofAll.isTooMuch(this.#buffered)) this.#body.fail(); // calls #over
+    if (!this.#isOver && this.#backlog.isTooMuch) this.#body.fail(); // calls #over
   }
 
   #count(events: number): void {
@@ -101,15 +98,13 @@ export class EventStream {
   }
 
   #poll(): void {
-    if (this.#isOver) return;
-    this.#ofAll.changed(this.#body.bufferedBytes - this.#buffered);
-    this.#buffered = this.#body.bufferedBytes;
+    if (!this.#isOver) this.#backlog.measured(this.#body.bufferedBytes);
   }
 
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#ofAll.closed(this.#buffered);
+    this.#backlog.close();
     this.#onOver();
   }
 }

@@ -4,7 +4,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
+import {BufferedBytes} from '../../../shared/byte-accounts.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_BUFFERED_BYTES_MAX, FOLLOWERS_MAX} from '../limits.ts';

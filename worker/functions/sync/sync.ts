@@ -6,7 +6,7 @@
 import {Buffer} from 'node:buffer';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
 import {SLICE_MS} from '../../../engine/limits.ts';
-import {BufferedBytes} from '../../../shared/buffered-bytes.ts';
+import {BufferedBytes} from '../../../shared/byte-accounts.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {SocketFailure, WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';

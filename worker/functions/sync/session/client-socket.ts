@@ -8,7 +8,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../../../shared/assert.ts';
-import type {BufferedBytes} from '../../../../shared/buffered-bytes.ts';
+import type {Backlog, BufferedBytes} from '../../../../shared/byte-accounts.ts';
 import {FUNCTION_SOCKET_CREDIT_BYTES} from '../../../../shared/limits.ts';
 import type {SocketLink} from '../../../ipc/router-link.ts';
 import {FUNCTION_SOCKET_WINDOW_BYTES} from '../../limits.ts';
@@ -27,15 +27,14 @@ export class ClientSocket {
   #handledBytes = 0;
   /** Messages that wait for the network, in order. */
   #waiting: Waiting[] = [];
-  #waitingChars = 0;
-  readonly #ofAll: BufferedBytes;
+  /** Characters that wait here. */
+  readonly #backlog: Backlog;
 
   /** @param ofAll the send buffers of all sockets of this worker */
   constructor(link: SocketLink, stream: number, ofAll: BufferedBytes) {
     this.link = link;
     this.stream = stream;
-    this.#ofAll = ofAll;
-    ofAll.opened();
+    this.#backlog = ofAll.open();
     this.#onRoom = () => undefined;
   }
 
@@ -55,7 +54,7 @@ export class ClientSocket {
 
   /** Characters that wait here. */
   get waitingChars(): number {
-    return this.#waitingChars;
+    return this.#backlog.bytes;
   }
 
   /**
@@ -68,7 +67,7 @@ export class ClientSocket {
       const chars = Math.ceil(message.length / takers);
       this.#waiting.push({message, chars});
       this.#waits(chars);
-      if (this.#ofAll.isTooMuch(this.#waitingChars)) this.close(OVERLOADED, 'session.overloaded');
+      if (this.#backlog.isTooMuch) this.close(OVERLOADED, 'session.overloaded');
       return;
     }
     this.link.socketMessage([this.stream], message);
@@ -91,7 +90,6 @@ export class ClientSocket {
       this.sent(Buffer.byteLength(message));
     }
     if (sent > 0) this.#waiting.splice(0, sent);
-    assert(this.#waitingChars >= 0, 'what waits is counted once');
     if (this.hasRoom) this.#onRoom();
   }
 
@@ -115,13 +113,13 @@ export class ClientSocket {
   closed(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#ofAll.closed(this.#waitingChars);
+    this.#backlog.close();
     this.#waiting = [];
-    this.#waitingChars = 0;
   }
 
   #waits(chars: number): void {
-    this.#waitingChars += chars;
-    this.#ofAll.changed(chars);
+    const waitingChars = this.#backlog.bytes + chars;
+    assert(waitingChars >= 0, 'what waits is counted once');
+    this.#backlog.measured(waitingChars);
   }
 }
