@@ -28,14 +28,14 @@ export const HAND_OVER = Symbol('hand over');
 export class InlineBudget {
   readonly #fromCpuMs = threadCpuMs();
   /** The earliest time at which the budget can be spent. */
-  #looksMs = performance.now() + SCAN_INLINE_MS;
+  #nextCheckMs = performance.now() + SCAN_INLINE_MS;
   readonly #endsMs = performance.now() + SCAN_INLINE_CLOCK_MS;
 
   get isSpent(): boolean {
     const nowMs = performance.now();
-    if (nowMs < this.#looksMs) return false;
+    if (nowMs < this.#nextCheckMs) return false;
     const leftMs = SCAN_INLINE_MS - (threadCpuMs() - this.#fromCpuMs);
-    this.#looksMs = nowMs + leftMs;
+    this.#nextCheckMs = nowMs + leftMs;
     return leftMs <= 0 || nowMs >= this.#endsMs;
   }
 }

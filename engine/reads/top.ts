@@ -11,20 +11,20 @@ import type {DocumentRow} from '../storage/rows.ts';
 import type {Position} from './position.ts';
 
 /** A document's position in the order of a query object; ids do not matter to it. */
-type Place = Pick<Position, 'key' | 'doc'>;
+type EntryKey = Pick<Position, 'key' | 'doc'>;
 /** `row` null: it was too large to keep. */
-export type TopEntry = Place & {row: DocumentRow | null};
+export type TopEntry = EntryKey & {row: DocumentRow | null};
 
 export class FirstInOrder {
   readonly #most: number;
   readonly #sign: number;
-  readonly #after: Place | null;
+  readonly #after: EntryKey | null;
   readonly #heap: TopEntry[] = [];
   #keyBytes = 0;
   #rowChars = 0;
 
   /** @param most k, or Infinity to keep all, @param after only positions strictly beyond this one are kept */
-  constructor(most: number, reverse: boolean, after: Place | null) {
+  constructor(most: number, reverse: boolean, after: EntryKey | null) {
     this.#most = most;
     this.#sign = reverse ? -1 : 1;
     this.#after = after;
@@ -35,19 +35,19 @@ export class FirstInOrder {
    * memory
    */
   offer(key: Buffer, row: DocumentRow): boolean {
-    const kept: TopEntry = {key, doc: row.doc, row};
-    if (this.#after !== null && this.#compare(kept, this.#after) <= 0) return false;
+    const entry: TopEntry = {key, doc: row.doc, row};
+    if (this.#after !== null && this.#compare(entry, this.#after) <= 0) return false;
     const full = this.#heap.length >= this.#most;
-    if (full && this.#compare(kept, this.#heap[0]!) >= 0) return false;
+    if (full && this.#compare(entry, this.#heap[0]!) >= 0) return false;
     if (full) this.#count(this.#heap[0]!, -1);
-    if (this.#rowChars + row.body.length > RESULT_BYTES_MAX) kept.row = null;
-    this.#count(kept, 1);
+    if (this.#rowChars + row.body.length > RESULT_BYTES_MAX) entry.row = null;
+    this.#count(entry, 1);
     if (this.#keyBytes > ORDER_KEYS_BYTES_MAX) throw keysTooLarge();
     if (full) {
-      this.#heap[0] = kept;
+      this.#heap[0] = entry;
       this.#sink();
     } else {
-      this.#heap.push(kept);
+      this.#heap.push(entry);
       if (Number.isFinite(this.#most)) this.#rise(this.#heap.length - 1);
     }
     return true;
@@ -62,7 +62,7 @@ export class FirstInOrder {
     if (row !== null) this.#rowChars += sign * row.body.length;
   }
 
-  #compare(a: Place, b: Place): number {
+  #compare(a: EntryKey, b: EntryKey): number {
     return this.#sign * (Buffer.compare(a.key, b.key) || a.doc - b.doc);
   }
 

@@ -68,7 +68,7 @@ export class NodeSandbox {
    * time.
    */
   #awaited: number | null = null;
-  #endedBecause: string | null = null;
+  #endReason: string | null = null;
 
   /** @param onEnd called when it ends and no execution reports that */
   constructor(parts: NodeSandboxParts, onEnd: (reason: string) => void) {
@@ -100,8 +100,8 @@ export class NodeSandbox {
   }
 
   /** Null: it is running. */
-  get endedBecause(): string | null {
-    return this.#endedBecause;
+  get endReason(): string | null {
+    return this.#endReason;
   }
 
   get bytes(): number {
@@ -110,7 +110,7 @@ export class NodeSandbox {
 
   /** One execution at a time. @throws session.overloaded 503 when it has ended */
   execute(_: string, request: ExecutionRequest): Promise<ExecutionResult> {
-    if (this.#endedBecause !== null) throw noSandbox(this.#endedBecause);
+    if (this.#endReason !== null) throw noSandbox(this.#endReason);
     assert(this.#execution === null, 'executions of a sandbox run one after another');
     const lines = new ActionLines();
     const {code, args, timeoutMs} = request;
@@ -224,7 +224,7 @@ export class NodeSandbox {
     this.#watch(false);
     this.#readLimiter.end();
     const reason = cause === 'memory' ? brokenBy('memory', memoryMb) : message;
-    this.#endedBecause = reason;
+    this.#endReason = reason;
     this.#opening.reject(noSandbox(reason));
     const execution = this.#execution;
     if (execution !== null && cause === 'memory') {

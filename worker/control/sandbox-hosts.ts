@@ -14,7 +14,7 @@ import {SandboxProcess} from './sandbox-process.ts';
 /** The process of one or more sandboxes. */
 export type SandboxHost = {
   /** Null: it is running. */
-  readonly endedBecause: string | null;
+  readonly endReason: string | null;
   /** Memory without mapped files; 0: it has ended. */
   readonly bytes: number;
   /** One execution at a time per sandbox. Rejects when the host ends, after its sandboxes were reported as ended. */
@@ -107,7 +107,7 @@ export class SandboxHosts {
       this.#events.ended(node, reason);
     });
     // A Node sandbox that ran out of memory has reported that only to its execution.
-    for (const other of this.#nodes) if (other.endedBecause !== null) this.#nodes.delete(other);
+    for (const other of this.#nodes) if (other.endReason !== null) this.#nodes.delete(other);
     this.#nodes.add(node);
     await node.ready;
     return node;

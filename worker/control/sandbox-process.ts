@@ -51,7 +51,7 @@ export class SandboxProcess {
   readonly #opening = new Map<string, PromiseWithResolvers<void>>();
   readonly #executing = new Map<number, PromiseWithResolvers<ExecutionResult>>();
   #lastExecution = 0;
-  #endedBecause: string | null = null;
+  #endReason: string | null = null;
 
   constructor(parts: SandboxProcessParts, main = MAIN) {
     this.#parts = parts;
@@ -82,8 +82,8 @@ export class SandboxProcess {
   }
 
   /** Null: it is running. */
-  get endedBecause(): string | null {
-    return this.#endedBecause;
+  get endReason(): string | null {
+    return this.#endReason;
   }
 
   /** Memory without mapped files; 0: it has ended. */
@@ -94,7 +94,7 @@ export class SandboxProcess {
   /** @throws session.overloaded 503 */
   async open(sandbox: string, memoryMb: number): Promise<void> {
     const opening = Promise.withResolvers<void>();
-    if (this.#endedBecause !== null) throw noSandbox(this.#endedBecause);
+    if (this.#endReason !== null) throw noSandbox(this.#endReason);
     this.#opening.set(sandbox, opening);
     this.#process.send({type: 'open', sandbox, memoryMb});
     await this.#within(SANDBOX_OPEN_MS_MAX, opening.promise);
@@ -147,7 +147,7 @@ export class SandboxProcess {
         : isUnexpected
           ? `the process of the sandboxes ended (${how})`
           : how;
-    this.#endedBecause = reason;
+    this.#endReason = reason;
     if (cause !== 'told') log.warn('the process of the sandboxes ended', {cause, how, stderrTail});
     ended(reason);
     for (const opening of this.#opening.values()) opening.reject(noSandbox(reason));

@@ -286,7 +286,7 @@ export class Sandboxes {
       this.#live.set(id, {host, last: Promise.resolve(), executions: 0, waiting: new Set()});
       this.#parts.changed();
       // It may have ended during the write.
-      if (host.endedBecause !== null) this.#end(id, {state: 'failed', error: host.endedBecause});
+      if (host.endReason !== null) this.#end(id, {state: 'failed', error: host.endReason});
       return answer;
     } catch (caught) {
       host.close(id);

@@ -4,7 +4,7 @@ import type {Commit} from '../../../../engine/commit/commit.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import type {Touch} from '../../results/recent-changes.ts';
 
-export function becauseOf({change}: Touch, ts: number): Because {
+export function reasonOf({change}: Touch, ts: number): Because {
   return change === null ? {cause: 'unknown'} : {cause: 'written', ts, table: change.table.name, id: change.id};
 }
 

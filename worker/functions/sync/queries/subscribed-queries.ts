@@ -30,7 +30,7 @@ import {
 } from '../../limits.ts';
 import {RecentChanges} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
-import {becauseOf, causeOf} from './because.ts';
+import {causeOf, reasonOf} from './because.ts';
 import {Capacity, type Waiter} from './capacity.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import type {QueryRequest, QueryRuns, Ran, Run} from './query-runs.ts';
@@ -247,16 +247,16 @@ export class SubscribedQueries {
       if (journals[i] !== null && isOfAnotherQuery(ran)) {
         query.unpin(slot);
         isWhole = false;
-      } else answers.set(query, this.#take(query, slot, ran, version, this.#becauseNow(query, slot)));
+      } else answers.set(query, this.#take(query, slot, ran, version, this.#reasonNow(query, slot)));
     }
     return isWhole ? answers : null;
   }
 
   /** Why the current answer is not valid. */
-  #becauseNow(query: SubscribedQuery, slot: Slot): Because {
+  #reasonNow(query: SubscribedQuery, slot: Slot): Because {
     const before = query.answerFor(slot.identity);
     if (before === null) return {cause: 'added'};
-    return becauseOf({until: this.#sequence, change: before.touchedBy}, this.#sequence);
+    return reasonOf({until: this.#sequence, change: before.touchedBy}, this.#sequence);
   }
 
   /** Runs after the index has reported changed documents, and after the commit's other changes are in effect. */
@@ -269,7 +269,7 @@ export class SubscribedQueries {
       this.#close(query, answer, firstSequence - 1);
       const slot = query.slotOf(answer);
       if (slot === null) continue; // answer was replaced
-      this.#wantSlot(query, slot, becauseOf({until: lastSequence, change: answer.touchedBy}, lastSequence));
+      this.#wantSlot(query, slot, reasonOf({until: lastSequence, change: answer.touchedBy}, lastSequence));
     }
     const cause = causeOf(events) ?? (hasNewCatalog ? 'schema' : null);
     if (cause !== null) this.#runAll(firstSequence - 1, {cause});
@@ -416,7 +416,7 @@ export class SubscribedQueries {
     if (touch !== null) this.#close(query, answer, Math.max(from, touch.until));
     if (query.isByIdentity !== wasByIdentity)
       this.want(query, because); // for holders that the answer does not apply to
-    else if (touch !== null) this.#wantFor(query, slot, becauseOf(touch, this.#sequence));
+    else if (touch !== null) this.#wantFor(query, slot, reasonOf(touch, this.#sequence));
     return answer;
   }
 
