@@ -27,7 +27,7 @@ export const ISOLATE_HEAP_RECYCLE_BYTES = 40 * MIB;
 export const REALMS_PER_ISOLATE_MAX = 2;
 /**
  * Realms made in one isolate before it is replaced, which costs 5 ms: a released realm leaves memory in its isolate
- * until then. An action thread collects the handles of disposed isolates after the same number.
+ * until then.
  */
 export const REALMS_MADE_PER_ISOLATE_MAX = 8;
 /** Arguments of a function, as JSON. Beyond: the call fails. (design) */

@@ -7,22 +7,24 @@ import {Catalog} from '../../../engine/storage/catalog.ts';
 import {openWriter} from '../../../engine/storage/database.ts';
 import {Reader} from '../../../engine/storage/reader.ts';
 import {HostDatabase} from '../../../worker/runtime/database/host-database.ts';
-import {type SyncResult, SyncRunner, type SyncRunnerOptions} from '../../../worker/runtime/isolate/sync-runner.ts';
+import type {Clocks} from '../../../worker/runtime/deadline.ts';
+import {type SyncResult, SyncRunner} from '../../../worker/runtime/isolate/sync-runner.ts';
 
-export type RunnerOptions = Partial<SyncRunnerOptions>;
+export type RunnerOptions = {wallMsMax?: number; clocks?: Clocks};
 
 export class TestRunner {
   readonly #runner: SyncRunner;
   readonly #files: Readonly<Record<string, string>>;
 
   /** @param files of the bundle: path → source of an ES module */
-  constructor(files: Record<string, string>, options: RunnerOptions = {}) {
+  constructor(files: Record<string, string>, {wallMsMax = 8_000, clocks}: RunnerOptions = {}) {
     this.#files = files;
     const directory = mkdtempSync(join(tmpdir(), 'svc-runner-'));
     const db = openWriter(join(directory, 'tenant.sqlite'));
     const database = new HostDatabase(new Reader(db, Catalog.read(db), {cachesRows: false}), null);
     const code = {timestampMs: Date.UTC(2024, 0, 1), seed: '0'.repeat(32), read: (path: string) => this.#files[path]!};
-    this.#runner = new SyncRunner('query', () => code, database, null, {wallMsMax: 8_000, ...options});
+    const options = clocks === undefined ? {wallMsMax} : {wallMsMax, clocks};
+    this.#runner = new SyncRunner('query', () => code, database, null, options);
     onTestFinished(() => {
       this.#runner.dispose();
       db.close();

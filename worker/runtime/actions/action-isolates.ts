@@ -6,14 +6,12 @@
 
 import type {DeploymentCode} from '../execution.ts';
 import type {HostCall} from '../guest/host-call.ts';
-import {collectGarbage} from '../isolate/collect-garbage.ts';
 import {type CodeSource, type Realm, RealmHost} from '../isolate/realm.ts';
 import {
   ACTION_ISOLATE_IDLE_MS,
   ACTION_ISOLATES_IDLE_MAX,
   ISOLATE_HEAP_RECYCLE_BYTES,
   ISOLATE_MEMORY_MB,
-  REALMS_MADE_PER_ISOLATE_MAX,
 } from '../limits.ts';
 import {refusal} from './action-message.ts';
 
@@ -48,8 +46,6 @@ export class ActionIsolates {
   readonly #codeOf: (deployment: DeploymentCode) => CodeSource;
   /** The most recently used one is last. */
   #idle: {isolate: ActionIsolate; timer: NodeJS.Timeout; sinceMs: number}[] = [];
-  /** Each leaves handles, which are collected together. */
-  #disposed = 0;
 
   constructor(codeOf: (deployment: DeploymentCode) => CodeSource) {
     this.#codeOf = codeOf;
@@ -69,7 +65,7 @@ export class ActionIsolates {
     isolate.end();
     const {host} = isolate;
     if (!inOrder || host.isDisposed || host.heapBytes > ISOLATE_HEAP_RECYCLE_BYTES || !isolate.realm.isReusable()) {
-      this.#dispose(isolate);
+      host.dispose();
       return;
     }
     const timer = setTimeout(() => this.#drop(isolate), ACTION_ISOLATE_IDLE_MS).unref();
@@ -87,11 +83,6 @@ export class ActionIsolates {
     const at = this.#idle.findIndex(entry => entry.isolate === isolate);
     const [dropped] = this.#idle.splice(at, 1);
     clearTimeout(dropped!.timer);
-    this.#dispose(isolate);
-  }
-
-  #dispose({host}: ActionIsolate): void {
-    host.dispose();
-    if (++this.#disposed % REALMS_MADE_PER_ISOLATE_MAX === 0) collectGarbage();
+    isolate.host.dispose();
   }
 }

@@ -52,13 +52,6 @@ export type SyncResult = {
   had?: {cpuMs: number; wallMs: number};
 };
 
-export type SyncRunnerOptions = {
-  wallMsMax: number;
-  clocks?: Clocks;
-  /** An isolate that has made many realms is gone; their handles are not collected yet. */
-  onReplaced?: () => void;
-};
-
 const NOT_KEPT = {identityUsed: false, isMomentary: false, readSet: null, endCursor: null};
 const NOTHING_READ: PackedReadSet = {intervals: [], absentTables: []};
 
@@ -81,7 +74,6 @@ export class SyncRunner {
   readonly #host: InvocationHost;
   readonly #deadline: Deadline;
   readonly #wallMsMax: number;
-  readonly #onReplaced: () => void;
   /** The time-out for isolated-vm while the machine is busy. */
   #starved = {timeoutMs: 0, untilMs: 0};
   #isolate: RealmHost | null = null;
@@ -99,14 +91,13 @@ export class SyncRunner {
     codeOf: (deployment: DeploymentCode) => CodeSource,
     database: HostDatabase,
     scheduler: FunctionScheduler | null,
-    {wallMsMax, clocks, onReplaced = () => undefined}: SyncRunnerOptions,
+    {wallMsMax, clocks}: {wallMsMax: number; clocks?: Clocks},
   ) {
     this.#deadline = new Deadline(clocks);
     this.#kind = kind;
     this.#codeOf = codeOf;
     this.#database = database;
     this.#wallMsMax = wallMsMax;
-    this.#onReplaced = onReplaced;
     // The isolate ends as soon as it is back from the host; the handle of the isolate does not wait for that.
     const onOver = () => this.#isolate?.dispose();
     this.#host = new InvocationHost(database, scheduler, {deadline: this.#deadline, onOver});
@@ -255,7 +246,6 @@ export class SyncRunner {
     this.#drop(deployment.id);
     if (this.#realmsMade >= REALMS_MADE_PER_ISOLATE_MAX) {
       this.dispose();
-      this.#onReplaced();
       this.#open();
     }
     this.#realmsMade++;

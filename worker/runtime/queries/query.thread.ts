@@ -34,7 +34,6 @@ const reader = new Reader(db, new Catalog(), {cachesRows: false, followsCatalog:
 const code = new CodeStore(db);
 const runner = new SyncRunner('query', deployment => code.sourceOf(deployment), new HostDatabase(reader, null), null, {
   wallMsMax: QUERY_WALL_MS_MAX,
-  onReplaced: collectGarbage,
 });
 
 export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
