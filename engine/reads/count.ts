@@ -3,6 +3,7 @@
  * table's count for a whole table, and reads documents otherwise.
  */
 
+import {assert} from '../../shared/assert.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {COUNT_ENTRIES_AT_ONCE, COUNT_ENTRIES_OF_A_DOCUMENT} from '../limits.ts';
 import {checkTableName} from '../storage/document.ts';
@@ -36,6 +37,7 @@ export function countMatches(reader: QueryReader, query: QueryObject, readBudget
     if (count >= limit) break;
     count += countPath(reader, planned, limit - count, readBudget, spent);
   }
+  assert(count <= limit, `${count} documents are counted of ${limit}`);
   return {count, plan, read: spent.documents};
 }
 

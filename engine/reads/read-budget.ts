@@ -4,6 +4,7 @@
  * snapshot. So a result always shows one moment, and no query blocks the others.
  */
 import {performance} from 'node:perf_hooks';
+import {assert} from '../../shared/assert.ts';
 import {SCAN_INLINE_CHARS, SCAN_INLINE_CLOCK_MS, SCAN_INLINE_DOCUMENTS, SCAN_INLINE_MS} from '../limits.ts';
 import type {TableInfo} from '../storage/rows.ts';
 
@@ -57,6 +58,7 @@ export class InlineReadBudget implements ReadBudget {
   }
 
   hasRead(documents: number, chars: number): void {
+    assert(documents >= 0 && chars >= 0, 'reads only add up');
     this.#documents += documents;
     this.#chars += chars;
     const isOver = this.#documents > SCAN_INLINE_DOCUMENTS || this.#chars > SCAN_INLINE_CHARS || this.#budget.isSpent;

@@ -4,7 +4,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {performance} from 'node:perf_hooks';
-import {unreachable} from '../../shared/assert.ts';
+import {assert, unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import {positioned} from '../../shared/positioned-error.ts';
@@ -108,6 +108,7 @@ export function runPage(
   const hasMore = rows.length > count;
   let next = 'null';
   if (hasMore) {
+    assert(count > 0, 'a page that is not the last has documents');
     const last = rows[count - 1]!;
     const key = order.fields.length === 0 ? NO_KEY : orderKey(order, parseDocument(last));
     const position: Position = {key, doc: last.doc, id: last.id};

@@ -155,7 +155,9 @@ export class ScanPool implements LiveScans {
   #next(): Job {
     const isLive = this.#waiting.length === 0 || (this.#waitingLive.length > 0 && !this.#wasLive);
     this.#wasLive = isLive;
-    return (isLive ? this.#waitingLive.shift() : this.#waiting.shift())!;
+    const job = isLive ? this.#waitingLive.shift() : this.#waiting.shift();
+    assert(job !== undefined, 'a thread is taken for a scan that waits');
+    return job;
   }
 
   #freeThread(): ScanThread | null {

@@ -7,6 +7,7 @@
  * makes it SCAN_ROWS_CHARS long, so that large rows do not fill the memory.
  */
 import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {compareUtf8} from '../../shared/values/order.ts';
 import {
@@ -100,6 +101,7 @@ export class Scan {
   /** Drops rows that were read and not returned. */
   release(): void {
     if (this.#at >= this.#rows.length) return;
+    assert(this.#rowsScan <= this.#rangeScan, 'a scan only moves forward');
     this.#rangeScan = this.#rowsScan;
     this.#rows = [];
     this.#at = 0;
@@ -115,6 +117,7 @@ export class Scan {
   #read(rangeScan: RangeScan, size: number): void {
     const after = this.#last === null ? this.#start : positionOn(this.#path, this.#last);
     const {rows, endsScan} = this.#batch(rangeScan, after, size);
+    assert(rows.length <= Math.max(size, 1), `a batch of ${size} rows has ${rows.length}`);
     let chars = 0;
     for (const row of rows) chars += row.body.length;
     this.#rows = rows;

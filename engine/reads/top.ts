@@ -4,6 +4,7 @@
  * are few bytes; beyond that the caller reads the selected ones again.
  */
 import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import {ORDER_KEYS_BYTES_MAX} from '../limits.ts';
@@ -54,12 +55,14 @@ export class FirstInOrder {
   }
 
   inOrder(): TopEntry[] {
+    assert(this.#heap.length <= this.#most, `${this.#heap.length} documents are held of ${this.#most}`);
     return this.#heap.sort((a, b) => this.#compare(a, b));
   }
 
   #count({key, row}: TopEntry, sign: 1 | -1): void {
     this.#keyBytes += sign * key.length;
     if (row !== null) this.#rowChars += sign * row.body.length;
+    assert(this.#keyBytes >= 0 && this.#rowChars >= 0, 'what is kept is counted once');
   }
 
   #compare(a: EntryKey, b: EntryKey): number {

@@ -4,6 +4,7 @@
  * arguments, which can be long.
  */
 import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {PastRun, UpcomingWork} from '../../shared/protocol/schedule.ts';
 import {PAGE_DOCUMENTS_MAX} from '../limits.ts';
@@ -149,6 +150,7 @@ function pageText(member: string, entries: Generator<Entry, void, void>, limit: 
     last = cursor;
     chars += text.length + readChars;
   }
+  assert(texts.length <= (limit ?? PAGE_DOCUMENTS_MAX), 'a page has its number of entries at most');
   return `{"${member}":[${texts.join(',')}],"next_cursor":${JSON.stringify(next)}}`;
 }
 

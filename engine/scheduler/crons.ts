@@ -7,6 +7,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {CRON_NAME_CHARS_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
@@ -83,7 +84,8 @@ export function changeCron(
   };
   const checksum = rowChecksum('crons', changed);
   if (checksum === cron.checksum) return cronText(cron); // nothing has changed
-  statements.cronDefined.run({...changed, checksum});
+  const {changes} = statements.cronDefined.run({...changed, checksum});
+  assert(changes === 1, `cron ${name} is there to be changed`);
   writer.grew(Buffer.byteLength(changed.mutation) - Buffer.byteLength(cron.mutation));
   const text = cronText({...changed, checksum});
   writer.eventText('cron.changed', `{"type":"cron.changed","name":${JSON.stringify(name)},"cron":${text}}`);

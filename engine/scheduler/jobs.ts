@@ -5,6 +5,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Writer} from '../commit/writer.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
@@ -58,6 +59,7 @@ function insertJob(
   }
   const id = writer.newJobId();
   writer.pendingJobsChange(1, workBytes);
+  assert(writer.pendingJobs.jobs <= JOBS_PENDING_MAX, 'pending jobs are counted within their limit');
   const job: JobRow = {id, run_at: Math.round(runAtMs), created_at: nowMs, mutation: work, scheduled_by: scheduledBy};
   statements.insertJob.run(id, job.run_at, nowMs, work, scheduledBy, rowChecksum('jobs', job));
   writer.eventText('job.scheduled', `{"type":"job.scheduled","id":"${id}","job":${jobText(job)}}`);
@@ -80,7 +82,8 @@ export function cancelOwnJob(writer: Writer, id: string, scheduledBy: string): v
 export function removeJob(writer: Writer, id: string): boolean {
   const job = writer.statements.jobToCancel.get(id);
   if (job === undefined) return false;
-  writer.statements.deleteJob.run(id);
+  const {changes} = writer.statements.deleteJob.run(id);
+  assert(changes === 1, `job ${id} is cancelled once`);
   writer.pendingJobsChange(-1, job.bytes);
   writer.event({type: 'job.cancelled', id});
   return true;
@@ -108,7 +111,8 @@ export function runJob(
   // The job itself is not at fault: it stays due, and the runner retries.
   if (failure?.code === 'session.overloaded') throw failure;
   const outcome = failure === null ? 'completed' : 'failed';
-  statements.deleteJob.run(id);
+  const {changes} = statements.deleteJob.run(id);
+  assert(changes === 1, `job ${id} runs once`);
   writer.pendingJobsChange(-1, Buffer.byteLength(job.mutation));
   const error = failureText(failure, job.mutation);
   const {run_at, mutation} = job;

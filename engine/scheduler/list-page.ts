@@ -4,6 +4,7 @@
  * so paging always makes progress.
  */
 import {Buffer} from 'node:buffer';
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import {PAGE_DOCUMENTS_MAX} from '../limits.ts';
@@ -52,6 +53,7 @@ export function listText(member: string, entries: Iterable<ListEntry>, request: 
     texts.push(text);
     last = cursor;
   }
+  assert(!isPage || texts.length <= most, `a page of ${most} entries has ${texts.length}`);
   return `{"${member}":[${texts.join(',')}]${isPage ? `,"next_cursor":${JSON.stringify(next)}` : ''}}`;
 }
 

@@ -12,6 +12,7 @@
  *
  * Any error except a refusal is a bug, and ends the process.
  */
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -139,6 +140,7 @@ export class ScheduleRunner implements Stage {
   }
 
   async #run(): Promise<void> {
+    assert(!this.#running, 'due work runs in one place');
     this.#timer = null;
     this.#running = true;
     this.#unprepared.clear();

@@ -135,12 +135,14 @@ function fillSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): vo
     }
     complete = rows.length < BACK_FILL_ROWS_AT_ONCE || index.duplicates.length >= SCHEMA_OFFENDERS_SHOWN;
   } while (!complete && performance.now() < ends);
+  assert(from >= builtTo, `the build of index ${index.number} only moves forward`);
   index.builtTo = from;
   if (complete) {
     index.state = index.duplicates.length === 0 ? 'enabled' : 'failed';
     writer.catalogChanged();
   }
-  writer.statements.updateIndex.run(index.state, from, index.number);
+  const {changes} = writer.statements.updateIndex.run(index.state, from, index.number);
+  assert(changes === 1, `index ${index.number} has a row`);
   if (index.duplicates !== duplicates) {
     const failure = JSON.stringify(index.duplicates);
     writer.statements.setFailure.run(
@@ -164,9 +166,11 @@ function addEntry(writer: Writer, table: CatalogTable, index: CatalogIndex, row:
 }
 
 function dropSlice(writer: Writer, table: CatalogTable, index: CatalogIndex): void {
+  assert(index.state === 'dropping', `index ${index.number} is ${index.state}`);
   const {changes} = writer.statements.deleteEntries.run(index.number, BACK_FILL_ENTRIES_AT_ONCE);
   if (changes === BACK_FILL_ENTRIES_AT_ONCE) return;
-  writer.statements.deleteIndex.run(index.number);
+  const deleted = writer.statements.deleteIndex.run(index.number);
+  assert(deleted.changes === 1, `index ${index.number} is dropped once`);
   const before = table.indexes;
   writer.onRollback(() => {
     table.indexes = before;

@@ -1,4 +1,5 @@
 /** Installs a table's schema and index rows, in file and memory; a rollback of the group undoes both. */
+import {assert} from '../../shared/assert.ts';
 import type {FieldEntry, IndexEntry} from '../../shared/protocol/schema.ts';
 import type {Writer} from '../commit/writer.ts';
 import {
@@ -22,7 +23,13 @@ export function install(
   writer.onRollback(() => Object.assign(table, before));
   writer.catalog.setSchema(table, fields, deployed);
   const row = {number: table.number, name: table.name, fields: textOf(fields), deployed: textOf(deployed)};
-  writer.statements.updateTableSchema.run(row.fields, row.deployed, rowChecksum('tables', row), table.number);
+  const {changes} = writer.statements.updateTableSchema.run(
+    row.fields,
+    row.deployed,
+    rowChecksum('tables', row),
+    table.number,
+  );
+  assert(changes === 1, `table ${table.name} has a row`);
   const missing = missingIndexes(table, wanted);
   dropIndexes(writer, table, index => index.state === 'failed' || !wanted.some(entry => isSame(index, entry)));
   addIndexes(writer, table, missing);
@@ -65,7 +72,8 @@ export function dropIndexes(writer: Writer, table: CatalogTable, isUnwanted: (in
   for (const index of table.indexes) {
     if (index.state === 'dropping' || !isUnwanted(index)) continue;
     index.state = 'dropping';
-    writer.statements.updateIndex.run('dropping', 0, index.number);
+    const {changes} = writer.statements.updateIndex.run('dropping', 0, index.number);
+    assert(changes === 1, `index ${index.number} has a row`);
   }
   refreshInfo(table);
   writer.catalogChanged();

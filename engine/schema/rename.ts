@@ -5,6 +5,7 @@
  * An empty table can have the new name already: for clients it does not exist, but it has a row and a number. It gets
  * the old name, as if it had been emptied there.
  */
+import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Writer} from '../commit/writer.ts';
 import {cronOfTable} from '../scheduler/named-tables.ts';
@@ -46,7 +47,8 @@ function store({statements}: Writer, {number, fields, deployed}: CatalogTable, n
     fields: fields === null ? null : JSON.stringify(fields),
     deployed: deployed === null ? null : JSON.stringify(deployed),
   };
-  statements.renameTable.run(name, rowChecksum('tables', {number, name, ...texts}), number);
+  const {changes} = statements.renameTable.run(name, rowChecksum('tables', {number, name, ...texts}), number);
+  assert(changes === 1, `table ${number} has a row`);
 }
 
 /** The deployment's documents contain, or can contain, ids of this table: they would not fit their schema any more. */

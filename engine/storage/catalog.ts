@@ -225,6 +225,7 @@ export class Catalog {
   /** In memory only. If another table has the name, it gets this one's. */
   rename(table: CatalogTable, to: string): void {
     const other = this.#byName.get(to);
+    assert(this.#byName.get(table.name) === table, `table ${table.name} is found by its name`);
     this.#byName.delete(table.name);
     if (other !== undefined) {
       other.name = table.name;

@@ -5,8 +5,10 @@
  * The descriptor refers to the WAL that the writer has open: SQLite creates it at the open and removes it when the last
  * connection closes. SQLite takes no locks on it, so closing another descriptor of it releases none.
  */
+
 import {closeSync, fdatasync, fdatasyncSync, fsync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
+import {assert} from '../../shared/assert.ts';
 
 /** Syncs everything written so far, then calls back; after an error, the state of the disk is unknown. */
 export type Sync = (done: (error: Error | null) => void) => void;
@@ -17,6 +19,8 @@ export class LogSync {
   readonly #log: number;
   /** Null: the WAL's directory entry is on disk. */
   #directory: number | null;
+  /** The pool makes a sync. */
+  #isSyncing = false;
 
   /**
    * @param path of the tenant's file, which the writer has open. The earlier content of its WAL is on disk
@@ -28,13 +32,20 @@ export class LogSync {
   }
 
   readonly sync: Sync = done => {
+    assert(!this.#isSyncing, 'there is one sync at a time');
+    this.#isSyncing = true;
+    const ended = (error: Error | null): void => {
+      this.#isSyncing = false;
+      done(error);
+    };
     fdatasync(this.#log, error => {
-      if (error !== null || this.#directory === null) done(error);
-      else this.#syncDirectory(this.#directory, done);
+      if (error !== null || this.#directory === null) ended(error);
+      else this.#syncDirectory(this.#directory, ended);
     });
   };
 
   readonly syncNow: SyncNow = () => {
+    assert(!this.#isSyncing, 'there is one sync at a time');
     fdatasyncSync(this.#log);
     if (this.#directory === null) return;
     fsyncSync(this.#directory);
@@ -44,6 +55,7 @@ export class LogSync {
 
   /** Call it when no sync is running. */
   close(): void {
+    assert(!this.#isSyncing, 'no sync is running at the close');
     closeSync(this.#log);
     if (this.#directory !== null) closeSync(this.#directory);
     this.#directory = null;

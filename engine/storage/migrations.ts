@@ -2,6 +2,7 @@
  * Versions of the storage layout, in PRAGMA user_version. A step migrates a file from the previous version to its own,
  * in one transaction; steps are only ever appended. A file from a newer svc is refused.
  */
+import {assert} from '../../shared/assert.ts';
 import {ROW_CHECKSUMS_AT_ONCE} from '../limits.ts';
 import type {Connection} from './connection.ts';
 import {addManifestCrcs, addMissingChecksums, FILLED_KINDS} from './missing-checksums.ts';
@@ -86,5 +87,6 @@ export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
       db.pragma(`user_version = ${version}`);
     }).immediate();
   }
+  assert(db.pragma('user_version', {simple: true}) === STORAGE_VERSION, 'every step of the layout was made');
   return from === 0 ? 'created' : 'migrated';
 }

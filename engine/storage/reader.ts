@@ -10,6 +10,7 @@
  * usual short ones.
  */
 import type Database from 'better-sqlite3';
+import {assert} from '../../shared/assert.ts';
 import {ROW_CACHE_ENTRIES_MAX, SCAN_ROW_BYTES, SCAN_ROWS_FIRST} from '../limits.ts';
 import type {Catalog} from './catalog.ts';
 import {checkedRow, type StoredRow} from './checksum.ts';
@@ -113,6 +114,7 @@ export class Reader implements FunctionReader {
   /** Fixes the current state as the snapshot until `endSnapshot`. It reads one page, even if no read follows. */
   hold(): void {
     if (this.#isHeld) return;
+    assert(!this.#inSnapshot, 'reads of a snapshot are inside its transaction');
     this.#begin.run();
     this.#isHeld = true;
     this.#pin.get(); // the first read is what makes it a snapshot

@@ -129,6 +129,7 @@ class Walk {
   }
 
   #shorterThanIndex(): LogDamage | null {
+    assert(this.#committed <= this.#frames, 'the last commit is in the log');
     const index = this.#index;
     // After a power cut the index can contain a commit that was not synced yet, and not acknowledged.
     if (index?.isOfThisBoot !== true || !index.salts.equals(this.#header.salts)) return null;
@@ -154,6 +155,7 @@ class Walk {
   }
 
   #found(frame: number, why: string): LogDamage {
+    assert(frame >= 1 && frame <= this.#frames + 1, `frame ${frame} of ${this.#frames} is examined`);
     const at = this.#offset(frame);
     const end = Math.min(this.#offset(frame + 1), this.#bytes) - 1;
     const soundBytes = this.#offset(this.#committed + 1);

@@ -13,6 +13,7 @@ import {
   rowChecksum,
   rowDamage,
 } from '../../../engine/storage/row-checksum.ts';
+import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 
 type Kind = 'import' | 'task';
@@ -92,7 +93,9 @@ export class BulkRecords<R> {
   /** Call inside a write. */
   put({statements}: Writer, id: string, value: R): void {
     const record = JSON.stringify(value);
-    statements.putBulkRecord.run(id, this.#kind, record, rowChecksum('bulk_records', {id, kind: this.#kind, record}));
+    const checksum = rowChecksum('bulk_records', {id, kind: this.#kind, record});
+    const {changes} = statements.putBulkRecord.run(id, this.#kind, record, checksum);
+    assert(changes === 1, `the record of ${this.#kind} ${id} is one row`);
   }
 
   /** Call inside a write. */

@@ -13,6 +13,7 @@ import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import {NewDocuments} from '../../../../engine/commit/new-documents.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
 import {GROUP_WORK_MS_MAX} from '../../../../engine/limits.ts';
+import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {BULK_ERRORS_SHOWN} from '../../../../shared/limits.ts';
 import type {ImportResult} from '../../../../shared/protocol/imports.ts';
@@ -106,6 +107,7 @@ export class ImportRun {
 
   /** @param isLast nothing follows. Rejects if the commit fails. */
   #write(chunk: readonly ImportLine[], isLast: boolean): Promise<void> {
+    assert(chunk.length <= IMPORT_COMMIT_LINES, 'a commit of an import has a bounded number of lines');
     const place = this.#requested++;
     const written = new Promise<void>((resolve, reject) => {
       this.#groups.submit<ImportResult>({
@@ -113,6 +115,7 @@ export class ImportRun {
         settle: outcome => {
           if (outcome instanceof ServiceError) reject(outcome);
           else {
+            assert(outcome.inserted >= this.#durable.inserted, 'the durable progress of an import only grows');
             this.#durable = outcome;
             resolve();
           }
@@ -139,6 +142,7 @@ export class ImportRun {
       if (this.#stop === stop) this.#stop = null;
     });
     this.#ran = place + 1;
+    assert(this.#ran <= this.#requested, 'a commit of an import runs after it was submitted');
     const documents = new NewDocuments(writer);
     let {lines, inserted, updated, failed, errors} = before;
     for (const [i, line] of chunk.entries()) {
@@ -156,6 +160,8 @@ export class ImportRun {
       ({line: lines} = line);
     }
     documents.flush();
+    const counted = inserted + updated + failed - before.inserted - before.updated - before.failed;
+    assert(counted <= chunk.length, `${chunk.length} lines count as ${counted}`);
     // The lines before the one that stopped the import count, including blank ones.
     if (stop !== null) lines = Math.max(lines, (stop.detail!.line as number) - 1);
     this.#made = {lines, inserted, updated, failed, errors};

@@ -9,6 +9,7 @@ import type {Writer} from '../../../../engine/commit/writer.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
 import {checkTableName} from '../../../../engine/storage/document.ts';
+import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {IMPORT_KEEP_MS} from '../../../../shared/limits.ts';
 import {isPrintableName} from '../../../../shared/printable-name.ts';
@@ -95,7 +96,8 @@ export class Imports {
       return await this.#take(query, body, mine, known);
     } finally {
       body.cancel();
-      this.#underWay.delete(mine);
+      const wasUnderWay = this.#underWay.delete(mine);
+      assert(wasUnderWay, 'a request of an import ends once');
       if (mode === 'restore') this.#schemas.wake();
       if (query.import_id !== undefined && this.#named.get(query.import_id) === mine) {
         this.#named.delete(query.import_id);
@@ -120,6 +122,7 @@ export class Imports {
   ): Promise<ImportResult> {
     const {import_id: id, on_error: onError = 'stop'} = query;
     const stopsAtErrors = onError === 'stop';
+    assert(mine.run === null, 'a request of an import has one run');
     if (id === undefined) {
       mine.run = new ImportRun(this.#groups, {stopsAtErrors, store: () => undefined});
       return await mine.run.take(this.#lines(query, body, 1));

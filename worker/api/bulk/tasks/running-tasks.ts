@@ -5,6 +5,7 @@
  */
 
 import type {Writer} from '../../../../engine/commit/writer.ts';
+import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 
 export type RunningTask = {readonly id: string; readonly created_at: number; readonly table: string};
@@ -31,7 +32,10 @@ export class RunningTasks {
     if (isRunning === (before !== undefined)) return;
     if (before === undefined) {
       tasks.set(task.id, task);
-      writer.onRollback(() => tasks.delete(task.id));
+      writer.onRollback(() => {
+        const wasThere = tasks.delete(task.id);
+        assert(wasThere, 'changes of the list are undone in reverse order');
+      });
     } else {
       tasks.delete(task.id);
       writer.onRollback(() => tasks.set(task.id, before));

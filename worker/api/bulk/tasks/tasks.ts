@@ -31,6 +31,7 @@ import type {Connection} from '../../../../engine/storage/connection.ts';
 import {checkTableName, parseDocument} from '../../../../engine/storage/document.ts';
 import {decodeId} from '../../../../engine/storage/ids.ts';
 import {DOCS_PER_TABLE} from '../../../../engine/storage/tables.sql.ts';
+import {assert} from '../../../../shared/assert.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import {BULK_ERRORS_SHOWN} from '../../../../shared/limits.ts';
 import type {FieldChanges} from '../../../../shared/protocol/documents.ts';
@@ -187,6 +188,7 @@ export class Tasks {
    * must run on.
    */
   #end(writer: Writer, task: TaskRecord): void {
+    assert(task.state !== 'running', 'a task that is ended from outside is not running');
     this.#store(writer, task);
     writer.onRollback(() => setImmediate(() => this.wake()));
   }
@@ -305,6 +307,7 @@ export class Tasks {
 }
 
 function changeAll(writer: Writer, task: TaskRecord, {data, next_cursor: next}: Page): void {
+  assert(task.state === 'running', 'only a running task changes documents');
   const {query, changes, to} = task;
   const table = writer.catalog.table(query.table);
   const passes = matches(compileFilters(query.filters));
@@ -347,6 +350,7 @@ function passed(task: TaskRecord): void {
 }
 
 function endDrop(writer: Writer, task: TaskRecord): void {
+  assert(task.type === 'drop', `a task of type ${task.type} does not end as a drop`);
   const table = writer.catalog.table(task.query.table);
   try {
     if (table !== undefined) {
@@ -375,6 +379,7 @@ function isUnderWay({id, type, query}: TaskRecord): ServiceError {
 }
 
 function fail(task: TaskRecord, id: string, error: ServiceError): void {
+  assert(task.state !== 'failed' && task.state !== 'cancelled', `a ${task.state} task has ended`);
   task.state = 'failed';
   task.errors = task.errors.slice(0, BULK_ERRORS_SHOWN - 1);
   describe(task, id, error);
