@@ -120,7 +120,7 @@ describe.each(ENDS)('%s', (name, end) => {
     expect(after.map(({state}) => state)).toEqual(['stopped', 'stopped', 'closed']);
   });
 
-  test('an open session stays open; its sandbox has failed', async () => {
+  later('an open session stays open; its sandbox has failed', async () => {
     const tenant = await start();
     const unused = await openSession(service, {tenant: tenant.id, metadata: {a: 1}, ttl_ms: 600_000});
     const used = await openSession(service, {tenant: tenant.id, ttl_ms: 600_000});

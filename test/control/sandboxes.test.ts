@@ -2,6 +2,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {SANDBOX_CODE_CHARS_MAX} from '../../shared/limits.ts';
 import {NODE_SANDBOXES_MAX, SANDBOXES_MAX} from '../../worker/control/limits.ts';
+import {nightly} from '../harness/nightly.ts';
 import type {Reply} from '../harness/service.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -339,19 +340,23 @@ test(`a tenant has ${NODE_SANDBOXES_MAX} Node sandboxes that run at once; the ne
   await service.request('DELETE', `/api/tenants/${crowded.id}`);
 }, 60_000);
 
-test(`a tenant has ${SANDBOXES_MAX} that run at once; the next is 429, until one is stopped`, async () => {
-  const crowded = await Tenant.make(service);
-  const made: string[] = [];
-  const makeSome = async () => {
-    for (let i = 0; i < SANDBOXES_MAX / 8; i++) made.push((await newSandbox(crowded, {memory_mb: 8})).id);
-  };
-  await Promise.all(Array.from({length: 8}, makeSome));
-  expectError(await crowded.request('POST', '/sandboxes', {}), 429, 'op.rate_limited');
-  const answers = await Promise.all(made.map(id => execute(crowded, id, {code: 'return args.id', args: {id}})));
-  expect(answers.map(({value}) => value)).toEqual(made);
-  await crowded.request('POST', `/sandboxes/${made[0]}/stop`);
-  await newSandbox(crowded);
-}, 60_000);
+nightly.test(
+  `a tenant has ${SANDBOXES_MAX} that run at once; the next is 429, until one is stopped`,
+  async () => {
+    const crowded = await Tenant.make(service);
+    const made: string[] = [];
+    const makeSome = async () => {
+      for (let i = 0; i < SANDBOXES_MAX / 8; i++) made.push((await newSandbox(crowded, {memory_mb: 8})).id);
+    };
+    await Promise.all(Array.from({length: 8}, makeSome));
+    expectError(await crowded.request('POST', '/sandboxes', {}), 429, 'op.rate_limited');
+    const answers = await Promise.all(made.map(id => execute(crowded, id, {code: 'return args.id', args: {id}})));
+    expect(answers.map(({value}) => value)).toEqual(made);
+    await crowded.request('POST', `/sandboxes/${made[0]}/stop`);
+    await newSandbox(crowded);
+  },
+  60_000,
+);
 
 function expectFailed(reply: Reply) {
   const {error}: {error: {code: string; message: string; detail?: Record<string, unknown>}} = reply.body;

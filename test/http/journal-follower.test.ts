@@ -9,7 +9,7 @@ import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import type {PendingJob} from '../../shared/protocol/schedule.ts';
 import {follow, state} from '../harness/follower.ts';
 import {bootstrap, checkChain, journalAfter} from '../harness/journal.ts';
-import {rounds} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -157,7 +157,7 @@ describe('a record carries what it takes to replay it:', () => {
   });
 });
 
-test('a record of 30 MiB, a mutation and the jobs it made, reaches a follower', async () => {
+nightly.test('a record of 30 MiB, a mutation and the jobs it made, reaches a follower', async () => {
   await ok('POST', '/deployments', uploads[1]);
   const {resume_after_sequence: after} = await bootstrap(tenant);
   // On a busy machine it may be told to try again.
@@ -171,13 +171,16 @@ test('a record of 30 MiB, a mutation and the jobs it made, reaches a follower', 
   expect([records.length, records[0]!.writes.length, records[0]!.events.length, has_more]).toEqual([1, 15, 19, false]);
 });
 
-test('a page of the journal counts bytes: 12 documents of 1 MiB of 3-byte characters are more than one page', async () => {
-  for (let n = 0; n < 12; n++) await tenant.insert('t', {text: '€'.repeat(349_000)});
-  const {body, text} = await tenant.request('GET', '/journal');
-  expect(body).toMatchObject({next_cursor: 8, has_more: true});
-  expect(Buffer.byteLength(text)).toBeLessThan(9_000_000);
-  expect((await journalAfter(tenant, 0)).records).toHaveLength(12);
-});
+nightly.test(
+  'a page of the journal counts bytes: 12 documents of 1 MiB of 3-byte characters are more than one page',
+  async () => {
+    for (let n = 0; n < 12; n++) await tenant.insert('t', {text: '€'.repeat(349_000)});
+    const {body, text} = await tenant.request('GET', '/journal');
+    expect(body).toMatchObject({next_cursor: 8, has_more: true});
+    expect(Buffer.byteLength(text)).toBeLessThan(9_000_000);
+    expect((await journalAfter(tenant, 0)).records).toHaveLength(12);
+  },
+);
 
 describe('bootstrap and the journal after it', () => {
   const table = fc.constantFrom('a', 'b', 'items');

@@ -4,6 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
+import {nightly} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
@@ -74,7 +75,7 @@ describe('the data directory', () => {
     });
   });
 
-  test('keeps tenants and tokens over a restart', () =>
+  nightly.test('keeps tenants and tokens over a restart', () =>
     withService({}, async service => {
       const id = await service.tenant();
       const token = service.accessToken;
@@ -82,7 +83,8 @@ describe('the data directory', () => {
       await service.run();
       expect(service.accessToken).toBe(token);
       expect((await service.get('/api/tenants')).body).toEqual({tenants: [id]});
-    }));
+    }),
+  );
 });
 
 describe('credentials in variables', () => {

@@ -175,7 +175,7 @@ describe('kill -9 of the whole server', () => {
 describe('a tenant that sleeps', () => {
   beforeEach(() => start(['--idle-stop', '300ms']));
 
-  test('is woken for a job that is due, and sleeps again', async () => {
+  nightly.test('is woken for a job that is due, and sleeps again', async () => {
     const id = await schedule(1, 3000);
     await service.asleep(tenant);
     await service.workerOf(tenant);

@@ -8,6 +8,7 @@ import {CHILD_LINE_BYTES_MAX, KILLS_AT_ONCE_MAX, WORKER_LINES_AT_ONCE_MAX} from 
 import {Child, type ChildEnd, type KillReason} from '../../supervisor/processes/child.ts';
 import {KillRate} from '../../supervisor/processes/kill-rate.ts';
 import type {ProcessProbe} from '../../supervisor/processes/process-probe.ts';
+import {nightly} from '../harness/nightly.ts';
 
 const TICK_MS = 50;
 const LIMITS = {tickMs: TICK_MS, servingMs: 8 * TICK_MS, startingMs: 1_000 * TICK_MS, silenceMs: 10_000 * TICK_MS};
@@ -116,7 +117,7 @@ describe('a child that gives no sign of life', () => {
     expect(kills).toEqual(['hung']);
   });
 
-  test('because it waits for the disk, is not let run, or starts, lives on', async () => {
+  nightly.test('because it waits for the disk, is not let run, or starts, lives on', async () => {
     const written: ProcessProbe[] = [
       {doing: 'disk', cpuMs: 10, othersWork: false},
       {doing: 'runnable', cpuMs: 10, othersWork: false},

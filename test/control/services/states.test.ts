@@ -1,6 +1,7 @@
 /** What a service does from its start to its end: every state, every way out of it, by every policy. */
 import {beforeAll, describe, expect, test} from 'vitest';
 import type {ServiceRecord} from '../../../shared/protocol/services.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {isAlive} from '../../harness/service.ts';
 import {sharedService} from '../../harness/shared-service.ts';
 import {Tenant} from '../../harness/tenant.ts';
@@ -62,7 +63,7 @@ describe('running → stopping → stopped', () => {
     expect((await services.act('stops', 'stop')).state).toBe('stopped');
   });
 
-  test('one that does not end is `stopping`, until it is killed', async () => {
+  nightly.test('one that does not end is `stopping`, until it is killed', async () => {
     await services.inline('deaf', DEAF);
     await services.is('deaf', 'running');
     const stopping = services.act('deaf', 'stop');

@@ -163,17 +163,21 @@ describe('a process that is killed', () => {
   });
 });
 
-test('a process that is stopped is ended, and its queries are answered by another', {timeout: 120_000}, async () => {
-  const app = await App.deploy(service, FILES);
-  const process_ = await processOf(app);
-  process.kill(process_, 'SIGSTOP');
-  const answer = app.query('notes:echo', {text: 'late'});
-  expect((await app.admin('GET', '/documents/notes')).status).toBe(200);
-  expect(await answer).toBe('late');
-  expect(isAlive(process_)).toBe(false);
-});
+nightly.test(
+  'a process that is stopped is ended, and its queries are answered by another',
+  async () => {
+    const app = await App.deploy(service, FILES);
+    const process_ = await processOf(app);
+    process.kill(process_, 'SIGSTOP');
+    const answer = app.query('notes:echo', {text: 'late'});
+    expect((await app.admin('GET', '/documents/notes')).status).toBe(200);
+    expect(await answer).toBe('late');
+    expect(isAlive(process_)).toBe(false);
+  },
+  120_000,
+);
 
-nightly.test('a worker that is killed takes its processes along', async () => {
+test('a worker that is killed takes its processes along', async () => {
   const app = await App.deploy(service, FILES);
   const {told} = await hanging(app, 'waits');
   const [process_] = await processesOf(app);

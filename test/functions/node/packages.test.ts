@@ -197,7 +197,7 @@ test('a service has the packages of its module', async () => {
 });
 
 describe('what is deployed', () => {
-  test('comes from the cache of npm: no registry is asked', async () => {
+  nightly.test('comes from the cache of npm: no registry is asked', async () => {
     const own = await PackageRegistry.start({'shared@1.0.0': PACKAGES['shared@1.0.0']});
     onTestFinished(() => own.stop());
     const files = {'svc.json': JSON.stringify({node: {nodeVersion: OWN, externalPackages: ['shared']}})};
@@ -233,7 +233,7 @@ describe('what is deployed', () => {
     expect(inode(join(other, 'index.js'))).toBe(inode(join(directory, 'index.js')));
   });
 
-  test('survives kill -9 of the server, and files that are damaged or not all there', async () => {
+  nightly.test('survives kill -9 of the server, and files that are damaged or not all there', async () => {
     const app = await App.empty(service);
     await deployed(app, await project({}));
     const directory = String(await app.action('m:directory', {}));

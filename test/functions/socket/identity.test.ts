@@ -1,6 +1,7 @@
 import type {JWTPayload} from 'jose';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {FunctionSocket} from '../../harness/function-socket.ts';
+import {firstOf} from '../../harness/nightly.ts';
 import {sharedService} from '../../harness/shared-service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -64,14 +65,16 @@ async function connect(app: App): Promise<FunctionSocket> {
 }
 
 describe('a token', () => {
-  test.each<[string, () => Promise<string>, boolean]>([
-    ['valid', () => token('ada'), true],
-    ['expired by 10 s', () => token('ada', {exp: nowS() - 10}), false],
-    ['issued 3 s ahead', () => token('ada', {iat: nowS() + 3}), true],
-    ['for another audience', () => token('ada', {aud: 'other'}), false],
-    ['of an unknown issuer', () => token('ada', {iss: 'http://nobody.example'}), false],
-    ['without a key id', () => token('ada', {}, provider, {kid: undefined}), false],
-  ])('[53] %s is confirmed by a transition, or refused by auth_error', async (_, make, isGood) => {
+  test.each<[string, () => Promise<string>, boolean]>(
+    firstOf(4, [
+      ['valid', () => token('ada'), true],
+      ['expired by 10 s', () => token('ada', {exp: nowS() - 10}), false],
+      ['issued 3 s ahead', () => token('ada', {iat: nowS() + 3}), true],
+      ['for another audience', () => token('ada', {aud: 'other'}), false],
+      ['of an unknown issuer', () => token('ada', {iss: 'http://nobody.example'}), false],
+      ['without a key id', () => token('ada', {}, provider, {kid: undefined}), false],
+    ]),
+  )('[53] %s is confirmed by a transition, or refused by auth_error', async (_, make, isGood) => {
     const socket = await connect(await emptyApp(provider));
     socket.authenticate(await make());
     if (isGood) await socket.until(() => socket.version.identity === 1);
@@ -230,11 +233,13 @@ describe('a mutation that comes again', () => {
     return await socket.result(socket.sendMutation('who:ticked', {}, 1));
   };
 
-  test.each<[string, string | null, string | null]>([
-    ['somebody else', 'ada', 'grace'],
-    ['nobody', 'ada', null],
-    ['somebody, who was nobody before', null, 'ada'],
-  ])('from %s is not run again, and its result is told to none but who it was run for', async (_, first, next) => {
+  test.each<[string, string | null, string | null]>(
+    firstOf(1, [
+      ['somebody else', 'ada', 'grace'],
+      ['nobody', 'ada', null],
+      ['somebody, who was nobody before', null, 'ada'],
+    ]),
+  )('from %s is not run again, and its result is told to none but who it was run for', async (_, first, next) => {
     const app = await emptyApp(provider);
     const client_id = FunctionSocket.newClient();
     const answer = await sent(app, client_id, first);
