@@ -11,7 +11,7 @@
  */
 
 import type {WebSocket} from 'uWebSockets.js';
-import {Buffer} from 'node:buffer';
+import type {Buffer} from 'node:buffer';
 import {randomUUID} from 'node:crypto';
 import {Compile} from 'typebox/compile';
 import {unreachable} from '../../shared/assert.ts';
@@ -33,14 +33,15 @@ import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import {droppedRequestId} from './frame-head.ts';
 import {judgeFirstFrame} from './handshake.ts';
 import {Subscriptions} from './subscriptions.ts';
+import type {UpgradedSocket} from './upgrades.ts';
 
 const clientMessage = Compile(ClientMessage);
 const POLICY_VIOLATION = 1008;
 const FRAMES = {requests_per_second: SOCKET_FRAMES_PER_SECOND, burst: SOCKET_FRAMES_AT_ONCE};
 
-export type SocketData = {connection: Connection | null; tenant: PlacedTenant; principal: Principal};
+export type SocketData = {readonly tenant: PlacedTenant; readonly principal: Principal};
 
-export class Connection {
+export class Connection implements UpgradedSocket {
   readonly tenant: PlacedTenant;
   readonly principal: Principal;
   readonly subscriptions: Subscriptions;
@@ -76,9 +77,8 @@ export class Connection {
     });
   }
 
-  receive(message: ArrayBuffer, isBinary: boolean): void {
-    // A view that is valid during this call: code that keeps a part parses or copies it.
-    const frame = Buffer.from(message);
+  /** A frame from the client. @param frame valid during the call */
+  receive(frame: Buffer, isBinary: boolean): void {
     switch (this.#state) {
       case 'awaiting_client_hello': {
         const violation = judgeFirstFrame(frame, isBinary);
@@ -94,6 +94,14 @@ export class Connection {
       default:
         unreachable(this.#state);
     }
+  }
+
+  drained(): void {
+    this.subscriptions.drained();
+  }
+
+  poll(): void {
+    this.subscriptions.poll();
   }
 
   send(message: ServerMessage): void {

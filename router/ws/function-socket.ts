@@ -20,9 +20,9 @@ import {CloseCode} from '../live/close-code.ts';
 import type {PipeEnd, TenantPipes} from '../live/tenant-pipes.ts';
 import type {Allowance} from '../rates/rate-limits.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
+import type {UpgradedSocket} from './upgrades.ts';
 
 export type FunctionSocketData = {
-  socket: FunctionSocket | null;
   readonly tenant: PlacedTenant;
   /** The `Origin` of its page; empty: none. */
   readonly origin: string;
@@ -30,7 +30,7 @@ export type FunctionSocketData = {
 
 const PING = '{"type":"ping"}';
 
-export class FunctionSocket implements PipeEnd {
+export class FunctionSocket implements PipeEnd, UpgradedSocket {
   readonly stream: number;
   readonly origin: string;
   readonly #ws: WebSocket<FunctionSocketData>;
@@ -111,7 +111,7 @@ export class FunctionSocket implements PipeEnd {
     this.#uncreditedBytes += message.length;
     if (this.#unused > 0 && --this.#unused === 0) this.#onUsed();
     this.#ws.send(message as Uint8Array<ArrayBuffer>, false);
-    this.credit();
+    this.drained();
     // The client reads nothing: a close frame would wait behind the rest.
     if (!this.#isClosed && this.#backlog.isTooMuch) this.#ws.close(); // calls `closed`
   }
@@ -120,7 +120,7 @@ export class FunctionSocket implements PipeEnd {
    * The network may have taken bytes: credits the worker once the amount is worth a frame. The buffered bytes are
    * updated, too.
    */
-  credit(): void {
+  drained(): void {
     if (this.#isClosed || (this.#uncreditedBytes < FUNCTION_SOCKET_CREDIT_BYTES && this.#backlog.bytes === 0)) return;
     this.#backlog.measured(this.#ws.getBufferedAmount());
     const taken = this.#uncreditedBytes - this.#backlog.bytes;
@@ -130,7 +130,7 @@ export class FunctionSocket implements PipeEnd {
   }
 
   /** Sends a ping if the client was sent nothing for long and is able to receive it. */
-  pingIfIdle(nowMs: number): void {
+  poll(nowMs: number): void {
     if (nowMs - this.#sentMs < FUNCTION_SOCKET_PING_MS || this.#ws.getBufferedAmount() > 0) return;
     this.#sentMs = nowMs;
     this.#ws.send(PING, false);
