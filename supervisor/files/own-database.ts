@@ -52,15 +52,21 @@ function makeTables(db: Database.Database, {applicationId, version, tables}: Dat
   }
   if (id !== applicationId) throw new DatabaseUnusable(`is another file: its application_id is ${id}`);
   if (found !== version) throw new DatabaseUnusable(`has version ${found}, and this svc knows ${version}`);
-  const findings = db.pragma('integrity_check(3)') as {integrity_check: string}[];
-  const text = findings.map(row => row.integrity_check).join('; ');
-  if (text !== 'ok') throw new DatabaseUnusable(`is damaged: ${text}`);
+  const damage = damageOf(db);
+  if (damage !== null) throw new DatabaseUnusable(`is damaged: ${damage}`);
   // Detects a damaged table definition: the same statements produce the same text.
   const model = new Database(':memory:');
   model.exec(tables);
   const isAlike = schemaOf(model) === schemaOf(db);
   model.close();
   if (!isAlike) throw new DatabaseUnusable('is damaged: its tables are not those that were made');
+}
+
+/** Checks every page. @returns findings; null: none */
+export function damageOf(db: Database.Database): string | null {
+  const findings = db.pragma('integrity_check(3)') as {integrity_check: string}[];
+  const text = findings.map(row => row.integrity_check).join('; ');
+  return text === 'ok' ? null : text;
 }
 
 function schemaOf(db: Database.Database): string {

@@ -21,7 +21,7 @@ import {assert} from '../../shared/assert.ts';
 import {NO_EGRESS_SETTINGS} from '../../shared/egress/settings.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressSettings} from '../../shared/ipc/egress.ts';
-import {storageRefusal} from './storage-refusal.ts';
+import {changeOwn, damageOf} from './own-database.ts';
 
 export type TenantRow = {
   id: string;
@@ -286,12 +286,11 @@ export class Registry {
   /** Converts errors of a full or read-only disk. @throws ServiceError */
   #change(change: () => void): void {
     try {
-      this.#db.transaction(change).immediate();
+      changeOwn(this.#db, change);
       this.isUnwritable = false;
     } catch (caught) {
-      const refusal = storageRefusal(caught) ?? caught;
-      this.isUnwritable = refusal instanceof ServiceError && refusal.code === 'session.storage_read_only';
-      throw refusal;
+      this.isUnwritable = caught instanceof ServiceError && caught.code === 'session.storage_read_only';
+      throw caught;
     }
   }
 }
@@ -379,9 +378,8 @@ function checkedVersion(db: Database.Database): number {
     const clause = `was written by a newer svc: its version is ${version}, this one knows ${VERSION}`;
     throw new RegistryUnusable(clause, false);
   }
-  const findings = db.pragma('integrity_check(3)') as {integrity_check: string}[];
-  const text = findings.map(row => row.integrity_check).join('; ');
-  if (text !== 'ok') throw new RegistryUnusable(`is damaged: ${text}`, true);
+  const damage = damageOf(db);
+  if (damage !== null) throw new RegistryUnusable(`is damaged: ${damage}`, true);
   return version;
 }
 

@@ -83,8 +83,10 @@ export class ServiceLog {
   read(to: LogTarget, query: string): Promise<void> {
     const parameters = new URLSearchParams(query);
     const count = historyCount(parameters, SERVICE_LOG_ENTRIES_KEEP);
+    // Lines from before this process come from the files.
+    const earlier = () => this.#files.read({beforeThisProcess: true});
     return sendLog(to, parameters.get('follow') === 'true', {
-      history: () => this.#history(count),
+      history: () => this.#newest.history(count, earlier),
       follow: (onLine, onEnd) => this.#follow({onLine, onEnd}),
     });
   }
@@ -114,15 +116,6 @@ export class ServiceLog {
     this.#dropped = 0;
     if (dropped > 0)
       this.#add('service', `${dropped} lines were dropped: it may log ${SERVICE_LOG_LINES_MAX} a second`);
-  }
-
-  /** Lines from before this process come from the files. */
-  async #history(count: number): Promise<string> {
-    const missing = Math.min(count, SERVICE_LOG_ENTRIES_KEEP) - this.#newest.size;
-    if (missing <= 0 || this.#newest.hasForgotten) return this.#newest.text(count);
-    const earlier = new NewestEntries<ServiceLogEntry>(missing, LOG_CHARS_KEEP);
-    for await (const {entry, text} of this.#files.read({beforeThisProcess: true})) earlier.add(entry, text);
-    return earlier.text(missing) + this.#newest.text(count);
   }
 
   #follow(follower: Follower): () => void {

@@ -40,12 +40,8 @@ export class ExecutionLog {
   }
 
   /** The newest entries as JSON lines, oldest first. Entries from before this process come from the files. */
-  async newest(count: number): Promise<string> {
-    const missing = Math.min(count, LOG_ENTRIES_KEEP) - this.#newest.size;
-    if (missing <= 0 || this.#newest.hasForgotten) return this.#newest.text(count);
-    const earlier = new NewestEntries<LogEntry>(missing, LOG_CHARS_KEEP);
-    for await (const {entry, text} of this.#files.read({beforeThisProcess: true})) earlier.add(entry, text);
-    return earlier.text(missing) + this.#newest.text(count);
+  newest(count: number): Promise<string> {
+    return this.#newest.history(count, () => this.#files.read({beforeThisProcess: true}));
   }
 
   /** The newest entries that match `filter`, from files and memory, as JSON lines, oldest first. */

@@ -13,14 +13,6 @@ export class NewestEntries<Entry> {
     this.#charsMax = charsMax;
   }
 
-  get size(): number {
-    return this.#kept.length;
-  }
-
-  get hasForgotten(): boolean {
-    return this.#hasForgotten;
-  }
-
   add(entry: Entry, text: string): void {
     this.#kept.push({entry, text});
     this.#chars += text.length;
@@ -40,5 +32,17 @@ export class NewestEntries<Entry> {
       .slice(Math.max(0, this.#kept.length - count))
       .map(({text}) => text)
       .join('');
+  }
+
+  /**
+   * The newest `count` as JSON lines, oldest first. @param earlier entries from before those added here, oldest first:
+   * read if the ones held here are too few and none was forgotten
+   */
+  async history(count: number, earlier: () => AsyncIterable<StoredEntry<Entry>>): Promise<string> {
+    const missing = Math.min(count, this.#entriesMax) - this.#kept.length;
+    if (missing <= 0 || this.#hasForgotten) return this.text(count);
+    const before = new NewestEntries<Entry>(missing, this.#charsMax);
+    for await (const {entry, text} of earlier()) before.add(entry, text);
+    return before.text(missing) + this.text(count);
   }
 }
