@@ -27,5 +27,5 @@ test.each([
 
 test('each query of a batch begins anew', () => {
   const first = seen(seen(NOT_SEEN, 1, 0), 1, 100);
-  expect(seen(first, 2, 100)).toEqual({begun: 2, looks: 0, cpuMs: 100});
+  expect(seen(first, 2, 100)).toEqual({begun: 2, polls: 0, cpuMs: 100});
 });
