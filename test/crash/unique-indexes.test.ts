@@ -1,13 +1,12 @@
 /** A unique index that is built over many documents while the worker is killed and clients write: what is enabled is unique. */
 import {beforeEach, expect, test} from 'vitest';
 import {canonical, journalAfter, replay} from '../harness/journal.ts';
-import {rounds} from '../harness/nightly.ts';
 import {isAlive} from '../harness/service.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-const DOCUMENTS = rounds({commit: 8_000, nightly: 24_000});
+const DOCUMENTS = 24_000;
 const AT_ONCE = 1_000;
 const CLIENTS = 6;
 
