@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {type NativeRequest, requestMeta} from '../../router/edge/request-meta.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
-import {parseRequestMeta} from '../../worker/ipc/request-meta.ts';
+import {parseRequestMeta} from '../../worker/ipc/decode.ts';
 
 const parse = (meta: unknown) => parseRequestMeta(Buffer.from(typeof meta === 'string' ? meta : JSON.stringify(meta)));
 const request: NativeRequest = {

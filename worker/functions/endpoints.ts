@@ -19,8 +19,8 @@ import {
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
 import type {Credentials, Request} from '../ipc/decode.ts';
 import {CallError, findFunction, type LiveDeployment} from '../runtime/call.ts';
+import {functionReply} from '../runtime/call-result.ts';
 import type {Caller} from '../runtime/execution.ts';
-import {functionReply} from '../runtime/function-reply.ts';
 import type {Identity} from './auth/identity.ts';
 import type {Verifier} from './auth/verifier.ts';
 import type {Functions} from './functions.ts';

@@ -9,6 +9,7 @@
  * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
  */
 
+import {randomBytes} from 'node:crypto';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {withIds} from '../../engine/reads/read-log.ts';
@@ -30,9 +31,8 @@ import {
   type LiveDeployment,
   shownPath,
 } from '../runtime/call.ts';
-import {type CallResult, ended, finished, NO_LINES} from '../runtime/call-result.ts';
+import {type CallResult, ended, finished, NO_LINES, nestedError} from '../runtime/call-result.ts';
 import type {Caller, Execution} from '../runtime/execution.ts';
-import {nestedError} from '../runtime/function-reply.ts';
 import type {SyncResult} from '../runtime/isolate/sync-runner.ts';
 import {FUNCTION_MS_MAX} from '../runtime/limits.ts';
 import type {ExecutionLog} from '../runtime/log/execution-log.ts';
@@ -41,7 +41,6 @@ import {MUTATION_PREPARATIONS_MAX} from './limits.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
 import {cancelFunctionJob, checkedJob, realmRequest} from './mutations/mutation-scheduler.ts';
 import type {Results} from './results/results.ts';
-import {newSeed} from './seed.ts';
 
 export type Call = {
   path: string;
@@ -428,4 +427,15 @@ export class Functions {
 
 function refusal(message: string): string {
   return `-${JSON.stringify({name: 'Error', message})}`;
+}
+
+/** Seeds are generated in batches: one call per seed would cost as much as a small query. */
+let seeds = '';
+const SEED_CHARS = 32;
+/** A random seed for an execution. */
+export function newSeed(): string {
+  if (seeds.length < SEED_CHARS) seeds = randomBytes(SEED_CHARS * 64).toString('hex');
+  const seed = seeds.slice(-SEED_CHARS);
+  seeds = seeds.slice(0, -SEED_CHARS);
+  return seed;
 }

@@ -15,10 +15,11 @@ import type {Writer} from '../../engine/commit/writer.ts';
 import {ACTIVE_KEY, storedSettings} from '../../engine/storage/stored-settings.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import {corsHeaders} from '../../shared/ipc/cors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {Logger} from '../../shared/log.ts';
+import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from '../ipc/decode.ts';
-import {crossOriginHeaders} from './cross-origin.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from './limits.ts';
 import type {FunctionPlatform, PlatformParts} from './platform.ts';
 
@@ -105,9 +106,10 @@ export class FunctionGate implements Stage {
     return source.allowedOrigins;
   }
 
-  /** Headers that let a page read the response to this request. */
+  /** CORS headers that let a page read the response, also an error; null: the operation is not for pages. */
   headersOf(request: Pick<Request, 'op' | 'origin'>): HeaderList | null {
-    return crossOriginHeaders(request, () => this.allowedOrigins);
+    if (traitsOf(request.op).hasCors !== true) return null;
+    return corsHeaders(request.origin ?? undefined, this.allowedOrigins);
   }
 
   /**

@@ -23,8 +23,8 @@ import type {HeaderList, RequestMeta, ResponseMeta} from '../../shared/ipc/opera
 import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
+import {parseRequestMeta} from './decode.ts';
 import type {LinkShare} from './link-share.ts';
-import {parseRequestMeta} from './request-meta.ts';
 import {StreamedBodies} from './streamed-bodies.ts';
 
 /**

@@ -18,7 +18,7 @@ import {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
 import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {ServiceRecord} from '../../../shared/protocol/services.ts';
-import {guardedByKey} from '../../../worker/api/operations/written.ts';
+import {guardedByKey} from '../../../worker/api/operations/answer.ts';
 import type {ControlParts} from '../../../worker/control/control-parts.ts';
 import {serviceRecords} from '../../../worker/control/record-table.ts';
 import {Services} from '../../../worker/control/services/services.ts';

@@ -1,7 +1,7 @@
 /** What the worker keeps of deployments that do not serve any more. */
 import {queryObjects} from 'node:v8';
 import {expect, test} from 'vitest';
-import {ActiveDeployment} from '../../../worker/functions/deployments/active-deployment.ts';
+import {ActiveDeployment} from '../../../worker/functions/deployments/deployments.ts';
 import {DEPLOYMENTS_KEEP} from '../../../worker/functions/limits.ts';
 import {EMPTY_UPLOAD, TenantDeployments} from './tenant-deployments.ts';
 

@@ -8,7 +8,7 @@ import {parseResponseMeta} from '../../../router/workers/worker-frames.ts';
 import {corsHeaders, preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {MalformedFrame} from '../../../shared/ipc/frame.ts';
 import {RESPONSE_HEADERS_MAX, STREAM_WINDOW_BYTES} from '../../../shared/limits.ts';
-import {feed} from '../../../worker/ipc/chunk-stream.ts';
+import {feed} from '../../../worker/ipc/streamed-bodies.ts';
 
 describe('an outgoing body', () => {
   let sent: number;

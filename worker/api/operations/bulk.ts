@@ -12,11 +12,10 @@ import type {Request} from '../../ipc/decode.ts';
 import {namedColumns} from '../bulk/export/csv-text.ts';
 import {type ExportRequest, exportChunks} from '../bulk/export/export.ts';
 import type {ImportBody} from '../bulk/import/imports.ts';
-import {type Handlers, json, Later} from './answer.ts';
+import {type Handlers, json, Later, type WriteRequest, written} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {decodeQuery} from './query-string.ts';
 import {fromSnapshot} from './snapshot-stream.ts';
-import {type WriteRequest, written} from './written.ts';
 
 const exportQuery = wireType(ExportQuery);
 const taskBody = bodyType<'tasks.create'>(TaskBody);

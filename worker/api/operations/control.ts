@@ -7,9 +7,8 @@ import {ServiceBody, ServiceUpdateBody} from '../../../shared/protocol/services.
 import {SessionBody} from '../../../shared/protocol/sessions.ts';
 import type {Control} from '../../control/control.ts';
 import {detached, type Request} from '../../ipc/decode.ts';
-import {type Answer, type Handler, type Handlers, json, Streamed} from './answer.ts';
+import {type Answer, doneAfter, guardedByKey, type Handler, type Handlers, json, Streamed} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
-import {doneAfter, guardedByKey} from './written.ts';
 
 const sandboxBody = bodyType<'sandboxes.create'>(SandboxBody);
 const serviceBody = bodyType<'services.create'>(ServiceBody);

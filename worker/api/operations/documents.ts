@@ -30,9 +30,8 @@ import {LiveQueryObject, PaginatedQueryBody, QueryBatch, QueryObject} from '../.
 import type {Request} from '../../ipc/decode.ts';
 import {EVENT_HEADERS} from '../follow/event-stream.ts';
 import {queryInUrl, queryStreamLimit} from '../follow/parameters.ts';
-import {type Handlers, Later, Streamed} from './answer.ts';
+import {done, type Handlers, Later, Streamed, written} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
-import {done, written} from './written.ts';
 
 const insertBody = bodyType<'documents.insert'>(InsertBody);
 const putBody = bodyType<'documents.put'>(PutBody);

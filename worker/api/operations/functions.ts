@@ -10,8 +10,16 @@ import {VariableBody} from '../../../shared/protocol/environment.ts';
 import {SettingsChange} from '../../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../../functions/platform.ts';
 import {detached, type Request} from '../../ipc/decode.ts';
-import {type Answer, type Handler, type Handlers, json, Streamed, type StreamTarget, variant} from './answer.ts';
-import {doneAfter} from './written.ts';
+import {
+  type Answer,
+  doneAfter,
+  type Handler,
+  type Handlers,
+  json,
+  Streamed,
+  type StreamTarget,
+  variant,
+} from './answer.ts';
 
 const packagesBody = bodyType<'packages.missing'>(PackagesBody);
 const variableBody = bodyType<'env.set'>(VariableBody);

@@ -9,8 +9,7 @@ import {decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {CronEnvelope, CronPatchEnvelope, ScheduleEnvelope} from '../../../shared/protocol/schedule.ts';
-import type {Handlers} from './answer.ts';
-import {done, written} from './written.ts';
+import {done, type Handlers, written} from './answer.ts';
 
 const scheduleBody = wireType(ScheduleEnvelope);
 const cronBody = wireType(CronEnvelope);

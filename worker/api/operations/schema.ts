@@ -5,8 +5,7 @@ import {allSchemasText, schemaText} from '../../../engine/schema/read.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {RenameBody, TableSchema} from '../../../shared/protocol/schema.ts';
-import {type Handlers, json} from './answer.ts';
-import {done, doneAfter, guardedByKey} from './written.ts';
+import {done, doneAfter, guardedByKey, type Handlers, json} from './answer.ts';
 
 const renameBody = bodyType<'tables.rename'>(RenameBody);
 const tableSchemaBody = bodyType<'schema.put'>(TableSchema);

@@ -10,9 +10,8 @@ import {SLICE_MS} from '../../../engine/limits.ts';
 import {decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {TransactionEnvelope} from '../../../shared/protocol/transactions.ts';
-import type {Handlers} from './answer.ts';
+import {type Handlers, onceRequestOf} from './answer.ts';
 import {madeInTurn, type Step, stepOf} from './transaction-steps.ts';
-import {onceRequestOf} from './written.ts';
 
 const transactionBody = wireType(TransactionEnvelope);
 

@@ -9,8 +9,8 @@ import {SERVICE_LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {ServiceLogEntry} from '../../../shared/protocol/services.ts';
 import {LOG_CHARS_KEEP} from '../../runtime/limits.ts';
+import {NewestEntries} from '../../runtime/log/log-entries.ts';
 import {LogFiles} from '../../runtime/log/log-files.ts';
-import {NewestEntries} from '../../runtime/log/newest-entries.ts';
 import {historyCount, type LogTarget, sendLog} from '../../runtime/log/read-log.ts';
 import {
   SERVICE_LOG_FILE_BYTES,

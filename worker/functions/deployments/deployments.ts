@@ -7,6 +7,7 @@
  * Code is stored by its hash, so storing it has no visible effect. Code that a refused or interrupted deploy left
  * behind is deleted afterwards.
  */
+
 import type {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import type Database from 'better-sqlite3';
@@ -31,17 +32,20 @@ import type {
   DeploymentView,
   DeployProgress,
   DryRunView,
+  FunctionEntry,
   Manifest,
   NodePart,
 } from '../../../shared/protocol/functions.ts';
+import {type Check, compileValidator, type IdCheck} from '../../../shared/values/validate.ts';
+import type {ValidatorJson} from '../../../shared/values/validator.ts';
 import type {Analysed, AnalysedFile} from '../../runtime/analysis/analysis.ts';
 import type {AnalysisTask, UploadFacts} from '../../runtime/analysis/analysis-message.ts';
 import {DeploysUnderWay, type TellStep} from '../../runtime/analysis/deploy-progress.ts';
 import {refusal} from '../../runtime/analysis/deployment-upload.ts';
 import type {NodeAnalysisOptions, NodeModules, NodeUpload} from '../../runtime/analysis/node-modules.ts';
+import type {FunctionTable} from '../../runtime/call.ts';
 import type {Environment} from '../../runtime/environment.ts';
 import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../limits.ts';
-import {ActiveDeployment} from './active-deployment.ts';
 
 export type DeploymentParts = {
   writer: Writer;
@@ -340,5 +344,50 @@ async function fitting(change: Promise<void>): Promise<void> {
   } catch (caught) {
     if (!(caught instanceof SchemaMismatch)) throw caught;
     throw refusal(caught.lines.map(message => ({message, file: 'svc/schema', line: null})));
+  }
+}
+
+/** The deployment in use: its functions by path, with validators compiled on first use. */
+export class ActiveDeployment implements FunctionTable {
+  readonly id: number;
+  readonly manifest: Manifest;
+  readonly byPath: ReadonlyMap<string, FunctionEntry>;
+  /** Path in the bundle → hash of the stored code. */
+  readonly files: ReadonlyMap<string, string>;
+  /** The deployment timestamp, epoch milliseconds. */
+  readonly timestampMs: number;
+  readonly seed: string;
+  readonly #ids: IdCheck;
+  readonly #args = new Map<string, Check>();
+  readonly #returns = new Map<string, Check>();
+
+  constructor({id, manifest, files, modified_ms, seed}: DeploymentRow, ids: IdCheck) {
+    this.id = id;
+    this.manifest = JSON.parse(manifest) as Manifest;
+    this.byPath = new Map(this.manifest.functions.map(entry => [entry.path, entry]));
+    this.files = new Map(
+      (JSON.parse(files) as {path: string; sha256: string}[]).map(({path, sha256}) => [path, sha256]),
+    );
+    this.timestampMs = modified_ms;
+    this.seed = seed;
+    this.#ids = ids;
+  }
+
+  argsValidator(entry: FunctionEntry): Check | null {
+    return this.#compiled(this.#args, entry.path, entry.args);
+  }
+
+  returnsValidator(entry: FunctionEntry): Check | null {
+    return this.#compiled(this.#returns, entry.path, entry.returns);
+  }
+
+  #compiled(known: Map<string, Check>, path: string, json: ValidatorJson | null): Check | null {
+    if (json === null) return null;
+    let check = known.get(path);
+    if (check === undefined) {
+      check = compileValidator(json, this.#ids);
+      known.set(path, check);
+    }
+    return check;
   }
 }

@@ -6,6 +6,7 @@
 
 import type {Change, Commit, Side} from '../../../engine/commit/commit.ts';
 import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../../engine/reads/read-set.ts';
+import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
 import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../limits.ts';
 
 type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number; sequenceBefore: number};
@@ -73,4 +74,24 @@ function touches(change: Recent, {intervals, absentTables}: PackedReadSet): bool
     if (change.isDamaged && index !== BY_ID) return true;
     return placesIn(index, change).some(place => lower <= place && place < upper);
   });
+}
+
+/** Why a subscribed query runs again, in the form that clients get. */
+export function reasonOf({change}: Touch, ts: number): Because {
+  return change === null ? {cause: 'unknown'} : {cause: 'written', ts, table: change.table.name, id: change.id};
+}
+
+const CAUSES: Readonly<Record<string, 'deployment' | 'environment' | 'schema'>> = {
+  'deployment.activated': 'deployment',
+  'environment.set': 'environment',
+  'environment.deleted': 'environment',
+  'schema.set': 'schema',
+  'schema.deleted': 'schema',
+};
+
+/** The kind of event that changes how every function runs although no document has changed. */
+export function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'schema' | null {
+  let cause = null;
+  for (const {type} of events) cause ??= CAUSES[type] ?? null;
+  return cause;
 }

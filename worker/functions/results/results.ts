@@ -25,7 +25,7 @@ import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {Execution} from '../../runtime/execution.ts';
 import type {QueryRun} from '../../runtime/queries/query-batch.ts';
 import {RESULT_CACHED_BYTES_MAX, RESULT_INTERVALS_MAX, RESULTS_BYTES_MAX} from '../limits.ts';
-import {RecentChanges} from './recent-changes.ts';
+import {causeOf, RecentChanges} from './recent-changes.ts';
 
 export type ResultParts = {
   index: LiveIndex;
@@ -178,7 +178,7 @@ export class Results<T extends Answer> implements Stage {
     this.#commits++;
     if (this.#underWay.size > 0) this.#recent.add(commit);
     else this.#recent.forget(lastSequence);
-    if (hasNewCatalog || events.some(({type}) => CLEARING.has(type))) this.#clear();
+    if (hasNewCatalog || causeOf(events) !== null) this.#clear();
   }
 
   #clear(): void {
@@ -200,15 +200,6 @@ export class Results<T extends Answer> implements Stage {
     assert(this.#bytes >= 0, 'bytes of cached results are counted once');
   }
 }
-
-/** Events that change how functions run although no document has changed. */
-const CLEARING: ReadonlySet<string> = new Set([
-  'deployment.activated',
-  'environment.set',
-  'environment.deleted',
-  'schema.set',
-  'schema.deleted',
-]);
 
 /** A cached result, as a run at the newest commit would have returned it. */
 export type CachedRun<T> = {

@@ -14,9 +14,8 @@ import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 import {LOG_CHARS_KEEP, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_FOLLOWERS_MAX} from '../limits.ts';
 import type {FailureLines} from './failure-lines.ts';
+import {isSilent, type LogFilter, matches, NewestEntries} from './log-entries.ts';
 import {LogFiles} from './log-files.ts';
-import {isSilent, type LogFilter, matches} from './log-filter.ts';
-import {NewestEntries} from './newest-entries.ts';
 
 export class ExecutionLog {
   readonly #files: LogFiles<LogEntry>;

@@ -10,7 +10,7 @@ import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import {LOG_CHARS_KEEP} from '../limits.ts';
 import type {ExecutionLog} from './execution-log.ts';
-import {EVERY_ENTRY, readFilter} from './log-filter.ts';
+import {EVERY_ENTRY, readFilter} from './log-entries.ts';
 
 const TYPE: HeaderList = [['Content-Type', 'application/x-ndjson']];
 

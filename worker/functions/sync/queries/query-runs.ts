@@ -14,8 +14,8 @@ import {CallError, checkArguments, findFunction, type LiveDeployment, shownPath}
 import {type CallResult, ended, finished, NO_LINES} from '../../../runtime/call-result.ts';
 import type {Execution} from '../../../runtime/execution.ts';
 import type {QueryRun} from '../../../runtime/queries/query-batch.ts';
+import {newSeed} from '../../functions.ts';
 import type {Results} from '../../results/results.ts';
-import {newSeed} from '../../seed.ts';
 
 export type QueryRunParts = {
   pool: {

@@ -28,9 +28,8 @@ import {
   SUBSCRIBED_QUERIES_BYTES_MAX,
   SUBSCRIBED_QUERIES_MAX,
 } from '../../limits.ts';
-import {RecentChanges} from '../../results/recent-changes.ts';
+import {causeOf, RecentChanges, reasonOf} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
-import {causeOf, reasonOf} from './because.ts';
 import {Capacity, type Waiter} from './capacity.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import type {QueryRequest, QueryRuns, Ran, Run} from './query-runs.ts';
