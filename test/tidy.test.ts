@@ -237,7 +237,7 @@ describe('the house', () => {
   test('every path in docs/architecture.md exists', () => {
     const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
     const paths = [
-      ...page.matchAll(/`((?:supervisor|router|engine|worker|shared|cli|sdk|build|deploy|test)\/[\w./-]*)`/g),
+      ...page.matchAll(/`((?:supervisor|router|egress|engine|worker|shared|cli|sdk|build|deploy|test)\/[\w./-]*)`/g),
     ].map(match => match[1]!);
     expect(paths.length).toBeGreaterThan(40);
     expect(paths.filter(path => !existsSync(join(root, path)))).toEqual([]);

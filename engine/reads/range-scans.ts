@@ -1,5 +1,5 @@
 /**
- * The segments of a query: one or two ranges of an index, of the table or of its ids, in ascending order (`neq` makes
+ * The range scans of a query: one or two ranges of an index, of the table or of its ids, in ascending order (`neq` makes
  * two).
  *
  * After its declared fields, every index continues with the creation time and the id. Creation times rise with document

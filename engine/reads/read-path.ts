@@ -8,11 +8,11 @@ import {BY_CREATION, BY_ID, creationPlace, entryPlace, idPlace, type ReadInterva
 export type ReadPath = {
   /** The table's name. */
   name: string;
-  /** Null: the table was never written, and there are no segments. */
+  /** Null: the table was never written, and there are no range scans. */
   table: TableInfo | null;
   /** Ranges of one kind, and of one index. */
   rangeScans: readonly RangeScan[];
-  /** Every segment is read from its end to its beginning. */
+  /** Every range scan is read from its end to its beginning. */
   reverse: boolean;
 };
 
@@ -42,7 +42,7 @@ export function readOf(path: ReadPath, from: Position | null, to: Position | 'en
   return {intervals, absentTables: []};
 }
 
-/** The whole segment. */
+/** The whole range scan. */
 function rangeOf(rangeScan: RangeScan): {index: number; lower: Buffer; upper: Buffer} {
   switch (rangeScan.kind) {
     case 'table':

@@ -62,7 +62,7 @@ export class Scan {
   readonly #readBudget: ReadBudget;
   #rangeScan = 0;
   #rows: readonly DocumentRow[] = [];
-  /** The segment of `#rows`. */
+  /** The range scan of `#rows`. */
   #rowsScan = 0;
   #at = 0;
   #size: number;
@@ -123,7 +123,7 @@ export class Scan {
     this.#rows = rows;
     this.#at = 0;
     this.#rowsScan = this.#rangeScan;
-    // A shorter batch ended with the segment, or with as much text as a batch can hold.
+    // A shorter batch ended with the range scan, or with as much text as a batch can hold.
     if (endsScan || (rows.length < size && chars < this.#batchChars)) this.#rangeScan++;
     this.#spent.add(rows.length, chars);
     this.#readBudget.hasRead(rows.length, chars);
@@ -177,7 +177,7 @@ export class Scan {
     const start = this.#indexStart(rangeScan, after);
     const rows = this.#reader.indexEntries(index.number, lower, upper, reverse, start, size, this.#batchChars);
     if (low === null || high === null) return {rows, endsScan: false};
-    // Rows with the same key are in number order: the first row outside ends the segment.
+    // Rows with the same key are in number order: the first row outside ends the range scan.
     const end = rows.findIndex(row => (reverse ? row.doc < low : row.doc > high));
     return end === -1 ? {rows, endsScan: false} : {rows: rows.slice(0, end), endsScan: true};
   }
