@@ -242,7 +242,7 @@ describe('fetch', () => {
       });
       request.on('end', () => response.end(String(bytes)));
     };
-    expect(await value('streamsUp', {url: `${origin}/up`, chunks: mebibytes})).toBe(String(mebibytes * 1024 * 1024));
+    expect(await value('streamsUp', {url: `${origin}/up`, pieces: mebibytes})).toBe(String(mebibytes * 1024 * 1024));
   });
 
   test('reads a body while it is sent', async () => {
