@@ -59,10 +59,13 @@ export class Evaluation {
       begins: () => this.#written.clear(),
       batch: batch => this.#live.take(batch),
       end: isComplete => {
+        if (this.#isOver) return;
         this.#live.taken(isComplete);
         this.#catchUp();
       },
       failed: error => {
+        // The news can wait for a sync, and the query can be dropped meanwhile.
+        if (this.#isOver) return;
         this.#isOver = true;
         this.#events.failed(error);
       },

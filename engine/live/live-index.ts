@@ -57,10 +57,13 @@ export class LiveIndex implements Stage {
   /** @param end removes it from the orders */
   #begun(end: () => void): Watch {
     this.dependents.size++;
+    let isOver = false;
     return {
       end: () => {
-        assert(this.dependents.size > 0, 'a watch ends once');
+        if (isOver) return;
+        isOver = true;
         this.dependents.size--;
+        assert(this.dependents.size >= 0, 'each watch that began ends once');
         end();
       },
     };
