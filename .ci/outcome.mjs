@@ -21,12 +21,15 @@ function read(path) {
 }
 
 const isFailed = file => file.status === 'failed';
-const named = file =>
-  file.assertionResults
-    .filter(test => test.status === 'failed')
-    .map(
-      test => `${relative(process.cwd(), file.name)} > ${test.fullName}: ${test.failureMessages[0]?.split('\n')[0]}`,
-    );
+const failuresOf = file => file.assertionResults.filter(test => test.status === 'failed');
+
+/** A file can fail without a test that did: it could not be loaded, or a hook after its tests failed. */
+function named(file) {
+  const path = relative(process.cwd(), file.name);
+  const tests = failuresOf(file);
+  if (tests.length === 0) return [`${path}: ${file.message?.split('\n')[0]}`];
+  return tests.map(test => `${path} > ${test.fullName}: ${test.failureMessages[0]?.split('\n')[0]}`);
+}
 
 const report = read(reportPath);
 if (again === 'files') {
@@ -50,7 +53,7 @@ function slowest() {
 
 function count() {
   if (report === null) return [0, 1];
-  const withoutTests = report.testResults.filter(file => isFailed(file) && file.assertionResults.length === 0).length;
+  const withoutTests = report.testResults.filter(file => isFailed(file) && failuresOf(file).length === 0).length;
   const passed = report.numPassedTests;
   const failed = report.numFailedTests + withoutTests;
   if (again !== undefined && againStatus === '0' && read(again)?.success === true) {
