@@ -59,7 +59,10 @@ export class Pipe<Sent extends object, Received> {
     });
     // The end of the process is reported instead, unless the process goes on without its pipe.
     socket?.on('error', () => undefined);
-    socket?.on('close', () => setTimeout(() => this.#fault('closed'), CHILD_PIPES_MS_MAX).unref());
+    socket?.on('close', () =>
+      // The end of the process, if it has ended, is reported in the turn that follows the timer's at the latest.
+      setTimeout(() => setImmediate(() => this.#fault('closed')), CHILD_PIPES_MS_MAX).unref(),
+    );
   }
 
   send(message: Sent, tail: string | Uint8Array = ''): void {
