@@ -134,7 +134,9 @@ export class Registry {
       this.#rows = new Map(readRows(db).map(row => [row.id, row]));
       readLastGeneration(db);
       // Tables that early versions lack: without them, the policies, and which tenants have code, are unknown.
-      for (const table of [EGRESS, WITHOUT_CODE]) createMissing(db, table);
+      // A policy must be on disk before it is in force, so its table cannot be in memory.
+      db.exec(EGRESS);
+      createMissing(db, WITHOUT_CODE);
       this.#withoutCode = readWithoutCode(db);
       this.#writeWithoutCode = db.prepare(
         'INSERT OR REPLACE INTO without_code (id, generation, checksum) VALUES (?, ?, ?)',

@@ -55,7 +55,7 @@ export type ChildOptions<Received> = {
   probe?: (pid: number) => ProcessProbe | null;
 };
 
-/** `protocolViolation`: it violated the protocol. */
+/** The last one, a value of metrics: it violated the protocol. */
 export const KILL_REASONS = ['hung', 'memory', 'nonsense'] as const;
 export type KillReason = (typeof KILL_REASONS)[number];
 

@@ -170,7 +170,8 @@ export class Assignments {
         entry.openError = message.error;
         return;
       case 'needs_isolates':
-        entry.needsIsolates = true;
+        // A worker that can run code has no reason to end for it.
+        entry.needsIsolates = entry.worker?.runsCode === false;
         this.#parts.code.is(entry, true);
         return;
       case 'closed':

@@ -354,7 +354,9 @@ export class Placement {
   #released(entry: TenantEntry, busy: boolean): void {
     const give = (): void => {
       if (entry.users.isReleasing) return; // a second release, because a router ended meanwhile
-      this.#give(entry, {type: 'released', busy, inUse: entry.inUseUntilMs > this.#parts.now()});
+      // A router that requested the worker meanwhile was notified of it, so the worker stays.
+      const isBusy = busy || entry.users.notified.size > 0;
+      this.#give(entry, {type: 'released', busy: isBusy, inUse: entry.inUseUntilMs > this.#parts.now()});
     };
     if (busy) give();
     else setImmediate(() => setImmediate(give));
