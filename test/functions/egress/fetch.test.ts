@@ -260,6 +260,53 @@ describe('requests', () => {
   });
 });
 
+describe('a streamed body', () => {
+  const MEBIBYTES = 192;
+
+  async function* bytes(chunks: number, onLast: () => void = () => undefined): AsyncGenerator<Uint8Array> {
+    for (let i = 0; i < chunks; i++) yield new Uint8Array(1024 * 1024);
+    onLast();
+  }
+
+  test('uses no memory once it is sent', async () => {
+    let received = 0;
+    const sink = createServer((request, response) => {
+      request.on('data', (chunk: Buffer) => {
+        received += chunk.length;
+      });
+      request.on('end', () => response.end('taken'));
+    });
+    servers.push(sink);
+    sink.listen(0, '127.0.0.1');
+    await once(sink, 'listening');
+    const address = `127.0.0.1:${(sink.address() as AddressInfo).port}`;
+    let used = 0;
+    const before = process.memoryUsage().arrayBuffers;
+    const body = bytes(MEBIBYTES, () => {
+      used = process.memoryUsage().arrayBuffers - before;
+    });
+    const sent = ask({method: 'POST', url: `http://${address}/`, body}, policyOf({allow: [address], deny: []}));
+    expect(await textOf(await sent)).toBe('taken');
+    expect(received).toBe(MEBIBYTES * 1024 * 1024);
+    expect(used).toBeLessThan((MEBIBYTES / 2) * 1024 * 1024);
+  });
+
+  test('is left behind by a redirect to GET, and refused where it would be sent again', async () => {
+    redirectTo('/next', 303);
+    expect(await textOf(await ask({method: 'POST', body: bytes(2)}))).toBe('arrived');
+    expect(seen.map(({method, url, body}) => [method, url, body.length])).toEqual([
+      ['POST', '/', 2 * 1024 * 1024],
+      ['GET', '/next', 0],
+    ]);
+    expect(seen[0]!.headers).toMatchObject({'transfer-encoding': 'chunked'});
+    expect(seen[1]!.headers).not.toHaveProperty('transfer-encoding');
+    redirectTo('/next', 307);
+    expect(await errorOf(ask({method: 'POST', body: bytes(2)}))).toBe(
+      'TypeError: fetch failed: a streamed body cannot be sent again after a redirect',
+    );
+  });
+});
+
 describe('redirects', () => {
   test('as many as the limit are followed, one more fails', async () => {
     redirectTo(hop => `/${hop}`, 302, REDIRECTS_MAX);

@@ -3,7 +3,9 @@
  * methods, headers dropped across origins, decompression). This file adds the policy, the allowed schemes, the headers
  * that callers must not set, and a length limit for every body.
  */
-import {type BodyInit, fetch, type Response} from 'undici';
+import {Buffer} from 'node:buffer';
+import type {Readable} from 'node:stream';
+import {type BodyInit, type Dispatcher, fetch, type Response} from 'undici';
 import {EgressRefused} from '../../../shared/egress/refused.ts';
 import {HOP_BY_HOP} from '../../../shared/http-headers.ts';
 import {EGRESS_RESPONSE_BYTES_MAX} from '../limits.ts';
@@ -41,13 +43,15 @@ const WRITTEN_BY_US = ['content-length', 'expect', 'host'];
  */
 export async function egressFetch(egress: Egress, request: EgressRequest): Promise<EgressResponse> {
   const url = checkedUrl(request.url);
+  const {body} = request;
+  const isStream = body !== null && !Buffer.isBuffer(body);
   const response = await fetch(url, {
     method: request.method,
     headers: without([...HOP_BY_HOP, ...WRITTEN_BY_US], request.headers),
     redirect: request.redirect,
     signal: request.signal ?? null,
-    dispatcher: egress.requests,
-    ...(request.body === null ? {} : {body: request.body as BodyInit, duplex: 'half'}),
+    dispatcher: isStream ? egress.requests.compose(sendsOnce(body)) : egress.requests,
+    ...(body === null || isStream ? {} : {body: body as BodyInit}),
   }).catch((error: unknown) => {
     throw plainError(error);
   });
@@ -59,6 +63,32 @@ export async function egressFetch(egress: Egress, request: EgressRequest): Promi
     redirected: response.redirected,
     body: bounded(response, Math.min(request.bodyBytesMax ?? Infinity, EGRESS_RESPONSE_BYTES_MAX)),
   };
+}
+
+/**
+ * Sends a body with the request, past undici's `fetch`: that would keep every chunk until the response, because it holds
+ * a second branch of the stream. After a redirect that repeats the method, the body cannot be sent again.
+ */
+function sendsOnce(body: AsyncIterable<Uint8Array>): Dispatcher.DispatcherComposeInterceptor {
+  let isSent = false;
+  // undici takes iterables, which its types do not say.
+  return dispatch => (options, handler) => {
+    if (!isSent) {
+      isSent = true;
+      return dispatch({...options, body: body as Readable, headers: chunked(options.headers)}, handler);
+    }
+    if (options.method !== 'GET' && options.method !== 'HEAD') {
+      throw new TypeError('a streamed body cannot be sent again after a redirect');
+    }
+    return dispatch(options, handler);
+  };
+}
+
+/** Without the length of the empty body that `fetch` assumes. */
+function chunked(headers: Dispatcher.DispatchOptions['headers']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers as Record<string, string>).filter(([name]) => name.toLowerCase() !== 'content-length'),
+  );
 }
 
 function checkedUrl(text: string): URL {
