@@ -120,7 +120,7 @@ describe('the functions of examples/chat', () => {
     expect((await svc('chat', 'run', 'messages:inChannel', '{"channel": "general"}')).output).toContain(
       '"text": "hello"',
     );
-    expect((await svc('chat', 'data')).output).toContain('channels: 3 documents');
+    expect((await svc('chat', 'data')).output).toContain('messages: 3 documents');
     expect((await svc('chat', 'logs', '--no-follow')).output).toContain("[LOG] 'asked the dictionary'");
     const failed = await svc('chat', 'run', 'messages:send', '{}');
     expect(failed.code).toBe(1);
