@@ -35,9 +35,13 @@ const FILES = {
       for (const key of keys) await ctx.db.insert('items', {list, key});
     }});
     export const toggle = mutation({args: {list: v.string(), key: v.number()}, handler: async (ctx, {list, key}) => {
-      const found = await ctx.db.query('items').withIndex('by_list_key', q => q.eq('list', list).eq('key', key)).first();
-      if (found === null) await ctx.db.insert('items', {list, key});
-      else await ctx.db.delete(found._id);
+      // A key that comes back is the same document: a new one with the key at a page's end would stand after that end.
+      const hidden = list + ' hidden';
+      const at = list => ctx.db.query('items').withIndex('by_list_key', q => q.eq('list', list).eq('key', key)).first();
+      const [shown, gone] = [await at(list), await at(hidden)];
+      if (shown !== null) await ctx.db.patch(shown._id, {list: hidden});
+      else if (gone !== null) await ctx.db.patch(gone._id, {list});
+      else await ctx.db.insert('items', {list, key});
     }});
     export const plain = query({args: {list: v.string()}, handler: async (ctx, {list}) =>
       (await ctx.db.query('items').withIndex('by_list_key', q => q.eq('list', list)).collect()).length});`,
