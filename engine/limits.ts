@@ -308,7 +308,7 @@ export const READER_CACHE_KIB = 2 * 1024;
 export const READER_MMAP_BYTES = 1 << 30;
 /** Findings in one report. Beyond: they are left out. (ours) */
 export const VERIFY_FINDINGS_MAX = 20;
-/** Rows that are parsed and filtered between two checks of the pace. (ours) */
+/** Rows that are parsed and filtered between two checks of the read budget. (ours) */
 export const SCAN_ROWS_BETWEEN_CHECKS = 32;
 /**
  * Rows a native query reads at once: few if a filter can stop early, more if every row is needed, and no more than fit.

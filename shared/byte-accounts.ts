@@ -1,6 +1,7 @@
 /**
- * Accounts of the memory that bytes under way take. There are two kinds: bytes that arrive can be refused before they
- * are taken, and bytes that leave are measured afterwards.
+ * Accounts of the memory that bytes under way take. There are two kinds: bytes that arrive are reserved, and bytes that
+ * leave are measured while they are buffered. A caller checks for room first, unless the
+ * bytes are in memory already.
  *
  * Reserved bytes: bodies that arrive, wait or may have to be sent again, and data that a worker's socket has not taken.
  * A quarter of the total is kept for small needs: every tenant can reserve its share, regardless of the others. Of the

@@ -367,10 +367,14 @@ export class Tenant {
     metrics.measure('svc_storage_wal_bytes', () => sizeOf(`${this.#path}-wal`));
     metrics.measure('svc_worker_event_loop_lag_seconds', () => this.#lagSeconds);
     // Only tenants that are awake and have failing crons appear, so the series are few.
-    const crons = (value: number) =>
-      this.#crons.failing() > 0 || this.#schedule.cronFailures > 0 ? [[{tenant}, value] as const] : [];
-    metrics.measure('svc_crons_failing', () => crons(this.#crons.failing()));
-    metrics.measure('svc_cron_failures_total', () => crons(this.#schedule.cronFailures));
+    metrics.measure('svc_crons_failing', () => {
+      const failing = this.#crons.failing();
+      return failing > 0 || this.#schedule.cronFailures > 0 ? [[{tenant}, failing]] : [];
+    });
+    metrics.measure('svc_cron_failures_total', () => {
+      const {cronFailures} = this.#schedule;
+      return cronFailures > 0 || this.#crons.failing() > 0 ? [[{tenant}, cronFailures]] : [];
+    });
   }
 
   /** Finishes work under way and closes the file. Returns when the tenant has work again, or null. */

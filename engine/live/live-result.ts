@@ -20,7 +20,7 @@ export interface LiveResult {
   readonly whole: readonly FieldRange[];
   /** The key ranges in which a write can affect the current result, until the query runs again. */
   readonly watched: readonly FieldRange[];
-  /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and the errors of its pace */
+  /** Runs the query. @throws op.invalid_input 400, op.too_large 413, and the errors of its read budget */
   run(reader: QueryReader, readBudget?: ReadBudget): void;
   /** The scan for a scan thread. Pass each batch to `take`, then call `taken`. */
   scan(): LiveScan;
@@ -30,7 +30,7 @@ export interface LiveResult {
   write(doc: number, after: Side | null): void;
   /**
    * The new text after the writes of a commit, or null when the result is equal. A stale query runs again.
-   * @throws op.too_large 413 when it exceeds RESULT_BYTES_MAX, and the errors of its pace: then it is still stale
+   * @throws op.too_large 413 when it exceeds RESULT_BYTES_MAX, and the errors of its read budget: then it is still stale
    */
   refresh(reader: QueryReader, readBudget?: ReadBudget): string | null;
 }

@@ -27,7 +27,7 @@ export type Counted = {
 /** The order does not matter. */
 const CREATION: Order = {fields: [], reverse: false};
 
-/** Counts up to the query's limit. @throws op.invalid_input 400, op.too_large 413, the errors of the pace */
+/** Counts up to the query's limit. @throws op.invalid_input 400, op.too_large 413, the errors of the read budget */
 export function countMatches(reader: QueryReader, query: QueryObject, readBudget: ReadBudget): Counted {
   const plan = planOf(reader, query);
   const limit = query.limit ?? Number.POSITIVE_INFINITY;

@@ -38,7 +38,7 @@ export type Found = {
 
 /**
  * The first `most` matching rows after `after`, in order. @throws op.invalid_input 400, op.too_large 413, the errors of
- * the pace
+ * the read budget
  */
 export function find(
   reader: QueryReader,

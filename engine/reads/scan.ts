@@ -84,7 +84,7 @@ export class Scan {
     this.#size = isFiltered ? SCAN_ROWS_FIRST_FILTERED : SCAN_ROWS_FIRST;
   }
 
-  /** @param wanted how many more rows the caller takes at most. @throws op.too_large 413, and the errors of its pace */
+  /** @param wanted how many more rows the caller takes at most. @throws op.too_large 413, and the errors of its read budget */
   next(wanted: number): DocumentRow | null {
     while (this.#at >= this.#rows.length) {
       const rangeScan = this.#path.rangeScans[this.#rangeScan];

@@ -83,7 +83,7 @@ export class Exchange implements Forwarded {
   meta = '';
   body: Buffer = EMPTY;
   upload: Upload | null = null;
-  /** Accounts for the buffered bytes of the body; null: the request belongs to no tenant. */
+  /** Accounts for the buffered bytes of the body; null: the tenant is not known, or there is none. */
   account: ReservedBytes | null = null;
   isRead = false;
   isShort = false;

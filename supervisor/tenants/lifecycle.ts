@@ -6,9 +6,9 @@
  *   asleep ──want──▶ queued                                                            ▼
  *     ▲  ▲             └──refused (no slot to be had)──▶ asleep                     waking
  *     │  │                                                                             │ opened
- *     │  └─ want after a pause ── died ◀──────── worker ends unasked ────────┐         ▼
+ *     │  └─ want after a pause ── died ◀──────── worker ends unexpectedly ───┐         ▼
  *     │                            │                                        ├────── awake ◀──┐
- *     │             too many deaths▼                                        │         │let_go │ busy
+ *     │            too many crashes▼                                        │         │let_go │ busy, in use
  *     │        asleep ◀──held── resting ──rested──▶ queued                  ├──── releasing ──┘
  *     │                                                                     │         │ not busy
  *     └───────────────────── worker ends after `closed` ────────────────────┴────── closing

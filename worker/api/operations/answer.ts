@@ -1,6 +1,6 @@
 /**
- * The outcome types of handlers, and answers that are given once a write is on disk. The types know no link and no status, so a socket frame or an internal call can be answered
- * as well.
+ * The outcome types of handlers, and answers that are given once a write is on disk. The types know no link and no
+ * status, so a socket frame or an internal call can be answered as well.
  */
 
 import type {Buffer} from 'node:buffer';

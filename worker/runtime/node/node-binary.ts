@@ -51,13 +51,13 @@ export class NodeBinaries {
     const known = this.#found.get(version);
     if (this.#installing.has(version)) onInstall?.();
     if (known !== undefined) return known;
-    const found = this.#poll(version, onInstall);
+    const found = this.#lookUp(version, onInstall);
     this.#found.set(version, found);
     found.catch(() => this.#found.delete(version)); // The next caller tries again.
     return found;
   }
 
-  async #poll(version: NodeVersion, onInstall?: () => void): Promise<string> {
+  async #lookUp(version: NodeVersion, onInstall?: () => void): Promise<string> {
     const {env, directory, install} = this.#parts;
     const given = env[`SVC_NODE_${version}`];
     if (given !== undefined && given !== '') {

@@ -101,7 +101,7 @@ export class NodePool {
   }
 
   releaseIdle(unusedMs: number): void {
-    for (const member of this.#members) if (member.idleMs >= unusedMs) member.kill(REPORTED);
+    for (const member of this.#members) if (member.idleMs >= unusedMs) member.kill(REQUESTED);
   }
 
   /** Ends the largest process; its calls fail. */
@@ -117,7 +117,7 @@ export class NodePool {
     for (const {run} of this.#waiting.splice(0)) run.fail(UNAVAILABLE);
     for (const member of this.#members) {
       for (const run of member.runs.values()) run.fail(UNAVAILABLE);
-      member.kill(REPORTED);
+      member.kill(REQUESTED);
     }
     this.#endIfClosed();
     await this.#closed.promise;
@@ -220,4 +220,4 @@ export class NodePool {
   }
 }
 
-const REPORTED: NodeEnd = {cause: 'told', message: UNAVAILABLE};
+const REQUESTED: NodeEnd = {cause: 'told', message: UNAVAILABLE};
