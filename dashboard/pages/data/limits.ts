@@ -1,0 +1,25 @@
+/** Limits of the data browser. They bound what one page holds in memory and sends in one request. */
+
+/** Rows of the table that a page holds in memory. Beyond: those farthest from the visible ones are dropped. */
+export const ROWS_HELD_MAX = 600;
+/** Rows that one request for more rows returns. */
+export const ROWS_PER_REQUEST = 150;
+/** Rows of the visible window that are a live query: those on the screen, and some above and below. */
+export const LIVE_ROWS_MAX = 120;
+/** Nested expressions in a typed filter, below the one level of its own lists. (docs/http-api.md, Nesting) */
+export const FILTER_OR_LEVELS = 2;
+/** Documents that are read to find the fields of a table without a schema. */
+export const SAMPLED_DOCUMENTS = 100;
+/** Columns shown of a table. Beyond: the other fields are in the document's own view. */
+export const COLUMNS_SHOWN_MAX = 24;
+/** Lines and characters of one request of an import. */
+export const IMPORT_LINES_PER_REQUEST = 2_000;
+export const IMPORT_CHARS_PER_REQUEST = 1_000_000;
+/** Rows of a file that the preview of an import shows and checks. */
+export const PREVIEW_ROWS = 50;
+/** A row of an imported file. Beyond: the import stops with an error. */
+export const IMPORT_ROW_CHARS_MAX = 4 * 1024 * 1024;
+/** Documents that can be selected one by one. Beyond: select all that match instead. */
+export const SELECTED_MAX = 500;
+/** Edits of this page that can be undone, the newest ones. */
+export const UNDO_STEPS_MAX = 20;
