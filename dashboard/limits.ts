@@ -1,0 +1,17 @@
+/** Limits of the dashboard's pages. Names contain the unit; comments say why that number, and what happens beyond it. */
+
+/** Time without an answer after which a request is given up. The longest requests of the server end before. (ours) */
+export const REQUEST_MS_MAX = 60_000;
+/** Answers that pages keep after they are left, so that going back shows something at once. (ours) */
+export const CACHE_MS_MAX = 5 * 60_000;
+/** Answers younger than this are not requested again when a page opens. (ours) */
+export const FRESH_MS = 2_000;
+/** How often lists that change by themselves are requested while their page is visible. (ours) */
+export const REFRESH_MS = 5_000;
+/** Pause between attempts while the server cannot be reached. (ours) */
+export const RECONNECT_MS = 2_000;
+/** Toasts on screen. The oldest one leaves first. (ours) */
+export const TOASTS_MAX = 4;
+/** How long a toast stays; one with an action stays longer, so that there is time to reach it. (ours) */
+export const TOAST_MS = 5_000;
+export const TOAST_WITH_ACTION_MS = 12_000;
