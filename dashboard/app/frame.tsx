@@ -1,0 +1,127 @@
+/** What surrounds every page: navigation, the current tenant, notices. */
+import {useQueryClient} from '@tanstack/react-query';
+import {type ReactNode, useEffect, useState} from 'react';
+import {Link} from 'wouter';
+import {messageOf} from '../api/failure.ts';
+import {signOut, useMay, useSession} from '../api/session.ts';
+import {Button} from '../parts/button.tsx';
+import {Icon} from '../parts/icon.tsx';
+import {pathOf} from '../parts/page.tsx';
+import {showToast} from '../parts/toast.tsx';
+import css from './frame.module.css';
+import {Notices} from './notices.tsx';
+import {SERVER_PAGES, TENANT_PAGES} from './pages.ts';
+import type {Place} from './place.ts';
+
+export function Frame({place, children}: {place: Place; children: ReactNode}) {
+  const [isOpen, setOpen] = useState(false);
+  const tenant = place.kind === 'tenant' ? place.tenant : null;
+  const title = place.kind === 'none' ? 'Not found' : place.page.title;
+
+  useEffect(() => {
+    document.title = [title, tenant, 'svc'].filter(Boolean).join(' · ');
+  }, [title, tenant]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each new place closes the navigation of narrow screens
+  useEffect(() => setOpen(false), [place.kind === 'none' ? '' : place.page.id, tenant]);
+
+  return (
+    <div className={css.frame}>
+      <a className={css.skip} href="#content">
+        Skip to the content
+      </a>
+      <header className={css.top}>
+        <Button
+          kind="quiet"
+          icon="menu"
+          aria-label="Navigation"
+          aria-expanded={isOpen}
+          aria-controls="navigation"
+          onClick={() => setOpen(!isOpen)}
+        />
+        <span className={css.where}>
+          {tenant === null ? 'svc' : tenant} <span className={css.muted}>{title}</span>
+        </span>
+      </header>
+      <nav id="navigation" className={[css.nav, isOpen ? css.open : ''].join(' ')} aria-label="Pages">
+        <Link href="/tenants" className={css.brand}>
+          svc
+        </Link>
+        {tenant === null ? null : <TenantLinks tenant={tenant} current={title} />}
+        <ServerLinks current={place.kind === 'server' ? title : null} />
+        <Account />
+      </nav>
+      <main id="content" className={css.content} tabIndex={-1}>
+        <Notices tenant={tenant} />
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function TenantLinks({tenant, current}: {tenant: string; current: string}) {
+  const may = useMay();
+  return (
+    <section className={css.group} aria-label={`Pages of ${tenant}`}>
+      <Link href="/tenants" className={css.tenant} title="All tenants">
+        <span className={css.name}>{tenant}</span>
+        <Icon name="down" />
+      </Link>
+      <ul>
+        {TENANT_PAGES.filter(({needs}) => may(needs)).map(({id, title, icon}) => (
+          <li key={id}>
+            <Link href={pathOf(tenant, id)} className={css.link} aria-current={title === current ? 'page' : undefined}>
+              <Icon name={icon} />
+              {title}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function ServerLinks({current}: {current: string | null}) {
+  const may = useMay();
+  return (
+    <section className={css.group} aria-label="Pages of the server">
+      <div className={css.groupTitle}>Server</div>
+      <ul>
+        {SERVER_PAGES.filter(({needs}) => may(needs)).map(({id, title, icon}) => (
+          <li key={id}>
+            <Link href={`/${id}`} className={css.link} aria-current={title === current ? 'page' : undefined}>
+              <Icon name={icon} />
+              {title}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Account() {
+  const {who} = useSession();
+  const client = useQueryClient();
+  return (
+    <footer className={css.account}>
+      <span className={css.name} title={who.id === null ? 'One of the two admin credentials' : `Key ${who.id}`}>
+        {who.name}
+      </span>
+      <Button
+        kind="quiet"
+        icon="leave"
+        aria-label="Sign out"
+        title="Sign out"
+        onClick={async () => {
+          try {
+            await signOut();
+            client.clear();
+            location.assign('/_dashboard/');
+          } catch (error) {
+            showToast(messageOf(error), {tone: 'bad'});
+          }
+        }}
+      />
+    </footer>
+  );
+}
