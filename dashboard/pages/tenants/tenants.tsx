@@ -1,0 +1,88 @@
+/** All tenants of the server that the session can use. */
+import {useState} from 'react';
+import {Link} from 'wouter';
+import {useOperation} from '../../api/queries.ts';
+import {useMay} from '../../api/session.ts';
+import {REFRESH_MS} from '../../limits.ts';
+import {Button} from '../../parts/button.tsx';
+import {Field} from '../../parts/field.tsx';
+import {OperationButton} from '../../parts/operation-button.tsx';
+import {Page, pathOf, Toolbar, useUrlState} from '../../parts/page.tsx';
+import {Empty, Loaded} from '../../parts/states.tsx';
+import {Table} from '../../parts/table.tsx';
+import {CreateTenant} from './create-tenant.tsx';
+
+export default function Tenants() {
+  const tenants = useOperation('tenants.list', {}, {every: REFRESH_MS});
+  const [search, setSearch] = useUrlState('search');
+  const [isCreating, setCreating] = useState(false);
+  const may = useMay();
+  const create = (
+    <Button kind="primary" icon="plus" disabled={!may('tenants.create')} onClick={() => setCreating(true)}>
+      New tenant
+    </Button>
+  );
+
+  return (
+    <Page title="Tenants" actions={create}>
+      <Loaded query={tenants}>
+        {({tenants: all}) => {
+          if (all.length === 0)
+            return (
+              <Empty title="No tenants yet" icon="tenants">
+                A tenant is a separate database with its own documents, functions and schedules. Create the first one.
+              </Empty>
+            );
+          const found = all.filter(id => id.toLowerCase().includes(search.toLowerCase()));
+          return (
+            <>
+              <Toolbar>
+                <Field
+                  label="Search tenants"
+                  isLabelHidden
+                  type="search"
+                  placeholder="Search tenants"
+                  value={search}
+                  onChange={event => setSearch(event.target.value)}
+                />
+              </Toolbar>
+              {found.length === 0 ? (
+                <Empty title={`No tenant has ${search} in its name`} icon="search">
+                  <Button onClick={() => setSearch('')}>Show all</Button>
+                </Empty>
+              ) : (
+                <Table label="Tenants" columns={COLUMNS} rows={found} keyOf={id => id} />
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+      {isCreating ? <CreateTenant onClose={() => setCreating(false)} /> : null}
+    </Page>
+  );
+}
+
+const COLUMNS = [
+  {title: 'Tenant', grows: true, cell: (id: string) => <Link href={pathOf(id, 'overview')}>{id}</Link>},
+  {
+    title: 'Actions',
+    isTitleHidden: true,
+    align: 'end',
+    cell: (id: string) => (
+      <OperationButton
+        operation="tenants.delete"
+        input={{tenant: id}}
+        refresh={['tenants.list']}
+        done={`Deleted ${id}`}
+        kind="quiet"
+        question={{
+          title: `Delete ${id}`,
+          text: 'Deletes the tenant with all its documents, code, schedules and its journal. This cannot be undone.',
+          name: id,
+        }}
+      >
+        Delete
+      </OperationButton>
+    ),
+  },
+] as const;
