@@ -14,6 +14,7 @@
  *   *.thread.js   threads of isolates.js, and of a worker
  *   realm.js      the first script of every isolate: globals and contexts of functions
  *   api-docs/*    the document of the HTTP API and the page that shows it
+ *   dashboard/*   the dashboard's page, with its scripts and stylesheet
  *   starter/*     the templates of `svc init`
  *   sdk/*         the entry points that apps import, `svc/server` and the like, with types/* as their declarations
  *
@@ -26,6 +27,7 @@ import {basename, dirname, join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type BuildOptions, build} from 'esbuild';
 import {apiDocs} from './api-docs.ts';
+import {dashboard} from './dashboard.ts';
 import {declarations} from './declarations.ts';
 import {realmBundle} from './realm-bundle.ts';
 import {starterTemplates} from './starter.ts';
@@ -154,7 +156,7 @@ for (const [name, text] of [...declarations(root, entries), ...starterTemplates(
   made.add(name);
   replaceFile(join(dist, name), Buffer.from(text));
 }
-for (const [name, contents] of await apiDocs(root, version)) {
+for (const [name, contents] of [...(await apiDocs(root, version)), ...(await dashboard(root))]) {
   made.add(name);
   replaceFile(join(dist, name), contents);
 }

@@ -21,6 +21,7 @@ const ROOMS: [title: string, files: string[]][] = [
   ['Limits of several of them', ['shared/limits.ts']],
   ['Clients', ['shared/client-limits.ts']],
   ['Command line', ['cli/limits.ts']],
+  ['Dashboard', ['dashboard/limits.ts', 'dashboard/pages/data/limits.ts']],
 ];
 
 type Limit = {name: string; value: string};
