@@ -231,6 +231,14 @@ export const LIVE_RANGES_MAX = 64;
  */
 export const LIVE_QUERIES_MAX = 100_000;
 export const LIVE_RESULT_BYTES_MAX = 512 * MIB;
+/**
+ * Evaluations of live queries that are remembered with their causes: of all queries (native ones and those of functions
+ * each), of one, and the characters of a remembered key range. Beyond: the oldest are forgotten; a longer range is not
+ * shown. (ours)
+ */
+export const LIVE_EVALUATIONS_MAX = 20_000;
+export const LIVE_EVALUATIONS_OF_ONE_MAX = 20;
+export const LIVE_RANGE_CHARS_MAX = 500;
 
 /* The function socket */
 

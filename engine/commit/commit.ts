@@ -37,6 +37,8 @@ export class Side {
 
 /** One written document before and after; null where it does not exist. A group can change one repeatedly. */
 export type Change = {
+  /** Of the record that has it. */
+  readonly sequence: number;
   readonly table: {readonly number: number; readonly name: string};
   readonly doc: number;
   readonly id: string;

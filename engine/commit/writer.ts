@@ -292,11 +292,12 @@ export class Writer {
     events: Buffer,
     writes: Buffer,
   ): void {
+    const sequence = this.#head.sequence + 1;
     for (const after of stored) {
       const {doc, id, body} = after.row;
       this.grew(body.length);
       for (const watcher of table.watchers) watcher.add(doc);
-      this.#changes.push({table, doc, id, indexes, before: null, after, isDamaged: false});
+      this.#changes.push({sequence, table, doc, id, indexes, before: null, after, isDamaged: false});
     }
     this.counters.countNew(table, stored[0]!.row.doc, stored.length);
     this.#record.many(events, writes);
@@ -377,7 +378,8 @@ export class Writer {
     this.grew((after?.row.body.length ?? 0) - replacedChars);
     this.#replacedChars += replacedChars;
     for (const watcher of table.watchers) watcher.add(doc);
-    this.#changes.push({table, doc, id, indexes, before, after, isDamaged});
+    const sequence = this.#head.sequence + 1;
+    this.#changes.push({sequence, table, doc, id, indexes, before, after, isDamaged});
     if (op !== 'update') this.counters.countDocument(table, doc, op === 'insert' ? 1 : -1);
     const document = after === null ? 'null' : storedDocumentText(after.row);
     const target = `"table":"${table.name}","id":${JSON.stringify(id)}`;

@@ -11,6 +11,7 @@
  *        └──reads much──▶ evaluating         └── a write leaves its window too short, and it reads much ──▲
  */
 import {hash} from 'node:crypto';
+import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
@@ -24,7 +25,10 @@ import {shapeText} from '../reads/shape.ts';
 import type {Reader} from '../storage/reader.ts';
 import type {TableInfo} from '../storage/rows.ts';
 import {Evaluation} from './evaluation.ts';
+import {hitOfValues} from './hit-range.ts';
+import type {ListedQueries, ListedQuery} from './listed-query.ts';
 import {LiveCount} from './live-count.ts';
+import {type LiveCause, LiveEvaluations, LiveFigures, type LiveOutcome} from './live-figures.ts';
 import {emplace, type FieldRange, type LiveIndex, type Watch, type Watcher} from './live-index.ts';
 import {LiveQuery} from './live-query.ts';
 import type {LiveResult} from './live-result.ts';
@@ -54,12 +58,19 @@ export type LiveParts = {
 type TableRenamed = Extract<JournalEvent, {type: 'table.renamed'}>;
 
 /** A live query with subscribers. */
-class Subscribed implements Watcher {
+class Subscribed implements Watcher, ListedQuery {
+  readonly id: string;
   readonly live: LiveResult;
+  readonly figures: LiveFigures;
+  /** The write that the next evaluation takes as its cause. */
+  cause: Change | null = null;
+  /** The key ranges that it watches. */
+  ranges: readonly FieldRange[] = [];
   /** Bytes of its result, as last added to the total. */
   bytes = 0;
   readonly key: string;
-  readonly holders = new Map<LiveHolder, Set<number>>();
+  /** The streams of its holders. */
+  readonly streams = new Map<LiveHolder, Set<number>>();
   /** Null: its result is that of the newest commit. */
   evaluation: Evaluation | null = null;
   watch: Watch | null = null;
@@ -68,13 +79,35 @@ class Subscribed implements Watcher {
   readonly #touched: Set<Subscribed>;
 
   /** @param touched it adds itself here when a commit can affect its result */
-  constructor(query: LiveQueryObject, key: string, touched: Set<Subscribed>) {
+  constructor(id: string, query: LiveQueryObject, key: string, figures: LiveFigures, touched: Set<Subscribed>) {
+    this.id = id;
     this.live = query.count === true ? new LiveCount(query) : new LiveQuery(query);
     this.key = key;
+    this.figures = figures;
     this.#touched = touched;
   }
 
-  wrote({doc, after}: Change): void {
+  get holders(): number {
+    let holders = 0;
+    for (const streams of this.streams.values()) holders += streams.size;
+    return holders;
+  }
+
+  get resultBytes(): number {
+    return this.live.text.length;
+  }
+
+  get isCurrent(): boolean {
+    return this.evaluation === null;
+  }
+
+  get subject(): ListedQuery['subject'] {
+    return {type: 'query', query: this.live.query};
+  }
+
+  wrote(change: Change): void {
+    const {doc, after} = change;
+    this.cause ??= change;
     if (this.evaluation !== null) this.evaluation.wrote(doc);
     else {
       this.live.write(doc, after);
@@ -83,7 +116,7 @@ class Subscribed implements Watcher {
   }
 }
 
-export class LiveQueries implements Stage {
+export class LiveQueries implements Stage, ListedQueries {
   readonly #parts: LiveParts;
   readonly #byKey = new Map<string, Subscribed>();
   readonly dependents: {readonly size: number} = this.#byKey;
@@ -92,6 +125,9 @@ export class LiveQueries implements Stage {
   readonly #touched = new Set<Subscribed>();
   readonly #bytesMax: number;
   #bytes = 0;
+  readonly #evaluations = new LiveEvaluations();
+  #commits = 0;
+  #lastId = 0;
   /** Shared by the queries that begin in this turn; null: none has begun. */
   #turnBudget: InlineBudget | null = null;
 
@@ -105,11 +141,20 @@ export class LiveQueries implements Stage {
     return this.#byKey.size;
   }
 
+  /** Commits while there were live queries. */
+  get commits(): number {
+    return this.#commits;
+  }
+
+  listed(): Iterable<ListedQuery> {
+    return this.#byKey.values();
+  }
+
   /** Sends the current result, now or when it is ready, and every new one from then on; or the reason for a refusal. */
   subscribe(holder: LiveHolder, stream: number, query: LiveQueryObject): void {
     try {
       const subscribed = this.#hold(query);
-      emplace(subscribed.holders, holder, () => new Set<number>()).add(stream);
+      emplace(subscribed.streams, holder, () => new Set<number>()).add(stream);
       emplace(this.#byHolder, holder, () => new Map<number, Subscribed>()).set(stream, subscribed);
       if (subscribed.evaluation !== null) return;
       holder.live(stream, subscribed.live.text);
@@ -124,10 +169,10 @@ export class LiveQueries implements Stage {
     const subscribed = this.#byHolder.get(holder)?.get(stream);
     if (subscribed === undefined) return; // it failed while the frame was in transit
     this.#byHolder.get(holder)!.delete(stream);
-    const streams = subscribed.holders.get(holder)!;
+    const streams = subscribed.streams.get(holder)!;
     streams.delete(stream);
-    if (streams.size === 0) subscribed.holders.delete(holder);
-    if (subscribed.holders.size === 0) this.#drop(subscribed);
+    if (streams.size === 0) subscribed.streams.delete(holder);
+    if (subscribed.streams.size === 0) this.#drop(subscribed);
   }
 
   /** The router has disconnected. */
@@ -138,6 +183,7 @@ export class LiveQueries implements Stage {
 
   /** The index has already passed the commit's documents to the queries, in order. */
   committed({hasNewCatalog, events}: Pick<Commit, 'hasNewCatalog' | 'events'>): void {
+    this.#commits++;
     if (hasNewCatalog) for (const {event} of events.filter(isRenaming)) this.#renamed(event as TableRenamed);
     if (this.#touched.size === 0) return;
     const touched = [...this.#touched];
@@ -161,17 +207,21 @@ export class LiveQueries implements Stage {
     const notified = new Set<LiveHolder>();
     // One budget for all: a commit that makes many queries run again must not wait for all of them.
     const budget = new InlineBudget();
+    let startedMs = performance.now();
     reader.inSnapshot();
     for (const subscribed of touched) {
-      const {live, isLost} = subscribed;
+      const {live, isLost, ranges} = subscribed;
+      subscribed.figures.touched(this.#commits);
       try {
         const isMatched = live.isTouched;
         const text = this.#refreshed(subscribed, budget);
         const result = text !== null ? 'changed' : isMatched ? 'equal' : 'unmatched';
         metrics.count('svc_live_evaluations_total', {result});
+        startedMs = this.#evaluated(subscribed, result, startedMs, ranges);
         // A query that was behind, or has no result yet, is sent in any case.
         if (text !== null || isLost) this.#send(subscribed, notified);
       } catch (caught) {
+        startedMs = performance.now();
         if (caught === HAND_OVER) this.#fallBehind(subscribed);
         // Anything else is a bug or a broken file, and ends the worker.
         else if (caught instanceof ServiceError) this.#end(subscribed, caught, notified);
@@ -179,6 +229,26 @@ export class LiveQueries implements Stage {
       }
     }
     this.#endBatch(notified);
+  }
+
+  /** Notes an evaluation. @param ranges watched until then; null: it is the first evaluation. @returns the time */
+  #evaluated(
+    subscribed: Subscribed,
+    outcome: LiveOutcome,
+    startedMs: number,
+    ranges: readonly FieldRange[] | null,
+  ): number {
+    const nowMs = performance.now();
+    const {cause: change, figures} = subscribed;
+    subscribed.cause = null;
+    this.#evaluations.add(figures, {
+      atMs: Date.now(),
+      ms: nowMs - startedMs,
+      outcome,
+      cause: causeOf(change, ranges === null),
+      range: change === null || ranges === null ? null : hitOfValues(change, ranges),
+    });
+    return nowMs;
   }
 
   #refreshed(subscribed: Subscribed, budget?: InlineBudget): string | null {
@@ -200,11 +270,12 @@ export class LiveQueries implements Stage {
   /** Watches the ranges of its current and future entries. */
   #watch(subscribed: Subscribed, ranges: readonly FieldRange[]): void {
     subscribed.watch?.end();
+    subscribed.ranges = ranges;
     subscribed.watch = this.#parts.index.watchValues(subscribed, subscribed.live.query.table, ranges);
   }
 
   #send(subscribed: Subscribed, notified: Set<LiveHolder>): void {
-    for (const [holder, streams] of subscribed.holders) {
+    for (const [holder, streams] of subscribed.streams) {
       for (const stream of streams) holder.live(stream, subscribed.live.text);
       notified.add(holder);
     }
@@ -214,7 +285,7 @@ export class LiveQueries implements Stage {
 
   /** Runs before the replies of the commit leave: from here on the old result is not sent to new subscribers. */
   #fallBehind(subscribed: Subscribed): void {
-    for (const [holder, streams] of subscribed.holders) {
+    for (const [holder, streams] of subscribed.streams) {
       for (const stream of streams) holder.liveBehind(stream);
     }
     this.#evaluate(subscribed);
@@ -222,9 +293,10 @@ export class LiveQueries implements Stage {
 
   #evaluate(subscribed: Subscribed): void {
     const {reader, scans} = this.#parts;
+    const startedMs = performance.now();
     this.#watch(subscribed, subscribed.live.whole);
     subscribed.evaluation = new Evaluation(subscribed.live, reader, scans, {
-      current: () => this.#current(subscribed),
+      current: () => this.#current(subscribed, startedMs),
       failed: error => {
         const notified = new Set<LiveHolder>();
         this.#end(subscribed, error, notified);
@@ -237,13 +309,15 @@ export class LiveQueries implements Stage {
    * The result is that of the newest commit. It is sent even if it is equal, because it was reported as behind, or is
    * the first.
    */
-  #current(subscribed: Subscribed): void {
+  #current(subscribed: Subscribed, startedMs: number): void {
+    const {ranges, figures} = subscribed;
     subscribed.evaluation = null;
     this.#watch(subscribed, subscribed.live.watched);
     const notified = new Set<LiveHolder>();
     try {
-      const text = this.#refreshed(subscribed);
-      this.#parts.metrics.count('svc_live_evaluations_total', {result: text === null ? 'equal' : 'changed'});
+      const result = this.#refreshed(subscribed) === null ? 'equal' : 'changed';
+      this.#parts.metrics.count('svc_live_evaluations_total', {result});
+      this.#evaluated(subscribed, result, startedMs, figures.lastMs === null ? null : ranges);
       this.#send(subscribed, notified);
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
@@ -258,7 +332,7 @@ export class LiveQueries implements Stage {
 
   /** Ends a live query that cannot continue, for all its subscribers. */
   #end(subscribed: Subscribed, error: ServiceError, notified: Set<LiveHolder>): void {
-    for (const [holder, streams] of subscribed.holders) {
+    for (const [holder, streams] of subscribed.streams) {
       for (const stream of streams) {
         holder.liveFailed(stream, error);
         this.#byHolder.get(holder)!.delete(stream);
@@ -278,13 +352,17 @@ export class LiveQueries implements Stage {
     }
     // Checked before the run, so that a client that is refused repeatedly does not cause reads.
     if (this.#bytes >= this.#bytesMax) throw tooMuch();
-    const subscribed = new Subscribed(query, key, this.#touched);
+    const startedMs = performance.now();
+    const figures = new LiveFigures(Date.now(), this.#commits);
+    const subscribed = new Subscribed(`q${++this.#lastId}`, query, key, figures, this.#touched);
     const isCurrent = this.#runInline(subscribed.live);
     if (this.#bytes + subscribed.live.bytes > this.#bytesMax) throw tooMuch();
     this.#byKey.set(key, subscribed);
     this.#addUp(subscribed, subscribed.live.bytes);
-    if (isCurrent) this.#watch(subscribed, subscribed.live.watched);
-    else this.#evaluate(subscribed);
+    if (isCurrent) {
+      this.#watch(subscribed, subscribed.live.watched);
+      this.#evaluated(subscribed, 'changed', startedMs, null);
+    } else this.#evaluate(subscribed);
     return subscribed;
   }
 
@@ -329,6 +407,12 @@ function tooMuch(): ServiceError {
     'session.overloaded',
     'the results of live queries take as much of this tenant as they may; try again later, or set a limit',
   );
+}
+
+function causeOf(change: Change | null, isFirst: boolean): LiveCause {
+  if (isFirst) return {cause: 'added'};
+  if (change === null) return {cause: 'schema'};
+  return {cause: 'written', sequence: change.sequence, table: change.table.name, id: change.id};
 }
 
 function isRenaming({type}: {type: JournalEvent['type']}): boolean {

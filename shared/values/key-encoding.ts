@@ -110,6 +110,41 @@ export function decodeKey(key: Buffer): (Value | undefined)[] {
   return values;
 }
 
+/** A bound of a key range: complete values, then perhaps the beginning of a text. */
+export type KeyBound = {
+  readonly values: readonly (Value | undefined)[];
+  /** It is above every key that continues it. */
+  readonly isAfter: boolean;
+  readonly prefix: string | null;
+};
+
+/** What a bound of key ranges says: a key, a part of one, either followed by ff or by a document number. */
+export function decodeBound(bound: Buffer): KeyBound {
+  const values: (Value | undefined)[] = [];
+  const cursor: KeyCursor = {key: bound, at: 0};
+  for (;;) {
+    const tag = bound[cursor.at];
+    if (tag === undefined || tag === 0 || tag === AFTER[0]) return {values, isAfter: tag === AFTER[0], prefix: null};
+    const end = tag === Rank.string ? endOfText(bound, cursor.at) : bound.length;
+    if (end === -1) break;
+    if (tag !== Rank.string) values.push(read(cursor));
+    else {
+      values.push(read({key: bound.subarray(0, end), at: cursor.at}));
+      cursor.at = end;
+    }
+  }
+  const isAfter = bound.at(-1) === AFTER[0]; // no byte of UTF-8
+  const text = bound.subarray(cursor.at + 1, isAfter ? -1 : undefined);
+  return {values, isAfter, prefix: text.toString('utf8')};
+}
+
+/** Behind the 00 that ends the text at `start`; -1: it does not end. A last ff belongs to the bound. */
+function endOfText(bound: Buffer, start: number): number {
+  let at = bound.indexOf(0, start);
+  while (at !== -1 && bound[at + 1] === AFTER[0] && at + 2 < bound.length) at = bound.indexOf(0, at + 2);
+  return at === -1 ? -1 : at + 1;
+}
+
 type KeyCursor = {readonly key: Buffer; at: number};
 
 function read(cursor: KeyCursor): Value | undefined {

@@ -12,6 +12,7 @@
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
+import type {ListedQueries} from '../../engine/live/listed-query.ts';
 import {ACTIVE_KEY, storedSettings} from '../../engine/storage/stored-settings.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -104,6 +105,11 @@ export class FunctionGate implements Stage {
   get allowedOrigins(): readonly string[] | null {
     const source = this.#platform ?? {allowedOrigins: storedSettings(this.#parts.writer.db).allowed_origins};
     return source.allowedOrigins;
+  }
+
+  /** Those of functions, if there can be any. */
+  get liveQueries(): readonly ListedQueries[] {
+    return this.#platform === null ? [] : [this.#platform.sync.subscribedQueries];
   }
 
   /** CORS headers that let a page read the response, also an error; null: the operation is not for pages. */

@@ -105,7 +105,7 @@ function runOf(given: Partial<QueryRun>): QueryRun {
 function changeOf(doc: number): Change {
   const row = {doc, id: `d${doc}`, created: doc, updated: doc, body: '{}', flags: 0};
   const table = {number: 1, name: doc === 99 ? 'later' : 't'};
-  return {table, doc, id: row.id, indexes: [], before: null, after: new Side(row), isDamaged: false};
+  return {sequence: 1, table, doc, id: row.id, indexes: [], before: null, after: new Side(row), isDamaged: false};
 }
 
 const event = (type: CommittedEvent['type']) => new CommittedEvent(type, `{"type":"${type}"}`);

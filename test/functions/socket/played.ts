@@ -73,7 +73,16 @@ export class Played {
   write(id: string): void {
     this.sequence++;
     const table = {number: 1, name: 't'};
-    const change = {table, doc: 1, id, indexes: [], before: null, after: null, isDamaged: false};
+    const change = {
+      sequence: this.sequence,
+      table,
+      doc: 1,
+      id,
+      indexes: [],
+      before: null,
+      after: null,
+      isDamaged: false,
+    };
     const commit = new Commit(this.sequence, 0, [change], [], [{record: '{}', digest: ''}]);
     this.index.committed(commit);
     this.stage.committed(commit);

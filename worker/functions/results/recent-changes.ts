@@ -5,14 +5,23 @@
  */
 
 import type {Change, Commit, Side} from '../../../engine/commit/commit.ts';
+import type {LiveCause} from '../../../engine/live/live-figures.ts';
 import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../../engine/reads/read-set.ts';
 import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
 import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../limits.ts';
 
-type Recent = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'> & {sequence: number; sequenceBefore: number};
+type Recent = WrittenPlaces &
+  Pick<Change, 'table' | 'isDamaged'> & {
+    sequence: number;
+    /** The newest sequence of its commit. */
+    sequenceOfCommit: number;
+    sequenceBefore: number;
+  };
+/** The part of a change that names it. */
+export type Cause = Pick<Change, 'table' | 'id' | 'sequence'>;
 
 /** `until`: the newest sequence up to which nothing was touched. `change`: what touched it; null: unknown. */
-export type Touch = {readonly until: number; readonly change: Pick<Change, 'table' | 'id'> | null};
+export type Touch = {readonly until: number; readonly change: Cause | null};
 
 export class RecentChanges {
   #changes: Recent[] = [];
@@ -28,16 +37,17 @@ export class RecentChanges {
       this.forget(lastSequence);
       return;
     }
-    for (const {table, doc, id, indexes, isDamaged, before, after} of changes) {
+    const of = {sequenceOfCommit: lastSequence, sequenceBefore: firstSequence - 1};
+    for (const {sequence, table, doc, id, indexes, isDamaged, before, after} of changes) {
       const written = {doc, id, indexes, before: keysOf(before), after: keysOf(after)};
-      this.#changes.push({sequence: lastSequence, sequenceBefore: firstSequence - 1, table, isDamaged, ...written});
+      this.#changes.push({sequence, ...of, table, isDamaged, ...written});
     }
   }
 
   /** No query under way reads a state older than this. */
   forget(sequence: number): void {
     this.#forgottenTo = Math.max(this.#forgottenTo, sequence);
-    const kept = this.#changes.findIndex(change => change.sequence > sequence);
+    const kept = this.#changes.findIndex(change => change.sequenceOfCommit > sequence);
     this.#changes = kept === -1 ? [] : this.#changes.slice(kept);
   }
 
@@ -52,7 +62,7 @@ export class RecentChanges {
   /** The first change after `sequence` that touched this; null: none. */
   firstTouch(readSet: PackedReadSet, sequence: number): Touch | null {
     if (sequence < this.#forgottenTo) return {until: sequence, change: null};
-    const from = this.#changes.findIndex(change => change.sequence > sequence);
+    const from = this.#changes.findIndex(change => change.sequenceOfCommit > sequence);
     if (from === -1) return null;
     const {intervals, absentTables} = readSet;
     if ((this.#changes.length - from) * (intervals.length + absentTables.length) > RECENT_COMPARISONS_MAX) {
@@ -77,8 +87,16 @@ function touches(change: Recent, {intervals, absentTables}: PackedReadSet): bool
 }
 
 /** Why a subscribed query runs again, in the form that clients get. */
-export function reasonOf({change}: Touch, ts: number): Because {
-  return change === null ? {cause: 'unknown'} : {cause: 'written', ts, table: change.table.name, id: change.id};
+export function reasonOf(change: Cause | null): Because {
+  if (change === null) return {cause: 'unknown'};
+  return {cause: 'written', ts: change.sequence, table: change.table.name, id: change.id};
+}
+
+/** The same, as the list of live queries has it. */
+export function causeFrom(because: Because): LiveCause {
+  if (because.cause !== 'written') return because;
+  const {ts: sequence, table, id} = because;
+  return {cause: 'written', sequence, table, id};
 }
 
 const CAUSES: Readonly<Record<string, 'deployment' | 'environment' | 'schema'>> = {

@@ -6,7 +6,10 @@
  */
 
 import type {Change} from '../../../../engine/commit/commit.ts';
+import {hitOfReads} from '../../../../engine/live/hit-range.ts';
+import type {HitRange} from '../../../../engine/live/live-figures.ts';
 import type {Watch, Watcher} from '../../../../engine/live/live-index.ts';
+import type {PackedReadSet} from '../../../../engine/reads/read-set.ts';
 import {assert} from '../../../../shared/assert.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {textDigest} from '../../../../shared/values/text-digest.ts';
@@ -91,7 +94,8 @@ export class Answer implements Watcher {
   #to = OPEN;
   #watch: Watch | null = null;
   #readBytes = 0;
-  #touchedBy: Pick<Change, 'table' | 'id'> | null = null;
+  #readSet: PackedReadSet | null = null;
+  #touchedBy: Change | null = null;
   readonly #onTouched: (answer: Answer) => void;
 
   /**
@@ -116,8 +120,13 @@ export class Answer implements Watcher {
     return this.#to === OPEN;
   }
 
-  get touchedBy(): Pick<Change, 'table' | 'id'> | null {
+  get touchedBy(): Change | null {
     return this.#touchedBy;
+  }
+
+  /** The range of what it read that was written to; null: none, or it is not known. */
+  get hitRange(): HitRange | null {
+    return this.#touchedBy === null || this.#readSet === null ? null : hitOfReads(this.#touchedBy, this.#readSet);
   }
 
   /**
@@ -136,10 +145,12 @@ export class Answer implements Watcher {
 
   /**
    * Attaches the watch that reports changes of its read set while it is open.
+   * @param readSet what it watches: shares its texts with the watch
    * @param bytes memory of the watch; set before `bytes` is read
    */
-  watches(watch: Watch, bytes: number): void {
+  watches(watch: Watch, readSet: PackedReadSet, bytes: number): void {
     this.#watch = watch;
+    this.#readSet = readSet;
     this.#readBytes = bytes;
   }
 

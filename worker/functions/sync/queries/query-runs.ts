@@ -3,14 +3,21 @@
  * set, whatever the outcome, and only once the data that it read is durable. Each run is an execution like any other:
  * logged and counted.
  */
-import {randomBytes} from 'node:crypto';
+import {hash, randomBytes} from 'node:crypto';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import {withIds} from '../../../../engine/reads/read-log.ts';
 import type {PackedReadSet} from '../../../../engine/reads/read-set.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import {ServiceError} from '../../../../shared/errors.ts';
 import type {FunctionEntry, LogEntry} from '../../../../shared/protocol/functions.ts';
-import {CallError, checkArguments, findFunction, type LiveDeployment, shownPath} from '../../../runtime/call.ts';
+import {
+  CallError,
+  canonicalPath,
+  checkArguments,
+  findFunction,
+  type LiveDeployment,
+  shownPath,
+} from '../../../runtime/call.ts';
 import {type CallResult, ended, finished, NO_LINES} from '../../../runtime/call-result.ts';
 import type {Execution} from '../../../runtime/execution.ts';
 import type {QueryRun} from '../../../runtime/queries/query-batch.ts';
@@ -191,4 +198,13 @@ export class QueryRuns {
     }
     return ran;
   }
+}
+
+/**
+ * Neither a path nor JSON contains a NUL character. Long keys are hashed because the engine hashes long strings by
+ * their length alone, so those of equal length collide.
+ */
+export function keyOf({kind, path, args, journal, isInternal}: QueryRequest): string {
+  const key = `${isInternal ? 'internal' : ''}${kind === 'query' ? '' : 'paginated'}\0${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
+  return key.length <= 1024 ? key : hash('sha256', key, 'base64');
 }

@@ -11,9 +11,11 @@
  * number at a time. Old answers stay in place meanwhile, and a result that comes out equal is the same object as
  * before.
  */
-import {hash} from 'node:crypto';
+import {performance} from 'node:perf_hooks';
 import type {Commit} from '../../../../engine/commit/commit.ts';
 import {SUBSCRIBED_READS_BYTES_MAX} from '../../../../engine/limits.ts';
+import type {ListedQueries, ListedQuery} from '../../../../engine/live/listed-query.ts';
+import {LiveEvaluations, LiveFigures} from '../../../../engine/live/live-figures.ts';
 import type {LiveIndex} from '../../../../engine/live/live-index.ts';
 import {coarse, readSetBytes} from '../../../../engine/reads/coarse.ts';
 import {assert} from '../../../../shared/assert.ts';
@@ -28,11 +30,11 @@ import {
   SUBSCRIBED_QUERIES_BYTES_MAX,
   SUBSCRIBED_QUERIES_MAX,
 } from '../../limits.ts';
-import {causeOf, RecentChanges, reasonOf} from '../../results/recent-changes.ts';
+import {causeFrom, causeOf, RecentChanges, reasonOf} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {Capacity, type Waiter} from './capacity.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
-import type {QueryRequest, QueryRuns, Ran, Run} from './query-runs.ts';
+import {keyOf, type QueryRequest, type QueryRuns, type Ran, type Run} from './query-runs.ts';
 import {Retries} from './retries.ts';
 import {type SnapshotBatch, SnapshotBatches, type WantedQuery} from './snapshot-batches.ts';
 import {ALL, type Holder, type Slot, SubscribedQuery} from './subscribed-query.ts';
@@ -51,9 +53,9 @@ export type SubscribedQueriesParts = CaughtParts & {
 
 type Wanted = {query: SubscribedQuery; slot: Slot};
 /** A run under way. `sequence`: the newest one when it began. */
-type Begun = {readonly sequence: number};
+type Begun = {readonly sequence: number; readonly startedMs: number};
 
-export class SubscribedQueries {
+export class SubscribedQueries implements ListedQueries {
   readonly #parts: SubscribedQueriesParts;
   readonly #subscribed = new Set<SubscribedQuery>();
   /** Queries that new subscribers can share. */
@@ -80,6 +82,8 @@ export class SubscribedQueries {
     sequence: () => this.#sequence,
     run: wanted => this.#runBatch(wanted),
   });
+  readonly #evaluations = new LiveEvaluations();
+  #commits = 0;
   #isClosed = false;
 
   constructor(parts: SubscribedQueriesParts) {
@@ -90,6 +94,15 @@ export class SubscribedQueries {
 
   get size(): number {
     return this.#subscribed.size;
+  }
+
+  /** Commits since this began. */
+  get commits(): number {
+    return this.#commits;
+  }
+
+  listed(): Iterable<ListedQuery> {
+    return this.#subscribed;
   }
 
   /** Memory of the queries with their results and read sets. */
@@ -130,7 +143,8 @@ export class SubscribedQueries {
     if (query === undefined) {
       if (!this.#hasRoom)
         throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
-      query = new SubscribedQuery(key, {...requested, path: canonicalPath(requested.path)});
+      const figures = new LiveFigures(Date.now(), this.#commits);
+      query = new SubscribedQuery(key, {...requested, path: canonicalPath(requested.path)}, figures);
       this.#byKey.set(key, query);
       this.#subscribed.add(query);
       this.#count(query.bytes);
@@ -225,7 +239,10 @@ export class SubscribedQueries {
     let batch: SnapshotBatch | null = null;
     try {
       const {rans, sequence} = await this.#parts.runs.runTogether(runs);
-      if (generation === this.#generation && !this.#isClosed) batch = this.#takeAll(wanted, journals, rans, sequence);
+      if (generation === this.#generation && !this.#isClosed) {
+        const msOfEach = (performance.now() - begun.startedMs) / rans.length;
+        batch = this.#takeAll(wanted, journals, rans, sequence, msOfEach);
+      }
     } catch (caught) {
       caughtError(this.#parts, 'query', caught, {paths: wanted.map(({query}) => query.path)});
     }
@@ -238,6 +255,7 @@ export class SubscribedQueries {
     journals: readonly (string | null)[],
     rans: readonly Ran[],
     version: number,
+    msOfEach: number,
   ): SnapshotBatch | null {
     const answers = new Map<SubscribedQuery, Answer>();
     let isWhole = true;
@@ -246,7 +264,7 @@ export class SubscribedQueries {
       if (journals[i] !== null && isOfAnotherQuery(ran)) {
         query.unpin(slot);
         isWhole = false;
-      } else answers.set(query, this.#take(query, slot, ran, version, this.#reasonNow(query, slot)));
+      } else answers.set(query, this.#take(query, slot, ran, version, this.#reasonNow(query, slot), msOfEach));
     }
     return isWhole ? answers : null;
   }
@@ -255,20 +273,22 @@ export class SubscribedQueries {
   #reasonNow(query: SubscribedQuery, slot: Slot): Because {
     const before = query.answerFor(slot.identity);
     if (before === null) return {cause: 'added'};
-    return reasonOf({until: this.#sequence, change: before.touchedBy}, this.#sequence);
+    return reasonOf(before.touchedBy);
   }
 
   /** Runs after the index has reported changed documents, and after the commit's other changes are in effect. */
   committed(commit: Commit): void {
     const {firstSequence, lastSequence, hasNewCatalog, events} = commit;
     this.#sequence = lastSequence;
+    this.#commits++;
     if (this.#began.size > 0) this.#recent.add(commit);
     else this.#recent.forget(lastSequence);
     for (const {answer, query} of this.#touched.splice(0)) {
       this.#close(query, answer, firstSequence - 1);
+      query.figures.touched(this.#commits);
       const slot = query.slotOf(answer);
       if (slot === null) continue; // answer was replaced
-      this.#wantSlot(query, slot, reasonOf({until: lastSequence, change: answer.touchedBy}, lastSequence));
+      this.#wantSlot(query, slot, reasonOf(answer.touchedBy));
     }
     const cause = causeOf(events) ?? (hasNewCatalog ? 'schema' : null);
     if (cause !== null) this.#runAll(firstSequence - 1, {cause});
@@ -347,7 +367,7 @@ export class SubscribedQueries {
       const isCut = journal !== null && isOfAnotherQuery(ran);
       if (isCut) query.unpin(slot);
       if (isCut || generation !== this.#generation) this.want(query, because);
-      else this.#took(query, slot, ran, because);
+      else this.#took(query, slot, ran, because, performance.now() - begun.startedMs);
     }
     const running = this.#running.get(path)! - 1;
     if (running === 0) this.#running.delete(path);
@@ -356,7 +376,7 @@ export class SubscribedQueries {
   }
 
   #begin(): Begun {
-    const begun = {sequence: this.#sequence};
+    const begun = {sequence: this.#sequence, startedMs: performance.now()};
     this.#began.add(begun);
     return begun;
   }
@@ -368,20 +388,20 @@ export class SubscribedQueries {
     this.#schedule();
   }
 
-  #took(query: SubscribedQuery, slot: Slot, ran: Ran | ServiceError, because: Because): void {
+  #took(query: SubscribedQuery, slot: Slot, ran: Ran | ServiceError, because: Because, ms: number): void {
     if (ran instanceof ServiceError) {
       this.#refused(query, slot, ran, because);
       return;
     }
     try {
-      this.#take(query, slot, ran, ran.sequence ?? this.#sequence, because);
+      this.#take(query, slot, ran, ran.sequence ?? this.#sequence, because, ms);
     } catch (caught) {
       this.#refused(query, slot, caughtError(this.#parts, 'query', caught, {path: query.path}), because);
     }
   }
 
   /** @param from the version that it read. @returns its answer, which may be valid at that version only */
-  #take(query: SubscribedQuery, slot: Slot, ran: Ran, from: number, because: Because): Answer {
+  #take(query: SubscribedQuery, slot: Slot, ran: Ran, from: number, because: Because, ms: number): Answer {
     const before = query.answerFor(slot.identity);
     const result = this.#resultOf(ran, before?.result ?? null);
     const {identityUsed, endCursor: journal} = ran;
@@ -390,10 +410,16 @@ export class SubscribedQueries {
     const answer = new Answer({result, from, journal, lines, because, identityUsed}, one =>
       this.#touched.push({answer: one, query}),
     );
-    if (!ran.wasCached) {
-      const isEqual = result === before?.result;
-      this.#parts.metrics.count('svc_function_live_runs_total', {result: isEqual ? 'equal' : 'changed'});
-    }
+    const outcome = result === before?.result ? 'equal' : 'changed';
+    if (!ran.wasCached) this.#parts.metrics.count('svc_function_live_runs_total', {result: outcome});
+    const evaluated = {
+      atMs: Date.now(),
+      ms,
+      outcome,
+      cause: causeFrom(because),
+      range: before?.hitRange ?? null,
+    } as const;
+    this.#evaluations.add(query.figures, evaluated);
     // A run that read a later version was faster, or the query has no subscribers any more.
     if (!query.isSubscribed || (before !== null && before.from > from)) {
       answer.close(from);
@@ -408,14 +434,14 @@ export class SubscribedQueries {
     }
     const touch = this.#recent.firstTouch(readSet, from);
     const wasByIdentity = query.isByIdentity;
-    if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet), bytes);
+    if (touch === null) answer.watches(this.#parts.index.watchReads(answer, readSet), readSet, bytes);
     this.#install(query, answer, slot);
     if (query.isByIdentity === wasByIdentity) this.#retries.ran(query, slot.key);
     else this.#retries.forget(query);
     if (touch !== null) this.#close(query, answer, Math.max(from, touch.until));
     if (query.isByIdentity !== wasByIdentity)
       this.want(query, because); // for holders that the answer does not apply to
-    else if (touch !== null) this.#wantFor(query, slot, reasonOf(touch, this.#sequence));
+    else if (touch !== null) this.#wantFor(query, slot, reasonOf(touch.change));
     return answer;
   }
 
@@ -507,13 +533,4 @@ export class SubscribedQueries {
 /** The page's end refers to another query, because the code was replaced. */
 function isOfAnotherQuery(ran: Ran | ServiceError): boolean {
   return !(ran instanceof ServiceError) && !ran.result.ok && ran.result.error.includes('InvalidCursor');
-}
-
-/**
- * Neither a path nor JSON contains a NUL character. Long keys are hashed because the engine hashes long strings by
- * their length alone, so those of equal length collide.
- */
-function keyOf({kind, path, args, journal, isInternal}: QueryRequest): string {
-  const key = `${isInternal ? 'internal' : ''}${kind === 'query' ? '' : 'paginated'}\0${canonicalPath(path)}\0${args}\0${journal ?? ''}`;
-  return key.length <= 1024 ? key : hash('sha256', key, 'base64');
 }

@@ -13,6 +13,8 @@
  * share its end; subscribers with separate answers have separate ends. While ends differ, answers are not shared,
  * whether or not a run used the identity.
  */
+import type {ListedQuery} from '../../../../engine/live/listed-query.ts';
+import type {LiveFigures} from '../../../../engine/live/live-figures.ts';
 import {assert} from '../../../../shared/assert.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import type {Answer} from './answer.ts';
@@ -37,10 +39,11 @@ const STRANGERS_KEPT = 8;
 
 let queries = 0;
 
-export class SubscribedQuery {
+export class SubscribedQuery implements ListedQuery {
   /** Unique number of the query. */
   readonly n = ++queries;
   readonly key: string;
+  readonly figures: LiveFigures;
   readonly kind: QueryRequest['kind'];
   readonly path: string;
   /** Wire JSON. */
@@ -69,8 +72,9 @@ export class SubscribedQuery {
    */
   #ends: Map<string, string | null> | null = null;
 
-  constructor(key: string, {kind, path, args, journal, isInternal}: QueryRequest) {
+  constructor(key: string, {kind, path, args, journal, isInternal}: QueryRequest, figures: LiveFigures) {
     this.key = key;
+    this.figures = figures;
     this.kind = kind;
     this.path = path;
     this.args = args;
@@ -81,6 +85,28 @@ export class SubscribedQuery {
   /** Memory of the query with its answers. */
   get bytes(): number {
     return this.key.length + this.path.length + this.args.length + this.#bytes;
+  }
+
+  get id(): string {
+    return `f${this.n}`;
+  }
+
+  get holders(): number {
+    return this.#holders.size;
+  }
+
+  get resultBytes(): number {
+    let bytes = 0;
+    for (const {result} of this.answers()) bytes += result.ok ? result.text.length : result.error.length;
+    return bytes;
+  }
+
+  get isCurrent(): boolean {
+    return this.wanted.size === 0;
+  }
+
+  get subject(): ListedQuery['subject'] {
+    return {type: 'function', path: this.path, args: this.args};
   }
 
   get isSubscribed(): boolean {
