@@ -31,6 +31,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   env: () => import('./env.ts'),
   data: () => import('./data.ts'),
   tables: () => import('./tables.ts'),
+  live: () => import('./live.ts'),
   crons: () => import('./crons.ts'),
   services: () => import('./services.ts'),
   sandboxes: () => import('./sandboxes.ts'),

@@ -42,6 +42,7 @@ import {
 import {FoundImport, ImportList, ImportQuery, ImportResult} from './protocol/imports.ts';
 import {Bootstrap, JournalPage, JournalQuery, JournalRecord, JournalStreamQuery} from './protocol/journal.ts';
 import {FoundKey, KeyBody, KeyList, MadeKey, RotateBody, WhoAmI} from './protocol/keys.ts';
+import {FoundLiveQuery, LiveListQuery, LiveQueryPage} from './protocol/live-list.ts';
 import {
   LiveQueryObject,
   LiveResult,
@@ -162,6 +163,8 @@ export const OPERATION_TYPES = {
   'query.batch': {body: QueryBatch, answer: QueryBatchResult},
   'query.stream': {body: LiveQueryObject, query: QueryStreamQuery, answer: LiveResult, media: 'text/event-stream'},
   'query.follow': {query: QueryFollowQuery, answer: LiveResult, media: 'text/event-stream'},
+  'live_queries.list': {query: LiveListQuery, answer: LiveQueryPage},
+  'live_queries.get': {answer: FoundLiveQuery},
   'journal.page': {query: JournalQuery, answer: JournalPage},
   'journal.stream': {query: JournalStreamQuery, answer: JournalRecord, media: 'text/event-stream'},
   'journal.bootstrap': {answer: Bootstrap},

@@ -168,6 +168,14 @@ export const OPERATIONS = {
   'query.stream': {...read, ...at('POST', '/query/stream'), params: none, takesQuery: true, isEndless: true},
   /** The same with the query object in the URL, for readers that can only GET. */
   'query.follow': {...read, ...at('GET', '/query/stream'), params: none, takesQuery: true, isEndless: true},
+  /** Native live queries and those of functions, by the time that they have taken. */
+  'live_queries.list': {...read, ...at('GET', '/live-queries'), params: none, takesQuery: true, isShort: true},
+  'live_queries.get': {
+    ...read,
+    ...at('GET', '/live-queries/{live_query_id}'),
+    params: ['live_query_id'],
+    isShort: true,
+  },
   'journal.page': {...read, ...at('GET', '/journal'), params: none, takesQuery: true, isShort: true},
   /** Its records as events, existing and future ones. */
   'journal.stream': {

@@ -190,6 +190,9 @@ export const RIGHTS: Complete = {
   'query.batch': needs('data:read', {each: 'queries', at: ['table']}),
   'query.stream': needs('data:read', {at: ['table']}),
   'query.follow': needs('data:read', 'unknown'),
+  /** Queries, arguments and key ranges have values of any table. */
+  'live_queries.list': needs('data:read', 'unknown'),
+  'live_queries.get': needs('data:read', 'unknown'),
   'journal.page': needs('data:read', 'unknown'),
   /** Records are complete, including writes to tables other than those requested. */
   'journal.stream': needs('data:read', 'unknown'),

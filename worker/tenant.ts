@@ -62,6 +62,7 @@ import {Tasks} from './api/bulk/tasks/tasks.ts';
 import {Dispatch} from './api/dispatch.ts';
 import {Followers} from './api/follow/followers.ts';
 import {JournalFollowers} from './api/follow/journal-followers.ts';
+import {LiveList} from './api/follow/live-list.ts';
 import {ResultFollowers} from './api/follow/result-followers.ts';
 import {ControlGate} from './control/gate.ts';
 import {FunctionGate} from './functions/gate.ts';
@@ -280,6 +281,7 @@ export class Tenant {
         journal,
         journalFollowers,
         resultFollowers: new ResultFollowers(this.#followers, this.live),
+        liveList: new LiveList(() => [this.live, ...this.#functions.liveQueries]),
         groups: this.#groups,
         schemas,
         imports: new Imports(this.#groups, this.#readerDb, catalog, {

@@ -9,7 +9,7 @@ import type {Operation, RouterOperation} from '../../shared/operations.ts';
 import {BULK_TEXTS} from './texts/bulk.ts';
 import {SANDBOX_TEXTS, SERVICE_TEXTS} from './texts/control.ts';
 import {DOCUMENT_TEXTS, QUERY_TEXTS, TENANT_TEXTS} from './texts/documents.ts';
-import {JOURNAL_TEXTS, SCHEDULE_TEXTS, SCHEMA_TEXTS} from './texts/followed.ts';
+import {JOURNAL_TEXTS, LIVE_TEXTS, SCHEDULE_TEXTS, SCHEMA_TEXTS} from './texts/followed.ts';
 import {DEPLOYMENT_TEXTS, FUNCTION_TEXTS} from './texts/functions.ts';
 import {KEY_TEXTS} from './texts/keys.ts';
 import {SERVER_TEXTS} from './texts/server.ts';
@@ -22,6 +22,7 @@ export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...DOCUMENT_TEXTS,
   ...QUERY_TEXTS,
   ...BULK_TEXTS,
+  ...LIVE_TEXTS,
   ...JOURNAL_TEXTS,
   ...SCHEMA_TEXTS,
   ...SCHEDULE_TEXTS,

@@ -41,6 +41,7 @@ const PATH: Record<InPaths | 'tenant_id' | 'key_id' | 'file' | 'crons.name' | 'e
   },
   import_id: {description: 'an import, as its caller named it', schema: named(IMPORT_ID_CHARS_MAX), example: 'nightly'},
   task_id: {description: 'a task', schema: text, example: '06a2s60d2xqxk3smxa8kqf6vw8'},
+  live_query_id: {description: 'a live query', schema: text, example: 'q1'},
   job_id: {description: 'a job', schema: text, example: 'c8b1e6a0f2d94c37a5e8b6d1f0a29374'},
   'crons.name': {description: 'a cron', schema: named(CRON_NAME_CHARS_MAX), example: 'sweep'},
   'env.name': {

@@ -2,8 +2,10 @@
 import {createHash} from 'node:crypto';
 import type {ErrorCode} from '../../shared/errors.ts';
 import type {Operation, RouterOperation} from '../../shared/operations.ts';
+import type {LiveQueryPage} from '../../shared/protocol/live-list.ts';
 import {NODE_VERSION} from '../control/service-client.ts';
 import {type App, uploadOf} from '../functions/app.ts';
+import {EventReader} from '../harness/event-reader.ts';
 import {until} from '../harness/until.ts';
 
 /** One request of an operation. What is not said is what its row says, and the tenant. */
@@ -122,6 +124,13 @@ async function finished(app: App, job: string): Promise<string> {
 
 function cron(name: string) {
   return {name, schedule: {type: 'interval', seconds: MINUTES}, mutation: INSERT};
+}
+
+/** One that stays open. */
+async function liveQuery(app: App): Promise<string> {
+  await EventReader.open(app.service, `/api/tenants/${app.tenant}/query/stream?query={"table":"cities","filters":[]}`);
+  const {body} = await app.admin('GET', '/live-queries');
+  return (body as LiveQueryPage).queries[0]!.id;
 }
 
 /** @param app one that is `filled` */
@@ -426,6 +435,11 @@ export async function samplesOf(app: App): Promise<Samples> {
     'schema.get': {
       succeeds: [{params: {table: 'cities'}}, {params: {table: 'notes'}}],
       refused: {params: {table: 'never'}, code: 'op.not_found'},
+    },
+    'live_queries.list': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
+    'live_queries.get': {
+      succeeds: [async () => ({params: {live_query_id: await liveQuery(app)}})],
+      refused: {params: {live_query_id: 'q0'}, code: 'op.not_found'},
     },
     'schema.put': {
       succeeds: [{params: {table: 'empty'}, body: {table: 'empty', fields: []}}],

@@ -67,5 +67,11 @@ export const TASKS_KEPT_MAX = 100;
 export const TASK_BYTES_MAX = 64 * KIB;
 /** Maximum of documents changed by one slice of a task: about SLICE_MS of work. (ours) */
 export const TASK_DOCUMENTS_AT_ONCE = 200;
+/**
+ * A page of the list of live queries has this many by default, and shows queries and arguments up to this many
+ * characters of JSON. (ours)
+ */
+export const LIVE_LIST_DEFAULT = 20;
+export const LIVE_LISTED_CHARS_MAX = 2_000;
 /** CSV columns of an import or an export. Beyond: 400. (ours) */
 export const CSV_COLUMNS_MAX = 1_000;

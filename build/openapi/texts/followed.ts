@@ -52,6 +52,49 @@ const CRON_WORK = {kind: 'cron', origin: 'native', id: 'sweep', type: 'delete', 
 const JOB_WORK = {kind: 'job', origin: 'function', id: JOB_ID, type: 'function', table: null, function: 'mails:send'};
 const GAP = ['op.rate_limited'] as const;
 
+const LIVE_QUERY = {
+  id: 'q1',
+  type: 'query',
+  query: {table: 'cities', filters: []},
+  function: null,
+  args: null,
+  holders: 1,
+  result_bytes: 120,
+  current: true,
+  since: 1_800_000_000_000,
+  last_evaluated_at: 1_800_000_000_000,
+  time_ms: 1.5,
+  evaluations: {changed: 2, equal: 0, unmatched: 0, skipped: 7},
+};
+const EVALUATION = {
+  at: 1_800_000_000_000,
+  time_ms: 0.5,
+  result: 'changed',
+  cause: 'written',
+  sequence: 1,
+  table: 'cities',
+  document: 'bern',
+  index: null,
+  range: 'any document',
+};
+
+export const LIVE_TEXTS: OperationTexts<Named<'live_queries'>> = {
+  'live_queries.list': {
+    tag: 'live',
+    summary: 'Live queries, the most expensive first',
+    description:
+      'Native live queries and those of functions, by the time that their evaluations have taken since they ' +
+      'were subscribed to. Equal subscriptions share one.',
+    example: {query: {limit: 10}, answer: {queries: [LIVE_QUERY], total: 1, next_cursor: null}},
+  },
+  'live_queries.get': {
+    tag: 'live',
+    summary: 'A live query, with the writes that made it run',
+    errors: ['op.not_found'],
+    example: {answer: {query: LIVE_QUERY, recent: [EVALUATION]}},
+  },
+};
+
 export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
   'journal.page': {
     tag: 'journal',

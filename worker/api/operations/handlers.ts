@@ -5,6 +5,7 @@ import {control} from './control.ts';
 import {documents} from './documents.ts';
 import {functions} from './functions.ts';
 import {journal} from './journal.ts';
+import {live} from './live.ts';
 import {schedule} from './schedule.ts';
 import {schema} from './schema.ts';
 import {transactions} from './transactions.ts';
@@ -14,6 +15,7 @@ export const HANDLERS: Handlers = {
   ...transactions,
   ...bulk,
   ...journal,
+  ...live,
   ...schema,
   ...schedule,
   ...functions,

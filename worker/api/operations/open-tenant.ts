@@ -17,6 +17,7 @@ import type {FunctionGate} from '../../functions/gate.ts';
 import type {Imports} from '../bulk/import/imports.ts';
 import type {Tasks} from '../bulk/tasks/tasks.ts';
 import type {JournalFollowers} from '../follow/journal-followers.ts';
+import type {LiveList} from '../follow/live-list.ts';
 import type {ResultFollowers} from '../follow/result-followers.ts';
 
 export type OpenTenant = {
@@ -30,6 +31,7 @@ export type OpenTenant = {
   journal: JournalReader;
   journalFollowers: JournalFollowers;
   resultFollowers: ResultFollowers;
+  liveList: LiveList;
   groups: CommitGroups;
   schemas: SchemaChanges;
   imports: Imports;
