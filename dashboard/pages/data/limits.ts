@@ -23,3 +23,11 @@ export const IMPORT_ROW_CHARS_MAX = 4 * 1024 * 1024;
 export const SELECTED_MAX = 500;
 /** Edits of this page that can be undone, the newest ones. */
 export const UNDO_STEPS_MAX = 20;
+/** Rows between the visible ones and the end of those in memory at which more are requested. */
+export const ROWS_AHEAD = 50;
+/** Time without scrolling after which the live query moves to the visible rows. */
+export const LIVE_MOVE_MS = 120;
+/** How long a row is marked as new, changed or gone. */
+export const MARK_MS = 4_000;
+/** Time between polls of a bulk change. */
+export const TASK_POLL_MS = 400;
