@@ -24,6 +24,13 @@ export const TENANT_PAGES: readonly TenantPage[] = [
     needs: 'tenants.list',
     Content: lazy(() => import('../pages/overview/overview.tsx')),
   },
+  {
+    id: 'data',
+    title: 'Data',
+    icon: 'data',
+    needs: 'documents.list',
+    Content: lazy(() => import('../pages/data/data.tsx')),
+  },
 ];
 
 export const SERVER_PAGES: readonly ServerPage[] = [

@@ -10,13 +10,15 @@ export type PlanShown = {
   readonly index: IndexEntry | null;
 };
 
+/** Reads of fewer documents take a few milliseconds, with an index or without. */
+const SLOW_READS = 1_000;
 const POINTS = new Set(['eq', 'in']);
 const RANGES = new Set(['gt', 'gte', 'lt', 'lte', 'prefix', 'exists']);
 const SYSTEM = new Set(['_id', '_creationTime', '_updateTime']);
 
 /** @param indexes those that the table has */
 export function planShown(
-  {reads, is_sorted: isSorted}: Explained,
+  {reads, read, returned, is_sorted: isSorted}: Explained,
   filters: readonly FilterClause[],
   order: QueryOrder,
   indexes: readonly StoredIndex[],
@@ -30,10 +32,11 @@ export function planShown(
     : names.length > 0
       ? `Uses ${names.length === 1 ? 'the index' : 'the indexes'} ${names.join(' and ')}`
       : 'Looks up ids';
-  const isSlow = isSorted || (isWhole && isFiltered);
+  const isSlow = (isSorted || (isWhole && isFiltered)) && read >= SLOW_READS && read > returned;
   const rest = isSorted ? ' and sorts all that match' : isFiltered ? ' and checks each document' : '';
   const advice = isSlow && index !== null ? `: add an index on ${index.fields.join(', ')}` : '';
-  return {text: source + rest + advice, isSlow, index: isSlow ? index : null};
+  const share = `, reads ${read.toLocaleString('en')} to return ${returned.toLocaleString('en')}`;
+  return {text: source + rest + share + advice, isSlow, index: isSlow ? index : null};
 }
 
 /** Fields with one value first, then a range or the order. */
