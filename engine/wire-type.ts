@@ -6,7 +6,7 @@
  * paging that begins with `after: null` is the same as without `after`.
  */
 import type {Static, TSchema} from 'typebox';
-import {ServiceError} from '../shared/errors.ts';
+import {invalid} from '../shared/errors.ts';
 import type {BodyType} from '../shared/operation-types.ts';
 import type {Operation} from '../shared/operations.ts';
 import {parseJson} from '../shared/values/json.ts';
@@ -38,10 +38,7 @@ export function checkWireType<T extends TSchema>(type: WireType<T>, value: unkno
   const fault = tellingFault(wire.faults(value));
   const path = fault === undefined ? '' : fault.instancePath.slice(1).replaceAll('/', '.');
   const at = `${prefix}${path}`.replace(/\.$/, '') || 'the body';
-  throw new ServiceError(
-    'op.invalid_input',
-    `${at} ${fault === undefined ? 'is not what this route takes' : said(fault)}`,
-  );
+  throw invalid(`${at} ${fault === undefined ? 'is not what this route takes' : said(fault)}`);
 }
 
 /** A request body as its wire type. @throws op.invalid_input 400 */

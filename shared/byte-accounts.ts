@@ -13,7 +13,7 @@
  * the others do; together they add at most one total.
  */
 import {assert} from './assert.ts';
-import {ServiceError} from './errors.ts';
+import {overloaded, type ServiceError} from './errors.ts';
 
 /** The part of the total that all tenants compete for; the rest is kept for small needs. */
 const COMPETED_PART = 0.75;
@@ -27,7 +27,7 @@ export type ReservedTotal = {
 };
 
 export function tooManyBytes(): ServiceError {
-  return new ServiceError('session.overloaded', 'requests under way are too long together; try again later');
+  return overloaded('requests under way are too long together; try again later');
 }
 
 /** What one tenant has reserved. */

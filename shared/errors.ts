@@ -102,6 +102,43 @@ export class ServiceError extends Error {
   }
 }
 
+type Detail = Record<string, unknown>;
+
+/** The errors that most broken rules end in. The input was wrong in itself. */
+export function invalid(message: string, detail?: Detail): ServiceError {
+  return new ServiceError('op.invalid_input', message, detail);
+}
+
+export function notFound(message: string, detail?: Detail): ServiceError {
+  return new ServiceError('op.not_found', message, detail);
+}
+
+/** The request does not fit the state of what it names. */
+export function conflict(message: string, detail?: Detail): ServiceError {
+  return new ServiceError('op.conflict', message, detail);
+}
+
+export function tooLarge(message: string, detail?: Detail): ServiceError {
+  return new ServiceError('op.too_large', message, detail);
+}
+
+export function rateLimited(message: string, detail?: Detail): ServiceError {
+  return new ServiceError('op.rate_limited', message, detail);
+}
+
+export function overloaded(message: string, detail?: Detail): ServiceError {
+  return new ServiceError('session.overloaded', message, detail);
+}
+
+/** The tenant's process cannot serve now. */
+export function unavailable(message: string, detail?: Detail): ServiceError {
+  return new ServiceError('session.worker_unavailable', message, detail);
+}
+
+export function tenantClosing(): ServiceError {
+  return unavailable('the tenant is being closed; try again');
+}
+
 export function errorEnvelope(error: ServiceError): ErrorEnvelope {
   return {
     error: {

@@ -12,7 +12,7 @@
 import {enableCompileCache, flushCompileCache} from 'node:module';
 import {performance} from 'node:perf_hooks';
 import {Answers} from '../shared/answers.ts';
-import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
+import {asServiceError, errorEnvelope, ServiceError, unavailable} from '../shared/errors.ts';
 import {closeInherited} from '../shared/inherited-descriptors.ts';
 import {
   LAST_REPORT_ID,
@@ -122,9 +122,7 @@ function openFailed(caught: unknown): void {
   const known = caught instanceof ServiceError;
   const cause = known ? caught.cause : caught;
   if (cause !== undefined) log.error('the tenant could not be opened', {error: cause});
-  const error = known
-    ? asServiceError(caught)
-    : new ServiceError('session.worker_unavailable', 'the tenant could not be opened; the log says why');
+  const error = known ? asServiceError(caught) : unavailable('the tenant could not be opened; the log says why');
   send({type: 'open_failed', error: errorEnvelope(error).error});
   process.exitCode = 1;
   process.disconnect?.();

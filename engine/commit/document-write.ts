@@ -4,7 +4,7 @@
  * error can continue.
  */
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, invalid, ServiceError} from '../../shared/errors.ts';
 import {valueAt} from '../../shared/values/paths.ts';
 import {type CatalogIndex, type CatalogTable, indexKey, isMaintained} from '../storage/catalog.ts';
 import {storageDamaged} from '../storage/damage.ts';
@@ -129,14 +129,10 @@ export function documentByUnique(
 ): DocumentRow | undefined {
   const index = table?.indexes.find(other => other.name === name && other.isUnique && other.state !== 'dropping');
   if (table === undefined || index === undefined) {
-    throw new ServiceError(
-      'op.invalid_input',
-      `table ${tableName} has no unique index ${JSON.stringify(name.slice(0, 64))}`,
-    );
+    throw invalid(`table ${tableName} has no unique index ${JSON.stringify(name.slice(0, 64))}`);
   }
   if (index.state !== 'enabled') {
-    throw new ServiceError(
-      'op.conflict',
+    throw conflict(
       index.state === 'failed'
         ? `index ${name} could not be made unique, as GET of the schema of table ${tableName} says`
         : `index ${name} of table ${tableName} is being built; try again when it is enabled`,
@@ -144,10 +140,7 @@ export function documentByUnique(
     );
   }
   if (!hasValues(index, fields)) {
-    throw new ServiceError(
-      'op.invalid_input',
-      `fields must have a value, not null, for each field of index ${name}: ${index.fields.join(', ')}`,
-    );
+    throw invalid(`fields must have a value, not null, for each field of index ${name}: ${index.fields.join(', ')}`);
   }
   return sameAs(entries, table, index, indexKey(index, fields));
 }

@@ -5,7 +5,7 @@
  *
  * A missing field counts as 0 and as []. A patch names each field once, so the order of its parts has no effect.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, ServiceError} from '../../shared/errors.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {checkFields, mergeFields} from '../../shared/values/json.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
@@ -97,8 +97,4 @@ function conflict(name: string, value: Value, why: string): ServiceError {
 
 function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

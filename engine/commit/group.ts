@@ -22,7 +22,7 @@
 import {performance} from 'node:perf_hooks';
 import {AssertionError, assert} from '../../shared/assert.ts';
 import {unwritableError} from '../../shared/disk-errors.ts';
-import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {asServiceError, overloaded, ServiceError, tenantClosing} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {
@@ -144,7 +144,7 @@ export class CommitGroups {
   /** Takes a write into the current turn's group. */
   submit<T>(write: Write<T>): void {
     if (this.#closed) {
-      write.settle(new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again'));
+      write.settle(tenantClosing());
       return;
     }
     if (this.#parts.isReadOnly === true) {
@@ -152,7 +152,7 @@ export class CommitGroups {
       return;
     }
     if (this.#queue.length >= WRITE_QUEUE_MAX) {
-      write.settle(new ServiceError('session.overloaded', 'too many writes are waiting; try again shortly'));
+      write.settle(overloaded('too many writes are waiting; try again shortly'));
       return;
     }
     this.#queue.push(write as Write<unknown>);

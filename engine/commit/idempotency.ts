@@ -4,7 +4,7 @@
  * arrives while the first is running finds its response.
  */
 import {createHash} from 'node:crypto';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, invalid} from '../../shared/errors.ts';
 import {IDEMPOTENCY_KEY_CHARS_MAX} from '../../shared/limits.ts';
 import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../limits.ts';
 import {checkedRowOf, rowChecksum} from '../storage/row-checksum.ts';
@@ -16,10 +16,7 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 /** @throws op.invalid_input 400 */
 export function checkIdempotencyKey(key: string): void {
   if (key.length <= IDEMPOTENCY_KEY_CHARS_MAX && PRINTABLE_ASCII.test(key)) return;
-  throw new ServiceError(
-    'op.invalid_input',
-    `an Idempotency-Key has 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters`,
-  );
+  throw invalid(`an Idempotency-Key has 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters`);
 }
 
 /**
@@ -66,7 +63,7 @@ export function firstReply(writer: Writer, {key, request}: OnceRequest): FirstRe
   checkedRowOf('idempotency', stored);
   if (stored.created_ms < writer.ageMs - IDEMPOTENCY_KEEP_MS) return null;
   if (stored.request === request) return stored;
-  throw new ServiceError('op.conflict', 'this Idempotency-Key was used with another request in the last 24 hours');
+  throw conflict('this Idempotency-Key was used with another request in the last 24 hours');
 }
 
 /** Call it in the same write that the response belongs to. */

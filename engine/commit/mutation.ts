@@ -3,7 +3,7 @@
  * Checks that do not need the data run first, outside the transaction.
  */
 import {Buffer} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
+import {notFound, ServiceError} from '../../shared/errors.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {checkDocumentSize, checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeDocument, holdsFloats} from '../../shared/values/wire-value.ts';
@@ -197,7 +197,7 @@ function existing(writer: Writer, tableName: string, id: string): [CatalogTable,
 }
 
 export function documentNotFound(tableName: string, id: string): ServiceError {
-  return new ServiceError('op.not_found', `table ${shown(tableName)} has no document ${shown(id)}`);
+  return notFound(`table ${shown(tableName)} has no document ${shown(id)}`);
 }
 
 function shown(text: string): string {

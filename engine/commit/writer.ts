@@ -9,7 +9,7 @@
  *   times strictly increase within a document.
  */
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, ServiceError} from '../../shared/errors.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../limits.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
@@ -259,7 +259,7 @@ export class Writer {
   insert(table: CatalogTable, fields: Fields, body: string, chosenId?: string, flags = 0, updated?: number): string {
     checkSchema(table, fields);
     if (chosenId !== undefined && this.statements.documentById.get(chosenId) !== undefined) {
-      throw new ServiceError('op.conflict', `a document with the id ${JSON.stringify(chosenId)} exists`);
+      throw conflict(`a document with the id ${JSON.stringify(chosenId)} exists`);
     }
     // Check the lengths of keys before anything is changed: a function may catch the error and continue.
     const indexes = maintainedIndexes(table);

@@ -7,7 +7,7 @@
  *      └──cancel──▶ done: bytes that still arrive are dropped
  */
 import {Buffer} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
+import {ServiceError, tooLarge} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 
@@ -108,7 +108,7 @@ export class IncomingBody {
     let bytes = 0;
     for await (const chunk of this.chunks()) {
       bytes += chunk.length;
-      if (bytes > bytesMax) throw new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);
+      if (bytes > bytesMax) throw tooLarge(`the body is longer than ${bytesMax} bytes`);
       chunks.push(chunk);
     }
     return Buffer.concat(chunks, bytes);

@@ -13,7 +13,7 @@
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, ServiceError} from '../../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
 import {recordDigest, sealedRecord} from '../commit/record.ts';
 import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../limits.ts';
@@ -165,5 +165,5 @@ function wholeNumber(parameters: URLSearchParams, name: string, least: number): 
   if (text === null) return null;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value) && value >= least) return value;
-  throw new ServiceError('op.invalid_input', `${name} must be a whole number, ${least} or more`);
+  throw invalid(`${name} must be a whole number, ${least} or more`);
 }

@@ -13,7 +13,7 @@
 import {hash} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded, ServiceError} from '../../shared/errors.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
@@ -348,7 +348,7 @@ export class LiveQueries implements Stage, ListedQueries {
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.#byKey.size >= LIVE_QUERIES_MAX) {
-      throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may; try again later');
+      throw overloaded('this tenant holds as many live queries as it may; try again later');
     }
     // Checked before the run, so that a client that is refused repeatedly does not cause reads.
     if (this.#bytes >= this.#bytesMax) throw tooMuch();
@@ -403,8 +403,7 @@ export class LiveQueries implements Stage, ListedQueries {
 }
 
 function tooMuch(): ServiceError {
-  return new ServiceError(
-    'session.overloaded',
+  return overloaded(
     'the results of live queries take as much of this tenant as they may; try again later, or set a limit',
   );
 }

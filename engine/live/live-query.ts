@@ -10,7 +10,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {tooLarge} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
@@ -139,10 +139,7 @@ export class LiveQuery implements LiveResult {
     this.#changed = false;
     const shown = this.#entries.length > this.#limit ? this.#entries.slice(0, this.#limit) : this.#entries;
     if (shown.reduce((sum, {bytes}) => sum + bytes, 0) > RESULT_BYTES_MAX) {
-      throw new ServiceError(
-        'op.too_large',
-        `the result of a live query takes more than ${RESULT_BYTES_MAX} bytes; set a limit`,
-      );
+      throw tooLarge(`the result of a live query takes more than ${RESULT_BYTES_MAX} bytes; set a limit`);
     }
     assert(shown.length <= this.#limit, 'no more is shown than was asked for');
     const text = `[${shown.map(entry => entry.text).join(',')}]`;

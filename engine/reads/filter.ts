@@ -1,5 +1,5 @@
 /** Filters as predicates, by the total order of all values, so that no filter fails because of a value's type. */
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, type ServiceError} from '../../shared/errors.ts';
 import {FILTERS_MAX} from '../../shared/limits.ts';
 import type {ComparisonOperator, FilterClause, FilterOperator} from '../../shared/protocol/queries.ts';
 import {checkValue} from '../../shared/values/json.ts';
@@ -73,7 +73,7 @@ function operand(op: FilterOperator, value: Value, name: () => string): Value {
 }
 
 function refused(name: string, what: string): ServiceError {
-  return new ServiceError('op.invalid_input', `${name} ${what}`);
+  return invalid(`${name} ${what}`);
 }
 
 /** Tests the result of `compareValues` for two values. */

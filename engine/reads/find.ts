@@ -5,7 +5,7 @@
  * candidates are read, and a heap keeps the first ones in the order. SCAN_…_MAX limits what is read, and
  * RESULT_BYTES_MAX what is returned. The `readBudget` limits the time.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {type ServiceError, tooLarge} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {SCAN_ROWS_CHARS} from '../limits.ts';
@@ -178,8 +178,5 @@ class ResultRows {
 }
 
 export function resultTooLarge(): ServiceError {
-  return new ServiceError(
-    'op.too_large',
-    `the result takes more than ${RESULT_BYTES_MAX} bytes; read it in pages with query/paginated`,
-  );
+  return tooLarge(`the result takes more than ${RESULT_BYTES_MAX} bytes; read it in pages with query/paginated`);
 }

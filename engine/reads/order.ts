@@ -7,7 +7,7 @@
  * is ff 00 inverted, so it still sorts correctly.
  */
 import {Buffer} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import type {QueryObject} from '../../shared/protocol/queries.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import {compilePath, type FieldPath, valueAt} from '../../shared/values/paths.ts';
@@ -36,7 +36,7 @@ export function orderOf({order}: QueryObject, filters: readonly Filter[]): Order
   }
   const named = new Set<string>();
   const compiled = order.map(({field, direction}) => {
-    if (named.has(field)) throw new ServiceError('op.invalid_input', `order names ${JSON.stringify(field)} twice`);
+    if (named.has(field)) throw invalid(`order names ${JSON.stringify(field)} twice`);
     named.add(field);
     return {field, path: compilePath(field), isDescending: direction === 'desc'};
   });

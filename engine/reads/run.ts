@@ -5,7 +5,7 @@
 import {Buffer} from 'node:buffer';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, tooLarge} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import {positioned} from '../../shared/positioned-error.ts';
 import type {PaginatedQueryBody, QueryBatch, QueryObject} from '../../shared/protocol/queries.ts';
@@ -79,7 +79,7 @@ export function runBatch(reader: QueryReader, {queries}: QueryBatch, readBudget:
     );
     left -= Buffer.byteLength(result) + 1;
     if (left < 0) {
-      throw new ServiceError('op.too_large', `results of one request take ${RESULT_BYTES_MAX} bytes together at most`, {
+      throw tooLarge(`results of one request take ${RESULT_BYTES_MAX} bytes together at most`, {
         query: position,
       });
     }
@@ -122,13 +122,10 @@ export function runPage(
 /** @throws op.invalid_input 400 for an invalid cursor, or one of another query or timeline */
 function checkedCursor(cursor: ReturnType<typeof decodeCursor>): Cursor {
   if (cursor === 'of another query') {
-    throw new ServiceError(
-      'op.invalid_input',
-      'after is a cursor of another query or another tenant; a walk keeps its query unchanged',
-    );
+    throw invalid('after is a cursor of another query or another tenant; a walk keeps its query unchanged');
   }
   if (cursor !== 'malformed' && cursor.position !== null && cursor.delivered > 0) return cursor;
-  throw new ServiceError('op.invalid_input', "after is not a cursor: pass a previous page's next_cursor as it is");
+  throw invalid("after is not a cursor: pass a previous page's next_cursor as it is");
 }
 
 /** As many of the first `most` rows as fit in a response; at least one does. */

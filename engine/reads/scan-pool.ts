@@ -16,7 +16,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {Worker} from 'node:worker_threads';
 import {assert, unreachable} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded, ServiceError, tenantClosing, tooLarge} from '../../shared/errors.ts';
 import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
 import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITING_MAX} from '../limits.ts';
 import {errorOfThread} from '../storage/damage.ts';
@@ -90,10 +90,9 @@ export class ScanPool implements LiveScans {
    * @throws session.overloaded 503
    */
   run(scan: RequestScan, settle: Settle): () => void {
-    if (this.#closed) throw closing();
+    if (this.#closed) throw tenantClosing();
     if (this.#waiting.length >= SCANS_WAITING_MAX) {
-      throw new ServiceError(
-        'session.overloaded',
+      throw overloaded(
         `${SCANS_WAITING_MAX} queries that read much of this tenant are waiting; try again later, or add an index`,
       );
     }
@@ -120,7 +119,7 @@ export class ScanPool implements LiveScans {
   /** Aborts the running scans and ends the threads. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const job of this.#waiting.splice(0)) job.settle(closing());
+    for (const job of this.#waiting.splice(0)) job.settle(tenantClosing());
     this.#waitingLive.length = 0;
     await Promise.all([...this.#threads].map(thread => thread.end()));
   }
@@ -212,7 +211,7 @@ class ScanThread {
   /** Aborts the current scan, and rejects its result. Resolves when the thread has ended. */
   async end(): Promise<void> {
     const job = this.#job;
-    if (job !== null && Atomics.exchange(job.flag, 0, 1) === 0 && job.kind === 'request') job.settle(closing());
+    if (job !== null && Atomics.exchange(job.flag, 0, 1) === 0 && job.kind === 'request') job.settle(tenantClosing());
     const ended = once(this.#worker, 'exit');
     this.#leave();
     await ended;
@@ -232,7 +231,7 @@ class ScanThread {
         if (this.#takeBatch(job, isWanted, message)) return;
         break;
       case 'failed':
-        if (isWanted) fail(job, message.error === null ? closing() : errorOfThread(message.error));
+        if (isWanted) fail(job, message.error === null ? tenantClosing() : errorOfThread(message.error));
         break;
       default:
         unreachable(message);
@@ -273,7 +272,7 @@ class ScanThread {
     this.#isEnding = true;
     this.#events.onEnd();
     const reason = 'the query takes more memory than it may; read it in pages, or add an index';
-    if (Atomics.load(job.flag, 0) === 0) fail(job, new ServiceError('op.too_large', reason));
+    if (Atomics.load(job.flag, 0) === 0) fail(job, tooLarge(reason));
     this.#events.onFree();
   }
 
@@ -294,8 +293,4 @@ function settleRequest(job: Job, body: Buffer): void {
 function fail(job: Job, error: ServiceError): void {
   if (job.kind === 'request') job.settle(error);
   else job.taker.failed(error);
-}
-
-function closing(): ServiceError {
-  return new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
 }

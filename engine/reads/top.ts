@@ -5,7 +5,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {type ServiceError, tooLarge} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import {ORDER_KEYS_BYTES_MAX} from '../limits.ts';
 import type {DocumentRow} from '../storage/rows.ts';
@@ -98,8 +98,7 @@ export class FirstInOrder {
 }
 
 function keysTooLarge(): ServiceError {
-  return new ServiceError(
-    'op.too_large',
+  return tooLarge(
     `the values to order by take more than ${ORDER_KEYS_BYTES_MAX} bytes; ask for smaller pages, or order by a shorter field`,
   );
 }

@@ -8,7 +8,7 @@
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, invalid, notFound, rateLimited, ServiceError} from '../../shared/errors.ts';
 import {CRON_NAME_CHARS_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -26,20 +26,17 @@ import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 /** @throws op.invalid_input 400 */
 export function checkCronName(name: string): void {
   if (name.length >= 1 && name.length <= CRON_NAME_CHARS_MAX && isPrintableName(name)) return;
-  throw new ServiceError(
-    'op.invalid_input',
-    `name must have 1 to ${CRON_NAME_CHARS_MAX} printable characters without /, and not be . or ..`,
-  );
+  throw invalid(`name must have 1 to ${CRON_NAME_CHARS_MAX} printable characters without /, and not be . or ..`);
 }
 
 /** @throws op.conflict 409 when a cron of this name exists */
 export function createCron(writer: Writer, nowMs: number, name: string, rhythm: Rhythm, mutation: string): void {
   const {statements} = writer;
   if (statements.cron.get(name) !== undefined) {
-    throw new ServiceError('op.conflict', `a cron ${JSON.stringify(name)} exists; delete it to define it again`);
+    throw conflict(`a cron ${JSON.stringify(name)} exists; delete it to define it again`);
   }
   if (statements.countCrons.get()! >= CRONS_MAX) {
-    throw new ServiceError('op.rate_limited', `a tenant has at most ${CRONS_MAX} crons`);
+    throw rateLimited(`a tenant has at most ${CRONS_MAX} crons`);
   }
   const cron: CronRow = {
     name,
@@ -100,7 +97,7 @@ function existing(writer: Writer, name: string): CronRow {
 }
 
 function noCron(name: string): ServiceError {
-  return new ServiceError('op.not_found', `there is no cron ${JSON.stringify(name.slice(0, CRON_NAME_CHARS_MAX))}`);
+  return notFound(`there is no cron ${JSON.stringify(name.slice(0, CRON_NAME_CHARS_MAX))}`);
 }
 
 /** Deletes its history too. @throws op.not_found 404 */

@@ -6,7 +6,7 @@
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {notFound, rateLimited, type ServiceError} from '../../shared/errors.ts';
 import type {Writer} from '../commit/writer.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
@@ -49,11 +49,10 @@ function insertJob(
   const {statements, pendingJobs} = writer;
   const workBytes = Buffer.byteLength(work);
   if (pendingJobs.jobs >= JOBS_PENDING_MAX) {
-    throw new ServiceError('op.rate_limited', `${JOBS_PENDING_MAX} jobs are pending already; cancel some or wait`);
+    throw rateLimited(`${JOBS_PENDING_MAX} jobs are pending already; cancel some or wait`);
   }
   if (pendingJobs.bytes + workBytes > JOBS_PENDING_BYTES_MAX) {
-    throw new ServiceError(
-      'op.rate_limited',
+    throw rateLimited(
       `pending jobs with their arguments may take ${JOBS_PENDING_BYTES_MAX} bytes, and this one is too much; cancel some or wait`,
     );
   }
@@ -205,5 +204,5 @@ function jobText(row: JobRow): string {
 }
 
 function jobNotFound(id: string, what: string): ServiceError {
-  return new ServiceError('op.not_found', `there is no ${what} ${JSON.stringify(id.slice(0, 64))}`);
+  return notFound(`there is no ${what} ${JSON.stringify(id.slice(0, 64))}`);
 }

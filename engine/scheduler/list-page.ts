@@ -5,7 +5,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, type ServiceError, tooLarge} from '../../shared/errors.ts';
 import {RESULT_BYTES_MAX} from '../../shared/limits.ts';
 import {PAGE_DOCUMENTS_MAX} from '../limits.ts';
 
@@ -19,7 +19,7 @@ export function parseListParameters(query: string): ListRequest {
   const parameters = new URLSearchParams(query);
   const text = parameters.get('limit');
   const limit = text === null ? null : Number(/^\d{1,15}$/.test(text) ? text : 0);
-  if (limit === 0) throw new ServiceError('op.invalid_input', 'limit must be a whole number, 1 or more');
+  if (limit === 0) throw invalid('limit must be a whole number, 1 or more');
   return {limit: limit === null ? null : Math.min(limit, PAGE_DOCUMENTS_MAX), after: parameters.get('after')};
 }
 
@@ -41,8 +41,7 @@ export function listText(member: string, entries: Iterable<ListEntry>, request: 
     bytes += Buffer.byteLength(text) + 1;
     const isFull = bytes > RESULT_BYTES_MAX && texts.length > 0;
     if (isFull && !isPage) {
-      throw new ServiceError(
-        'op.too_large',
+      throw tooLarge(
         `all ${member} together take more than ${RESULT_BYTES_MAX} bytes; read them in pages, with ?limit=100 and then &after= the next_cursor`,
       );
     }
@@ -58,5 +57,5 @@ export function listText(member: string, entries: Iterable<ListEntry>, request: 
 }
 
 export function notAListCursor(): ServiceError {
-  return new ServiceError('op.invalid_input', "after is not a cursor: pass a previous page's next_cursor as it is");
+  return invalid("after is not a cursor: pass a previous page's next_cursor as it is");
 }

@@ -8,7 +8,7 @@
  */
 import {createRequire} from 'node:module';
 import type {Cron} from 'croner';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import {CronExpression, Interval, type Schedule, type ShownSchedule} from '../../shared/protocol/schedule.ts';
 import {CRON_EXPRESSIONS_READY_MAX} from '../limits.ts';
 import type {CronRow} from '../storage/statements.ts';
@@ -105,8 +105,4 @@ function checkTimeZone(name: string): void {
       `schedule.time_zone must be the name of a time zone, like Europe/Berlin or UTC: ${JSON.stringify(name)} is none`,
     );
   }
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -5,7 +5,7 @@
  *
  * A native change installs its indexes as `building`, and queries do not use them until they are filled.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, ServiceError} from '../../shared/errors.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {TableSchema} from '../../shared/protocol/schema.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
@@ -100,7 +100,7 @@ export class SchemaChanges {
   rename(table: string, to: string, write: (change: (writer: Writer) => void) => Promise<void>): Promise<void> {
     checkTableName(table);
     checkTableName(to);
-    if (table === to) throw new ServiceError('op.invalid_input', `table ${table} has this name`);
+    if (table === to) throw invalid(`table ${table} has this name`);
     return this.#inTurn(async () => {
       const read = await jobOfTable(this.#reader, table);
       await write(writer => {

@@ -6,7 +6,7 @@
  * Indexes that are being filled are stored in the file: if the worker ends before the deployment is active, the next
  * worker removes them. A failed deploy removes them too, at once or, on a full disk, as soon as there is space.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {unavailable} from '../../shared/errors.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {IndexEntry} from '../../shared/protocol/schema.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
@@ -154,7 +154,7 @@ export class SchemaDeploys {
       await this.#backFill.done(table.name);
       if (!table.indexes.some(index => index.state === 'building')) continue;
       if (!this.#backFill.isStopped) throw storageFullError();
-      throw new ServiceError('session.worker_unavailable', 'the tenant was closed while indexes were being built');
+      throw unavailable('the tenant was closed while indexes were being built');
     }
   }
 

@@ -1,5 +1,5 @@
 /** Table schemas as clients see them. GET /api/tenants/{tenant_id}/schema and …/schema/{table} */
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, notFound, type ServiceError} from '../../shared/errors.ts';
 import type {FieldEntry, FieldType, StoredIndex, StoredTableSchema} from '../../shared/protocol/schema.ts';
 import type {ValidatorJson} from '../../shared/values/validator.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -67,11 +67,11 @@ export function schemaText(catalog: Catalog, name: string): string {
 }
 
 export function noSchema(name: string): ServiceError {
-  return new ServiceError('op.not_found', `table ${name} has no schema`);
+  return notFound(`table ${name} has no schema`);
 }
 
 export function noTable(name: string): ServiceError {
-  return new ServiceError('op.not_found', `there is no table ${name}`);
+  return notFound(`there is no table ${name}`);
 }
 
 /** An empty table without a schema does not exist for clients, even if it has a number. */
@@ -86,8 +86,5 @@ export function hasDocuments({statements}: Writer, {info}: CatalogTable): boolea
 /** @throws op.conflict 409 when the active deployment declares the table */
 export function refuseDeployed(table: CatalogTable): void {
   if (table.deployed === null) return;
-  throw new ServiceError(
-    'op.conflict',
-    `table ${table.name} belongs to the schema of the active deployment; change svc/schema.ts and deploy`,
-  );
+  throw conflict(`table ${table.name} belongs to the schema of the active deployment; change svc/schema.ts and deploy`);
 }

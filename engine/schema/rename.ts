@@ -6,7 +6,7 @@
  * the old name, as if it had been emptied there.
  */
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict} from '../../shared/errors.ts';
 import type {Writer} from '../commit/writer.ts';
 import {cronOfTable} from '../scheduler/named-tables.ts';
 import type {Catalog, CatalogTable} from '../storage/catalog.ts';
@@ -66,8 +66,4 @@ function refersTo(validator: unknown, table: string): boolean {
   if (typeof validator !== 'object' || validator === null) return false;
   if ('tableName' in validator && validator.tableName === table) return true;
   return Object.values(validator).some(inner => refersTo(inner, table));
-}
-
-function conflict(message: string, detail?: Record<string, unknown>): ServiceError {
-  return new ServiceError('op.conflict', message, detail);
 }

@@ -1,6 +1,6 @@
 /** Lists the tables of a tenant with their numbers of documents. */
 import type Database from 'better-sqlite3';
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded} from '../../shared/errors.ts';
 import type {ListedTables} from '../../shared/protocol/schema.ts';
 import type {TableCounts} from '../commit/table-counts.ts';
 import type {Reader} from '../storage/reader.ts';
@@ -32,10 +32,7 @@ export class TableList {
     const tables: ListedTables['tables'] = [];
     for (const {number, name, documents, counted_to: countedTo, hasSchema} of this.#tables.all()) {
       if (countedTo < (number + 1) * DOCS_PER_TABLE - 1) {
-        throw new ServiceError(
-          'session.overloaded',
-          `the documents of table ${name} are still being counted; try again`,
-        );
+        throw overloaded(`the documents of table ${name} are still being counted; try again`);
       }
       if (documents > 0 || hasSchema === 1) tables.push({name, documents});
     }

@@ -3,7 +3,7 @@
  * transaction, and undoes the changes on a rollback; between groups the catalog always shows the committed state.
  */
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import type {SchemaTable} from '../../shared/protocol/functions.ts';
 import type {Duplicate, FieldEntry} from '../../shared/protocol/schema.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
@@ -215,7 +215,7 @@ export class Catalog {
   /** A new table, in memory only: the caller writes its row, and calls `remove` if that is rolled back. */
   add(name: string): CatalogTable {
     if (this.#lastTable >= TABLES_MAX) {
-      throw new ServiceError('op.invalid_input', `a tenant has at most ${TABLES_MAX} tables`);
+      throw invalid(`a tenant has at most ${TABLES_MAX} tables`);
     }
     const table = newTable(this.#lastTable + 1, name, 0, 0);
     this.#put(table);
@@ -298,8 +298,7 @@ export function isMaintained({state}: CatalogIndex): boolean {
 export function indexKey(index: CatalogIndex, fields: Record<string, unknown>): Buffer {
   const key = encodeKey(index.paths.map(path => valueAt(fields as never, path)));
   if (key.length > INDEX_KEY_BYTES_MAX) {
-    throw new ServiceError(
-      'op.invalid_input',
+    throw invalid(
       `the indexed values of index ${index.name} take ${key.length} bytes; the limit is ${INDEX_KEY_BYTES_MAX}`,
       {index: index.name},
     );

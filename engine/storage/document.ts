@@ -6,7 +6,7 @@
  * row. Native responses show null, null, null and 0; journal and bootstrap keep the stored form.
  */
 import {Buffer} from 'node:buffer';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, ServiceError} from '../../shared/errors.ts';
 import {TABLE_NAME_CHARS_MAX} from '../../shared/limits.ts';
 import {quotedText} from '../../shared/values/canonical-json.ts';
 import type {Value} from '../../shared/values/value.ts';
@@ -131,12 +131,12 @@ export function parseTags(name: 'If-Match' | 'If-None-Match', value: string | nu
   if (value.trim() === '*') return '*';
   const parts = value.split(',', CONDITION_TAGS_MAX + 1);
   if (parts.length > CONDITION_TAGS_MAX) {
-    throw new ServiceError('op.invalid_input', `${name} names more than ${CONDITION_TAGS_MAX} entity tags`);
+    throw invalid(`${name} names more than ${CONDITION_TAGS_MAX} entity tags`);
   }
   return parts.map(part => {
     const [, weak, version] = TAG.exec(part.trim()) ?? [];
     if (version !== undefined) return {version, isWeak: weak !== undefined};
-    throw new ServiceError('op.invalid_input', `${name} is * or entity tags in quotes, as ETag shows them, like "…"`);
+    throw invalid(`${name} is * or entity tags in quotes, as ETag shows them, like "…"`);
   });
 }
 
@@ -159,8 +159,7 @@ export function isTableName(name: string): boolean {
 export function checkTableName(name: string): void {
   if (isTableName(name)) return;
   const shown = JSON.stringify(name.length > TABLE_NAME_CHARS_MAX ? `${name.slice(0, TABLE_NAME_CHARS_MAX)}…` : name);
-  throw new ServiceError(
-    'op.invalid_input',
+  throw invalid(
     `${shown} cannot be a table: a name is a letter, then letters, digits and _, at most ${TABLE_NAME_CHARS_MAX} characters`,
   );
 }

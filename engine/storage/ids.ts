@@ -5,7 +5,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {randomFillSync} from 'node:crypto';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import {DOCUMENT_ID_CHARS_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
 
@@ -68,8 +68,7 @@ export function decodeId(id: string): {tableNumber: number; createdMs: number} |
 /** A document id chosen by a client. @throws op.invalid_input 400 */
 export function checkChosenId(id: string): void {
   if (id.length >= 1 && id.length <= DOCUMENT_ID_CHARS_MAX && isPrintableName(id) && decodeId(id) === null) return;
-  throw new ServiceError(
-    'op.invalid_input',
+  throw invalid(
     `an id of your own has 1 to ${DOCUMENT_ID_CHARS_MAX} printable characters without /, is not . or .., and not one that the service made`,
   );
 }

@@ -1,5 +1,5 @@
 /** Table schemas: the valid declarations, and whether a document satisfies one. */
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import type {FieldEntry, FieldType, TableSchema} from '../../shared/protocol/schema.ts';
 import {compilePath} from '../../shared/values/paths.ts';
 import type {Value} from '../../shared/values/value.ts';
@@ -89,8 +89,4 @@ function checkIndexes(schema: TableSchema): void {
 /** Names can be as long as a body. */
 function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -4,7 +4,7 @@
  * and readers ignore the incomplete event.
  */
 import {Buffer} from 'node:buffer';
-import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {errorEnvelope, type ServiceError, unavailable} from '../../shared/errors.ts';
 
 const LINE_FEED = 0x0a;
 
@@ -22,7 +22,7 @@ export class EventBoundary {
   /** The event that ends the stream; null: an event is incomplete. @param why null: the worker has ended */
   last(why: ServiceError | null): Buffer | null {
     if (!this.#isWhole) return null;
-    const error = why ?? new ServiceError('session.worker_unavailable', "the tenant's worker has ended; ask again");
+    const error = why ?? unavailable("the tenant's worker has ended; ask again");
     return Buffer.from(`event: end\ndata: ${JSON.stringify(errorEnvelope(error))}\n\n`);
   }
 }

@@ -23,7 +23,14 @@ import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {type Backlog, type BufferedBytes, type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
-import {type ErrorEnvelope, errorEnvelope, isErrorCode, ServiceError} from '../../shared/errors.ts';
+import {
+  type ErrorEnvelope,
+  errorEnvelope,
+  invalid,
+  isErrorCode,
+  overloaded,
+  ServiceError,
+} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
@@ -175,7 +182,7 @@ export class Exchange implements Forwarded {
     this.#arriving = new ArrivingBody(this.#res, body);
     if (body.fault === null) return;
     this.#closes = true;
-    throw new ServiceError('op.invalid_input', body.fault);
+    throw invalid(body.fault);
   }
 
   /**
@@ -266,7 +273,7 @@ export class Exchange implements Forwarded {
     else if (meta.s === 403 && this.principal !== null && this.route?.access === 'admin')
       noteRefusal(this, codeIn(body));
     if (body.length >= LARGE_REPLY_BYTES && !this.#observer.unsent.hasRoom(body.length)) {
-      this.fail(new ServiceError('session.overloaded', 'too many large answers wait for their clients to read them'));
+      this.fail(overloaded('too many large answers wait for their clients to read them'));
       return;
     }
     this.reply(meta.s, body, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');

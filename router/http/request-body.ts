@@ -12,7 +12,7 @@
 import type {HttpRequest, HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {type ServiceError, tooLarge} from '../../shared/errors.ts';
 import {BODY_BYTES_MAX} from '../../shared/limits.ts';
 import {DROPPED_BODY_BYTES_MAX, DROPPED_BODY_MS} from '../limits.ts';
 
@@ -49,7 +49,7 @@ export function announcedBody(req: HttpRequest): AnnouncedBody | null {
 }
 
 export function bodyTooLarge(bytesMax: number): ServiceError {
-  return new ServiceError('op.too_large', `the body is longer than ${bytesMax} bytes`);
+  return tooLarge(`the body is longer than ${bytesMax} bytes`);
 }
 
 function framingFault(req: HttpRequest): string | null {

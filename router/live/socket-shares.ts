@@ -8,7 +8,7 @@
  * one, otherwise the newest one of the tenant with the most, because clients that came before a flood are more likely
  * its victims than its source. A tenant that has its share can only replace a silent socket of its own.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded} from '../../shared/errors.ts';
 
 /** In order of arrival. `silent`: nothing was ever requested on the socket, so nothing was shown on it. */
 type Sockets<Socket> = {readonly silent: Set<Socket>; readonly others: Set<Socket>};
@@ -36,7 +36,7 @@ export class SocketShares<Tenant, Socket> {
     const own = this.#tenants.get(tenant);
     const share = this.#max / (this.#tenants.size + (own === undefined ? 1 : 0));
     const gone = own !== undefined && countOf(own) >= share ? first(own.silent) : this.#ofRichest(share);
-    if (gone === undefined) throw new ServiceError('session.overloaded', 'too many sockets are open');
+    if (gone === undefined) throw overloaded('too many sockets are open');
     return gone;
   }
 

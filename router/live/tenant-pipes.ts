@@ -9,7 +9,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {BufferedBytes, type ReservedBytes} from '../../shared/byte-accounts.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {type ServiceError, unavailable} from '../../shared/errors.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../limits.ts';
 import type {WorkerLink} from '../workers/link.ts';
@@ -111,7 +111,7 @@ export class TenantPipes {
   /** Closes sockets that have waited too long; their clients reconnect. */
   expire(nowMs: number): void {
     if (this.#waitingSinceMs === null || nowMs - this.#waitingSinceMs < WAKE_TIMEOUT_MS) return;
-    this.unavailable(new ServiceError('session.worker_unavailable', "the tenant's worker did not start in time"));
+    this.unavailable(unavailable("the tenant's worker did not start in time"));
   }
 
   /** The tenant is being deleted. */

@@ -3,7 +3,7 @@
  */
 import type {HttpRequest, HttpResponse, TemplatedApp} from 'uWebSockets.js';
 import {BufferedBytes} from '../../shared/byte-accounts.ts';
-import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {asServiceError, notFound, ServiceError} from '../../shared/errors.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/reply-head.ts';
@@ -34,7 +34,7 @@ export function mountMetrics(
     };
     try {
       exchange.edgeHeaders = pageHeaders(originRule.check(req));
-      if (req.getUrl() !== '/metrics') throw new ServiceError('op.not_found', 'this port serves /metrics only');
+      if (req.getUrl() !== '/metrics') throw notFound('this port serves /metrics only');
       if (method !== 'GET' && method !== 'HEAD') {
         throw new ServiceError('op.method_not_allowed', 'this path takes GET, HEAD');
       }

@@ -6,7 +6,7 @@
  * `RateLimit`): for each limit its name, the burst and the seconds in which the burst is regained; the requests left,
  * and the seconds until the limit is full again.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {rateLimited, type ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
@@ -94,8 +94,7 @@ export class Allowance {
     this.#onRefused();
     const retry_after_seconds = Math.max(1, this.#bucket.secondsUntil(1));
     const {requests_per_second, burst} = this.#limit;
-    return new ServiceError(
-      'op.rate_limited',
+    return rateLimited(
       `this ${this.#name} may have ${requests_per_second} requests a second, and ${burst} at once: try again in ${retry_after_seconds} s`,
       {limit: this.#name, retry_after_seconds},
     );

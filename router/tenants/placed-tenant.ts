@@ -19,7 +19,7 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ReservedBytes, type ReservedTotal} from '../../shared/byte-accounts.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded, ServiceError, unavailable} from '../../shared/errors.ts';
 import type {TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
@@ -175,7 +175,7 @@ export class PlacedTenant implements Holder {
   giveUp(): void {
     const link = this.#dropLink();
     if (link !== null) {
-      link.cutStreams('endless', new ServiceError('session.worker_unavailable', MOVES));
+      link.cutStreams('endless', unavailable(MOVES));
       this.#retire(link);
     }
     this.#isGivingUp = true;
@@ -199,7 +199,7 @@ export class PlacedTenant implements Holder {
     for (const request of this.#waiting) {
       if (nowMs - request.waitingSinceMs < WAKE_TIMEOUT_MS) continue;
       this.abandon(request);
-      request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker did not start in time"));
+      request.fail(unavailable("the tenant's worker did not start in time"));
     }
   }
 
@@ -247,7 +247,7 @@ export class PlacedTenant implements Holder {
   #wait(request: Forwarded): void {
     const bytes = this.#waitingBytes + reservedBytes(request);
     if (this.#waiting.size >= this.#parts.limits.waitingRequests || bytes > this.#parts.limits.waitingBytes) {
-      throw new ServiceError('session.overloaded', 'too many requests wait for this tenant to wake; try again later');
+      throw overloaded('too many requests wait for this tenant to wake; try again later');
     }
     if (request.waitingSinceMs === 0) request.waitingSinceMs = performance.now();
     request.holder = this;

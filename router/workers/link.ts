@@ -19,7 +19,7 @@ import {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
 import {assert} from '../../shared/assert.ts';
 import {type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded, type ServiceError} from '../../shared/errors.ts';
 import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {FRAME_CHUNK_BYTES, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
@@ -173,7 +173,7 @@ export class WorkerLink implements Holder {
     const bytes = reservedBytes(request);
     const {inFlightRequests, inFlightBytes, linkBufferBytes} = this.#limits;
     if (this.#inFlight.size >= inFlightRequests || this.#socket.writableLength > linkBufferBytes) {
-      throw new ServiceError('session.overloaded', 'too many requests of this tenant are under way; try again later');
+      throw overloaded('too many requests of this tenant are under way; try again later');
     }
     if (this.#inFlightBytes + bytes > inFlightBytes) {
       throw tooManyBytes();

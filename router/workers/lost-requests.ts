@@ -1,12 +1,12 @@
 /** Handles each request that a link still holds when it closes; `link.ts` has the table. */
-import {ServiceError} from '../../shared/errors.ts';
+import {ServiceError, unavailable} from '../../shared/errors.ts';
 import {READ_AGAIN_MS_MAX} from '../limits.ts';
 import type {Forwarded} from './forwarded.ts';
 
 /** The request never reached the worker, but part of its body may have been lost with the link. */
 export function sendAgain(request: Forwarded, unanswered: Forwarded[]): void {
   if (request.upload?.hasBegun === true) {
-    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it got the request"));
+    request.fail(unavailable("the tenant's worker ended before it got the request"));
     return;
   }
   request.upload?.detach();
@@ -24,7 +24,7 @@ export function mayHaveEndedIt(request: Forwarded, nowMs: number): boolean {
 /** A dying worker may accept one more connection before its socket is gone: losing it again is not a second crash. */
 export function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]): void {
   if (request.lostWorker !== null && request.lostWorker !== worker) {
-    request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended twice during this read"));
+    request.fail(unavailable("the tenant's worker ended twice during this read"));
     return;
   }
   request.lostWorker = worker;
@@ -35,7 +35,7 @@ export function retryOnce(request: Forwarded, worker: string, unanswered: Forwar
 export function endStreamed(request: Forwarded): void {
   if (request.hasBegun) request.endStream(true);
   else if (!request.isRead) request.fail(outcomeUnknown());
-  else request.fail(new ServiceError('session.worker_unavailable', "the tenant's worker ended before it answered"));
+  else request.fail(unavailable("the tenant's worker ended before it answered"));
 }
 
 export function outcomeUnknown(): ServiceError {
@@ -46,8 +46,7 @@ export function outcomeUnknown(): ServiceError {
 }
 
 export function notSentAgain(): ServiceError {
-  return new ServiceError(
-    'session.worker_unavailable',
+  return unavailable(
     "the tenant's worker ended while it had this request, which is not sent to the next one by itself; nothing was changed",
   );
 }

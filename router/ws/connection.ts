@@ -17,7 +17,7 @@ import {Compile} from 'typebox/compile';
 import {unreachable} from '../../shared/assert.ts';
 import {AwakeTimeout} from '../../shared/awake-timeout.ts';
 import type {BufferedBytes} from '../../shared/byte-accounts.ts';
-import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {asServiceError, errorEnvelope, rateLimited, ServiceError, tooLarge} from '../../shared/errors.ts';
 import {HELLO_TIMEOUT_MS} from '../../shared/limits.ts';
 import {ClientMessage} from '../../shared/protocol/ws/client-message.ts';
 import type {ServerMessage} from '../../shared/protocol/ws/server-message.ts';
@@ -211,17 +211,14 @@ export class Connection implements UpgradedSocket {
 
   #checkRate(): void {
     if (this.#frames.take(performance.now())) return;
-    throw new ServiceError(
-      'op.rate_limited',
-      `more than ${SOCKET_FRAMES_PER_SECOND} frames a second; this one was dropped`,
-    );
+    throw rateLimited(`more than ${SOCKET_FRAMES_PER_SECOND} frames a second; this one was dropped`);
   }
 }
 
 /** @throws op.too_large */
 function checkLength(frame: Buffer): void {
   if (frame.length <= SOCKET_FRAME_BYTES_MAX) return;
-  throw new ServiceError('op.too_large', `a frame has at most ${SOCKET_FRAME_BYTES_MAX} bytes`);
+  throw tooLarge(`a frame has at most ${SOCKET_FRAME_BYTES_MAX} bytes`);
 }
 
 /** @throws protocol.invalid_json */

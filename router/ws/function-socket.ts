@@ -8,7 +8,7 @@
 import type {WebSocket} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import type {Backlog, BufferedBytes} from '../../shared/byte-accounts.ts';
-import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {errorEnvelope, type ServiceError, tooLarge} from '../../shared/errors.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import {FUNCTION_SOCKET_CREDIT_BYTES} from '../../shared/limits.ts';
 import {
@@ -75,7 +75,7 @@ export class FunctionSocket implements PipeEnd, UpgradedSocket {
   /** A message from the client. @param bytes valid during the call */
   receive(bytes: Buffer, isBinary: boolean): void {
     if (bytes.length > FUNCTION_SOCKET_MESSAGE_BYTES_MAX) {
-      this.fatal(new ServiceError('op.too_large', `a message has at most ${FUNCTION_SOCKET_MESSAGE_BYTES_MAX} bytes`));
+      this.fatal(tooLarge(`a message has at most ${FUNCTION_SOCKET_MESSAGE_BYTES_MAX} bytes`));
       return;
     }
     // Dropping a message would break the sequence, so the socket is closed: its client returns later and resumes.

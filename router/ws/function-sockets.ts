@@ -5,7 +5,7 @@
  * the worker handles.
  */
 import type {HttpRequest, WebSocket} from 'uWebSockets.js';
-import {ServiceError} from '../../shared/errors.ts';
+import {unavailable} from '../../shared/errors.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {FUNCTION_SOCKET_MESSAGE_BYTES_READ} from '../limits.ts';
 import {CloseCode} from '../live/close-code.ts';
@@ -39,7 +39,7 @@ export class FunctionSockets extends Upgrades<FunctionSocketData, FunctionSocket
     const id = decodedOrSame(req.getParameter(0) ?? '');
     const tenant = this.#parts.directory.find(id);
     if (tenant === undefined) throw tenantNotFound(id);
-    if (this.isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
+    if (this.isDraining) throw unavailable('the server is stopping');
     spendAll([this.#parts.rateLimits.ofTenant(tenant)]);
     const displaced = this.#shares.placeFor(tenant);
     if (displaced !== null) {

@@ -4,7 +4,7 @@
  * rate limits. After the upgrade the socket is a Connection.
  */
 import type {HttpRequest, WebSocket} from 'uWebSockets.js';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, overloaded, ServiceError, unavailable} from '../../shared/errors.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {RIGHTS} from '../../shared/rights.ts';
 import type {Credentials, Principal} from '../auth/credentials.ts';
@@ -83,15 +83,14 @@ export class Sockets extends Upgrades<SocketData, Connection> {
     checkOffered(req, PROTOCOL);
     const tenantId = tenantNamed(req);
     if (tenantId === '') {
-      throw new ServiceError('op.invalid_input', 'name the tenant in X-Tenant-Id or in the query parameter tenant_id');
+      throw invalid('name the tenant in X-Tenant-Id or in the query parameter tenant_id');
     }
     judgeTenant(principal, tenantId);
     const tenant = directory.find(tenantId);
     if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
     spendAll(this.#allowances(principal, tenant));
-    if (this.isDraining) throw new ServiceError('session.worker_unavailable', 'the server is stopping');
-    if (this.open.size >= this.#parts.socketsMax)
-      throw new ServiceError('session.overloaded', 'too many sockets are open');
+    if (this.isDraining) throw unavailable('the server is stopping');
+    if (this.open.size >= this.#parts.socketsMax) throw overloaded('too many sockets are open');
     return tenant;
   }
 

@@ -7,7 +7,7 @@
  */
 import type {WebSocket} from 'uWebSockets.js';
 import type {Backlog, BufferedBytes} from '../../shared/byte-accounts.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {rateLimited, ServiceError} from '../../shared/errors.ts';
 import {SOCKET_SLOW_BYTES, SUBSCRIPTIONS_PER_SOCKET_MAX} from '../limits.ts';
 import type {LiveHolder, Slot} from '../live/live-topic.ts';
 
@@ -47,10 +47,7 @@ export class Subscriptions implements LiveHolder {
   /** @throws op.rate_limited */
   add(requestId: string, query: unknown): void {
     if (this.#slots.size + this.#waiting >= SUBSCRIPTIONS_PER_SOCKET_MAX) {
-      throw new ServiceError(
-        'op.rate_limited',
-        `a connection holds at most ${SUBSCRIPTIONS_PER_SOCKET_MAX} subscriptions`,
-      );
+      throw rateLimited(`a connection holds at most ${SUBSCRIPTIONS_PER_SOCKET_MAX} subscriptions`);
     }
     this.#connection.tenant.live.subscribe(this, requestId, query);
   }

@@ -4,7 +4,7 @@
  * property, and nothing here assigns it to an ordinary object.
  */
 import {Buffer, isAscii, isUtf8} from 'node:buffer';
-import {ServiceError} from '../errors.ts';
+import {invalid, tooLarge} from '../errors.ts';
 import {BODY_NESTING_LEVELS_MAX, DOCUMENT_BYTES_MAX} from '../limits.ts';
 import {canonicalText, traitsOf} from './canonical-json.ts';
 import {checkParsed, type ParsedFault, type Policy} from './parsed-json.ts';
@@ -104,7 +104,7 @@ export function checkDocumentSize(text: string): void {
   if (text.length * 3 <= DOCUMENT_BYTES_MAX) return;
   const bytes = Buffer.byteLength(text);
   if (bytes <= DOCUMENT_BYTES_MAX) return;
-  throw new ServiceError('op.too_large', `the document takes ${bytes} bytes; the limit is ${DOCUMENT_BYTES_MAX}`);
+  throw tooLarge(`the document takes ${bytes} bytes; the limit is ${DOCUMENT_BYTES_MAX}`);
 }
 
 /** A shallow merge: the patch's top-level fields replace those of the stored document. */
@@ -114,8 +114,4 @@ export function mergeFields(stored: object, patch: object): Record<string, unkno
     for (const key of Object.keys(source)) merged[key] = source[key];
   }
   return merged;
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

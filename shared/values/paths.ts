@@ -2,7 +2,7 @@
  * Compiles field paths: steps separated by dots. Only own properties are read, so `constructor` and `__proto__` are
  * data.
  */
-import {ServiceError} from '../errors.ts';
+import {invalid} from '../errors.ts';
 import {FIELD_PATH_CHARS_MAX} from '../limits.ts';
 import type {Value} from './value.ts';
 
@@ -13,8 +13,7 @@ export function compilePath(field: string): FieldPath {
   const path = field.split('.');
   if (field.length <= FIELD_PATH_CHARS_MAX && path.every(step => step !== '') && field.isWellFormed()) return path;
   const shown = JSON.stringify(field.length > 60 ? `${field.slice(0, 60)}…` : field);
-  throw new ServiceError(
-    'op.invalid_input',
+  throw invalid(
     `${shown} is not a field path: its steps are separated by single dots, at most ${FIELD_PATH_CHARS_MAX} characters in all`,
   );
 }

@@ -8,7 +8,7 @@
  *
  * A family stays the same when members end, because each records the id of the first key, even if that key is gone.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {rateLimited} from '../../shared/errors.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import {KEYS_MADE_BY_KEYS_MAX, KEYS_MAX, KEYS_OF_FAMILY_MAX} from '../limits.ts';
 
@@ -52,7 +52,7 @@ export function makeRoom(records: Records, family: string | null, nowMs: number)
     if (left.length < max) continue;
     const expired = left.filter(({expires_at}) => expires_at !== null && expires_at <= nowMs);
     if (expired.length === 0) {
-      throw new ServiceError('op.rate_limited', `${said}, which is the maximum: revoke some`);
+      throw rateLimited(`${said}, which is the maximum: revoke some`);
     }
     for (const {id} of expired) gone.add(id);
   }

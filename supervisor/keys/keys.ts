@@ -7,7 +7,7 @@
  */
 import {hash} from 'node:crypto';
 import Database from 'better-sqlite3';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, notFound, ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import {type Actor, covers, type Grant, type KeyRecord, type KeyRequest} from '../../shared/ipc/keys.ts';
 import {newKeyId, newKeySecret} from '../../shared/key-secret.ts';
@@ -154,8 +154,7 @@ export class Keys {
     if (!covers(held, grant)) throw tooMuch('made', held);
     // Names of keys with more rights are invisible to the creator, so they do not count as taken.
     for (const other of this.#records.values()) {
-      if (other.name === name && covers(held, other))
-        throw new ServiceError('op.conflict', `there is a key ${JSON.stringify(name)} already`);
+      if (other.name === name && covers(held, other)) throw conflict(`there is a key ${JSON.stringify(name)} already`);
     }
     const nowMs = this.#parts.now();
     const maker = actor === null ? undefined : this.#records.get(actor);
@@ -222,8 +221,7 @@ export class Keys {
   /** @throws op.not_found 404; auth.forbidden 403 when the key has more rights than the requester */
   #within(held: Grant, id: string): KeyRecord {
     const record = this.#records.get(id);
-    if (record === undefined)
-      throw new ServiceError('op.not_found', `there is no key ${JSON.stringify(id.slice(0, 64))}`);
+    if (record === undefined) throw notFound(`there is no key ${JSON.stringify(id.slice(0, 64))}`);
     if (!covers(held, record)) throw tooMuch('touched', held);
     return record;
   }

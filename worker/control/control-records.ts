@@ -9,7 +9,7 @@
 import {Buffer} from 'node:buffer';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {storageDamaged} from '../../engine/storage/damage.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {notFound, type ServiceError} from '../../shared/errors.ts';
 import type {RecordTable} from './record-table.ts';
 
 type Stored = {readonly created_at: number};
@@ -40,7 +40,7 @@ export class ControlRecords<R extends Stored> {
   get(id: string): R {
     const record = this.#records.get(id);
     if (record !== undefined) return record;
-    throw this.#damaged.get(id) ?? new ServiceError('op.not_found', `there is no ${this.#table.noun} ${shown(id)}`);
+    throw this.#damaged.get(id) ?? notFound(`there is no ${this.#table.noun} ${shown(id)}`);
   }
 
   /** Whether there is an undamaged one. */

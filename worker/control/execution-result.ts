@@ -1,5 +1,5 @@
 /** Builds the result of an execution, for both runtimes of sandboxes. */
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded, type ServiceError} from '../../shared/errors.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
 import type {RunFault} from '../runtime/actions/action-run.ts';
 import {SANDBOX_VALUE_CHARS_MAX} from './limits.ts';
@@ -61,5 +61,5 @@ export function ownFrames(stack: string | null, others: RegExp): string | null {
 
 /** 503: the process of a sandbox could not be started, or is gone. */
 export function noSandbox(reason: string): ServiceError {
-  return new ServiceError('session.overloaded', `no sandbox could be made: ${reason}; try again shortly`);
+  return overloaded(`no sandbox could be made: ${reason}; try again shortly`);
 }

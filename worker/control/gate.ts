@@ -5,7 +5,7 @@
  */
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {tenantClosing} from '../../shared/errors.ts';
 import type {Control} from './control.ts';
 import type {ControlParts} from './control-parts.ts';
 import {CONTROL_WARM_RETRY_MS, CONTROL_WARM_RETRY_MS_MAX} from './limits.ts';
@@ -36,7 +36,7 @@ export class ControlGate implements Stage {
   /** @throws session.worker_unavailable 503 while the tenant is being closed */
   loaded(): Promise<Control> {
     if (this.#isClosed) {
-      throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+      throw tenantClosing();
     }
     if (this.#control !== null) return Promise.resolve(this.#control);
     this.#loading ??= this.#load().finally(() => {

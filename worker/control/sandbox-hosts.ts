@@ -2,7 +2,7 @@
  * Runs the sandboxes of a tenant: isolates in one shared process, which is kept for a while after the last one, and
  * Node sandboxes in a process each.
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {tenantClosing} from '../../shared/errors.ts';
 import type {SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import {confiningParentWatch, type ParentWatch} from '../runtime/process/parent-watch.ts';
 import type {ControlParts} from './control-parts.ts';
@@ -128,6 +128,6 @@ export class SandboxHosts {
   }
 
   #requireOpen(): void {
-    if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    if (this.#isClosed) throw tenantClosing();
   }
 }

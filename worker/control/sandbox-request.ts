@@ -1,5 +1,5 @@
 /** Parses and completes a request for a new sandbox. */
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import {NODE_VERSION_DEFAULT} from '../../shared/node-version.ts';
 import type {SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import {checkEnvironment} from './environment-check.ts';
@@ -35,13 +35,13 @@ export function sandboxRequestOf(body: SandboxBody): SandboxRequest {
   checkEnvironment(env, SANDBOX_ENV_CHARS_MAX);
   const node_version = body.node_version ?? (runtime === 'node' ? NODE_VERSION_DEFAULT : null);
   if (runtime === 'isolate' && node_version !== null) {
-    throw new ServiceError('op.invalid_input', 'node_version is for runtime "node"; leave it out, or say so');
+    throw invalid('node_version is for runtime "node"; leave it out, or say so');
   }
   const {least, most, unlessSaid} = MEMORY_MB[runtime];
   const memory_mb = body.memory_mb ?? unlessSaid;
   if (memory_mb < least || memory_mb > most) {
     const fault = memory_mb < least ? `>= ${least}` : `<= ${most}`;
-    throw new ServiceError('op.invalid_input', `memory_mb must be ${fault} with runtime "${runtime}"`);
+    throw invalid(`memory_mb must be ${fault} with runtime "${runtime}"`);
   }
   return {
     runtime,

@@ -10,7 +10,7 @@
  */
 import {randomBytes} from 'node:crypto';
 import type {Writer} from '../../engine/commit/writer.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, overloaded, rateLimited, ServiceError} from '../../shared/errors.ts';
 import type {ExecuteBody, ExecutionFailure, SandboxBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {ControlParts} from './control-parts.ts';
 import {ControlRecords, removeOldest} from './control-records.ts';
@@ -154,16 +154,12 @@ export class Sandboxes {
     const argsText = JSON.stringify(args);
     const chars = code.length + argsText.length;
     if (live.executions > SANDBOX_WAITING_MAX || this.#executions >= SANDBOX_EXECUTIONS_MAX) {
-      throw new ServiceError(
-        'op.rate_limited',
+      throw rateLimited(
         `at most ${SANDBOX_WAITING_MAX} executions of a sandbox wait for the one under way, and ${SANDBOX_EXECUTIONS_MAX} of a tenant; try again shortly`,
       );
     }
     if (this.#chars + chars > SANDBOX_ARGUMENTS_CHARS_MAX) {
-      throw new ServiceError(
-        'session.overloaded',
-        'the executions under way have too large arguments; try again shortly',
-      );
+      throw overloaded('the executions under way have too large arguments; try again shortly');
     }
     const before = live.last;
     const over = Promise.withResolvers<void>();
@@ -370,11 +366,10 @@ export class Sandboxes {
   /** @throws op.rate_limited 429 */
   #checkRoom(isNode: boolean): void {
     if (this.#live.size + this.#opening >= SANDBOXES_MAX) {
-      throw new ServiceError('op.rate_limited', `a tenant has at most ${SANDBOXES_MAX} sandboxes that run; stop some`);
+      throw rateLimited(`a tenant has at most ${SANDBOXES_MAX} sandboxes that run; stop some`);
     }
     if (!isNode || this.#count('node') + this.#openingNodes < NODE_SANDBOXES_MAX) return;
-    throw new ServiceError(
-      'op.rate_limited',
+    throw rateLimited(
       `a tenant has at most ${NODE_SANDBOXES_MAX} sandboxes with runtime "node" that run; stop some, or use "isolate"`,
     );
   }
@@ -406,11 +401,7 @@ function untilEnd<T>({waiting}: Live, promise: Promise<T>): Promise<T | null> {
 
 function notRunning(id: string, {state, error}: End): ServiceError {
   const why = error === null ? '' : `: ${error}`;
-  return new ServiceError(
-    'op.conflict',
-    `the sandbox ${id} is ${state}${why}; what it held is gone, make another one`,
-    {
-      state,
-    },
-  );
+  return conflict(`the sandbox ${id} is ${state}${why}; what it held is gone, make another one`, {
+    state,
+  });
 }

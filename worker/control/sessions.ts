@@ -10,7 +10,7 @@
  */
 
 import type {Writer} from '../../engine/commit/writer.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {conflict, invalid, rateLimited, type ServiceError} from '../../shared/errors.ts';
 import {SANDBOX_TTL_MS_MAX} from '../../shared/limits.ts';
 import type {ExecuteBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {SessionBody, SessionRecord} from '../../shared/protocol/sessions.ts';
@@ -81,10 +81,7 @@ export class Sessions {
   async create<T>(body: SessionBody, write: (store: (writer: Writer) => SessionRecord) => Promise<T>): Promise<T> {
     const {tenant, sandbox_id = null, ttl_ms = SESSION_TTL_MS_DEFAULT, metadata = {}} = body;
     if (JSON.stringify(metadata).length > SESSION_METADATA_CHARS_MAX) {
-      throw new ServiceError(
-        'op.invalid_input',
-        `metadata must have at most ${SESSION_METADATA_CHARS_MAX} characters as JSON`,
-      );
+      throw invalid(`metadata must have at most ${SESSION_METADATA_CHARS_MAX} characters as JSON`);
     }
     if (sandbox_id !== null) this.#sandboxes.requireRunning(sandbox_id);
     const created_at = Math.floor(this.#parts.clock());
@@ -104,7 +101,7 @@ export class Sessions {
     let forgotten: string[] = [];
     const answer = await write(writer => {
       if (this.#open.size >= SESSIONS_MAX) {
-        throw new ServiceError('op.rate_limited', `a tenant has at most ${SESSIONS_MAX} open sessions; close some`);
+        throw rateLimited(`a tenant has at most ${SESSIONS_MAX} open sessions; close some`);
       }
       this.#records.store(writer, record);
       forgotten = removeOldest(this.#records, SESSIONS_KEPT);
@@ -243,5 +240,5 @@ export class Sessions {
 }
 
 function notOpen({id, state}: SessionRecord): ServiceError {
-  return new ServiceError('op.conflict', `the session ${id} is ${state}; open another one`, {state});
+  return conflict(`the session ${id} is ${state}; open another one`, {state});
 }

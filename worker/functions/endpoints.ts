@@ -8,7 +8,7 @@ import type {CommitGroups} from '../../engine/commit/group.ts';
 import {cancelJob, cancelOwnJob, insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import {bodyType, decodeBody, wireType} from '../../engine/wire-type.ts';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import {
   FunctionCallBody,
   FunctionRunBody,
@@ -160,12 +160,12 @@ const ACTING_SUBJECT = 'nobody';
  */
 function actingAs(identity: unknown): string {
   if (typeof identity !== 'object' || identity === null || Array.isArray(identity)) {
-    throw new ServiceError('op.invalid_input', 'identity must be an object like {"subject": "ada", "name": "Ada"}');
+    throw invalid('identity must be an object like {"subject": "ada", "name": "Ada"}');
   }
   const {issuer = ACTING_ISSUER, subject = ACTING_SUBJECT} = identity as Record<string, unknown>;
   const {tokenIdentifier = `${String(issuer)}|${String(subject)}`} = identity as Record<string, unknown>;
   for (const [name, value] of Object.entries({issuer, subject, tokenIdentifier})) {
-    if (typeof value !== 'string') throw new ServiceError('op.invalid_input', `identity.${name} must be a string`);
+    if (typeof value !== 'string') throw invalid(`identity.${name} must be a string`);
   }
   return JSON.stringify({...identity, issuer, subject, tokenIdentifier});
 }
@@ -176,6 +176,6 @@ function refused<T>(act: () => T): T {
     return act();
   } catch (caught) {
     if (!(caught instanceof CallError)) throw caught;
-    throw new ServiceError('op.invalid_input', caught.message);
+    throw invalid(caught.message);
   }
 }

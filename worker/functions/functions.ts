@@ -16,7 +16,7 @@ import {withIds} from '../../engine/reads/read-log.ts';
 import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import type {Catalog} from '../../engine/storage/catalog.ts';
 import {unreachable} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded, ServiceError} from '../../shared/errors.ts';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
@@ -177,7 +177,7 @@ export class Functions {
     if (cached !== null) return cached.ok && call.hasVersion ? {...cached, sequence: results.sequence} : cached;
     const result = await results.run(execution, run => {
       const {outcome, lines, starved, had, sequence} = run;
-      if (starved !== null) throw new ServiceError('session.overloaded', ...starvation(had));
+      if (starved !== null) throw overloaded(...starvation(had));
       const ids = new Set<string>();
       const answer = catalog.notingIds(ids, () => finished(live, entry, outcome, {lines, own: lines}));
       // An id that the returns validator looked up is part of the cached result's read set.

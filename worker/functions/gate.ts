@@ -15,7 +15,7 @@ import type {Writer} from '../../engine/commit/writer.ts';
 import type {ListedQueries} from '../../engine/live/listed-query.ts';
 import {ACTIVE_KEY, storedSettings} from '../../engine/storage/stored-settings.ts';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {ServiceError, unavailable} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -164,10 +164,6 @@ export class FunctionGate implements Stage {
       throw unavailable('the function platform could not be loaded; the log says why');
     }
   }
-}
-
-function unavailable(message: string): ServiceError {
-  return new ServiceError('session.worker_unavailable', message);
 }
 
 function hasFunctions({statements}: Writer): boolean {

@@ -6,7 +6,7 @@
 
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {notFound, overloaded, ServiceError} from '../../shared/errors.ts';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {HttpRoute} from '../../shared/protocol/functions.ts';
@@ -68,7 +68,7 @@ export class HttpActions {
     if (deployment === null || route === null) {
       incoming?.cancel();
       const why = known === null ? 'This deployment does not have HTTP actions enabled.' : 'No matching routes found.';
-      reply.fail(new ServiceError('op.not_found', why));
+      reply.fail(notFound(why));
       return;
     }
     this.#takeUpload(incoming);
@@ -91,7 +91,7 @@ export class HttpActions {
     if (incoming === null || !incoming.isArriving) return;
     if (this.#uploads >= HTTP_UPLOADS_MAX) {
       incoming.cancel();
-      throw new ServiceError('session.overloaded', 'too many request bodies are arriving; try again shortly');
+      throw overloaded('too many request bodies are arriving; try again shortly');
     }
     this.#uploads++;
     incoming.whenArrived(() => {

@@ -5,7 +5,7 @@
  */
 
 import {createHash} from 'node:crypto';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, ServiceError} from '../../shared/errors.ts';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import {NODE_VERSION_DEFAULT, type NodeVersion} from '../../shared/node-version.ts';
 import type {NodePart} from '../../shared/protocol/functions.ts';
@@ -127,10 +127,7 @@ export class ServiceHost {
     const modules = files.map(({path}) => path.replace(/\.js$/, '')).filter(path => !path.startsWith('_deps/'));
     if (part === null || !modules.includes(moduleOf(source.path))) {
       const there = modules.length === 0 ? 'it has none' : `those are ${modules.slice(0, 20).join(', ')}`;
-      throw new ServiceError(
-        'op.invalid_input',
-        `source.path must be a module of the active deployment that begins with "use node"; ${there}`,
-      );
+      throw invalid(`source.path must be a module of the active deployment that begins with "use node"; ${there}`);
     }
     return {...part, version: node_version ?? part.version};
   }

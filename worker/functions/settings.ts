@@ -4,7 +4,7 @@ import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {SETTINGS_KEY, storedSettings, type TenantFunctionSettings} from '../../engine/storage/stored-settings.ts';
 import {checkEgressPattern} from '../../shared/egress/pattern.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid} from '../../shared/errors.ts';
 import type {WorkerEgress} from '../runtime/egress/worker-egress.ts';
 
 /** The raw body of a request, and its signed grant. */
@@ -39,14 +39,11 @@ export class Settings {
     const {egress, allowed_origins} = change;
     for (const pattern of [...(egress?.allow ?? []), ...(egress?.deny ?? [])]) {
       const fault = checkEgressPattern(pattern);
-      if (fault !== null) throw new ServiceError('op.invalid_input', fault);
+      if (fault !== null) throw invalid(fault);
     }
     for (const origin of allowed_origins ?? []) {
       if (URL.canParse(origin) && new URL(origin).origin === origin) continue;
-      throw new ServiceError(
-        'op.invalid_input',
-        `${JSON.stringify(origin)} is not an origin, like https://app.example`,
-      );
+      throw invalid(`${JSON.stringify(origin)} is not an origin, like https://app.example`);
     }
     if (egress !== undefined) await this.#egress.put(body, signedGrant);
     await this.#groups.perform(writer => {

@@ -6,7 +6,7 @@
 import type {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {assert} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded, type ServiceError} from '../../shared/errors.ts';
 import type {HeaderList} from '../../shared/ipc/operations.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from './decode.ts';
@@ -71,10 +71,7 @@ export class PendingRequest {
    */
   chunks(make: () => Iterator<string, void, void>, headers: HeaderList = []): void {
     if (this.#link.streams >= BOOTSTRAPS_MAX) {
-      throw new ServiceError(
-        'session.overloaded',
-        `${BOOTSTRAPS_MAX} bootstraps and exports are under way; try again later`,
-      );
+      throw overloaded(`${BOOTSTRAPS_MAX} bootstraps and exports are under way; try again later`);
     }
     this.#link.stream(this.#stream, make(), headers);
   }

@@ -16,7 +16,7 @@ import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
 import {SLICE_MS} from '../../engine/limits.ts';
 import type {LiveHolder} from '../../engine/live/live-queries.ts';
 import {assert} from '../../shared/assert.ts';
-import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import {errorEnvelope, ServiceError, tooLarge} from '../../shared/errors.ts';
 import {appHeaders, headersFault} from '../../shared/http-headers.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {HeaderList, RequestMeta, ResponseMeta} from '../../shared/ipc/operations.ts';
@@ -417,5 +417,5 @@ function responseMeta(status: number, headers: HeaderList): ResponseMeta {
 }
 
 function answerTooLarge(): ServiceError {
-  return new ServiceError('op.too_large', `the answer takes more than ${FRAME_BODY_BYTES_MAX} bytes`);
+  return tooLarge(`the answer takes more than ${FRAME_BODY_BYTES_MAX} bytes`);
 }

@@ -4,7 +4,7 @@ import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {storageDamaged} from '../../engine/storage/damage.ts';
 import {isSoundRow, rowChecksum, rowDamage} from '../../engine/storage/row-checksum.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {invalid, notFound, rateLimited, type ServiceError} from '../../shared/errors.ts';
 import {ENVIRONMENT_NAME_CHARS_MAX, ENVIRONMENT_VALUE_BYTES_MAX} from '../../shared/limits.ts';
 import {ENVIRONMENT_VARIABLES_MAX} from './limits.ts';
 
@@ -42,12 +42,12 @@ export class Environment {
   async set(name: string, value: string): Promise<void> {
     checkName(name);
     if (!value.isWellFormed() || Buffer.byteLength(value) > ENVIRONMENT_VALUE_BYTES_MAX) {
-      throw new ServiceError('op.invalid_input', `a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
+      throw invalid(`a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
     }
     await this.#change(writer => {
       const known = read(writer).sound; // others can be set in the same group
       if (!Object.hasOwn(known, name) && Object.keys(known).length >= ENVIRONMENT_VARIABLES_MAX) {
-        throw new ServiceError('op.rate_limited', `a tenant has at most ${ENVIRONMENT_VARIABLES_MAX} variables`);
+        throw rateLimited(`a tenant has at most ${ENVIRONMENT_VARIABLES_MAX} variables`);
       }
       writer.statements.setVariable.run(name, value, rowChecksum('environment', {name, value}));
       writer.event({type: 'environment.set', name});
@@ -85,12 +85,11 @@ function read(writer: Writer): Variables {
 
 function checkName(name: string): void {
   if (NAME.test(name) && name.length <= ENVIRONMENT_NAME_CHARS_MAX) return;
-  throw new ServiceError(
-    'op.invalid_input',
+  throw invalid(
     `a variable's name is a letter, then letters, digits and _, at most ${ENVIRONMENT_NAME_CHARS_MAX} characters`,
   );
 }
 
 function notSet(name: string): ServiceError {
-  return new ServiceError('op.not_found', `the variable ${JSON.stringify(name.slice(0, 64))} is not set`);
+  return notFound(`the variable ${JSON.stringify(name.slice(0, 64))} is not set`);
 }

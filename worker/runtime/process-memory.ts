@@ -7,7 +7,7 @@
  *   from FUNCTIONS_PROCESS_BYTES_MAX on     all idle isolates are freed, and no more functions start
  *   from FUNCTIONS_PROCESS_BYTES_END on     actions are ended, the largest first
  */
-import {ServiceError} from '../../shared/errors.ts';
+import {overloaded} from '../../shared/errors.ts';
 import {ownBytes} from '../../shared/own-memory.ts';
 import {
   FUNCTIONS_PROCESS_BYTES_END,
@@ -48,7 +48,7 @@ export class ProcessMemory {
     if (performance.now() - this.#lookedMs >= FUNCTIONS_PROCESS_POLL_MS) this.#poll();
     this.#timer ??= setInterval(() => this.#tick(), FUNCTIONS_PROCESS_POLL_MS).unref();
     if (this.#bytes <= FUNCTIONS_PROCESS_BYTES_MAX) return;
-    throw new ServiceError('session.overloaded', 'the functions under way need too much memory; try again shortly');
+    throw overloaded('the functions under way need too much memory; try again shortly');
   }
 
   close(): void {

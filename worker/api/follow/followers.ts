@@ -5,7 +5,7 @@
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
 import {BufferedBytes} from '../../../shared/byte-accounts.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded} from '../../../shared/errors.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_BUFFERED_BYTES_MAX, FOLLOWERS_MAX} from '../limits.ts';
 import {EventStream} from './event-stream.ts';
@@ -50,10 +50,7 @@ export class Followers {
   /** Call before anything is started. @throws session.overloaded 503 */
   checkRoom(): void {
     if (this.#followers.size < FOLLOWERS_MAX) return;
-    throw new ServiceError(
-      'session.overloaded',
-      `${FOLLOWERS_MAX} readers follow this tenant already; try again later`,
-    );
+    throw overloaded(`${FOLLOWERS_MAX} readers follow this tenant already; try again later`);
   }
 
   /**

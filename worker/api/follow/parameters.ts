@@ -1,7 +1,7 @@
 /** Query strings of event streams. Unlike those of pages, unknown parameters are refused by name. */
 
 import {checkTableName} from '../../../engine/storage/document.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid} from '../../../shared/errors.ts';
 import {FOLLOWED_TABLES_MAX} from '../limits.ts';
 
 /** `after` null: from the oldest record kept. `tables` null: all. `limit` null: none. */
@@ -37,7 +37,7 @@ export function queryInUrl(query: string): {text: string; limit: number | null} 
   const parameters = known(query, ['query', 'limit']);
   const text = parameters.get('query');
   if (text === null) {
-    throw new ServiceError('op.invalid_input', 'the URL must have the query object as ?query=, percent-encoded JSON');
+    throw invalid('the URL must have the query object as ?query=, percent-encoded JSON');
   }
   return {text, limit: limitOf(parameters)};
 }
@@ -46,10 +46,7 @@ function known(query: string, names: readonly string[]): URLSearchParams {
   const parameters = new URLSearchParams(query);
   for (const name of parameters.keys()) {
     if (names.includes(name)) continue;
-    throw new ServiceError(
-      'op.invalid_input',
-      `${name.slice(0, 64)} is no parameter here: there are ${names.join(', ')}`,
-    );
+    throw invalid(`${name.slice(0, 64)} is no parameter here: there are ${names.join(', ')}`);
   }
   return parameters;
 }
@@ -65,7 +62,7 @@ function limitOf(parameters: URLSearchParams): number | null {
 
 function tablesOf(names: readonly string[]): ReadonlySet<string> | null {
   if (names.length > FOLLOWED_TABLES_MAX) {
-    throw new ServiceError('op.invalid_input', `a stream names at most ${FOLLOWED_TABLES_MAX} tables`);
+    throw invalid(`a stream names at most ${FOLLOWED_TABLES_MAX} tables`);
   }
   for (const name of names) checkTableName(name);
   return names.length === 0 ? null : new Set(names);
@@ -74,5 +71,5 @@ function tablesOf(names: readonly string[]): ReadonlySet<string> | null {
 function whole(name: string, text: string, least: number): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value) && value >= least) return value;
-  throw new ServiceError('op.invalid_input', `${name} must be a whole number, ${least} or more`);
+  throw invalid(`${name} must be a whole number, ${least} or more`);
 }

@@ -3,7 +3,7 @@
 import type {Writer} from '../../../engine/commit/writer.ts';
 import {parseListParameters} from '../../../engine/scheduler/list-page.ts';
 import {bodyType, decodeBody, wireType} from '../../../engine/wire-type.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid} from '../../../shared/errors.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {ExportQuery} from '../../../shared/protocol/exports.ts';
 import {ImportQuery} from '../../../shared/protocol/imports.ts';
@@ -28,7 +28,7 @@ export const bulk: Handlers<
     if (request.key !== null) {
       const message =
         'an import takes no Idempotency-Key: one with an import_id is gone on with, and nothing of it is made twice';
-      throw new ServiceError('op.invalid_input', message);
+      throw invalid(message);
     }
     return json<'imports.run'>(await imports.take(decodeQuery(importQuery, request.query), bodyOf(request)));
   },
@@ -84,14 +84,11 @@ function exportRequest(query: string): ExportRequest {
   const {table, format = 'jsonl', columns, for: purpose} = decodeQuery(exportQuery, query);
   if (format === 'jsonl') {
     if (columns === undefined) return {format, table: table ?? null, isForRestore: purpose === 'restore'};
-    throw new ServiceError('op.invalid_input', 'the parameter columns is of CSV: format=csv');
+    throw invalid('the parameter columns is of CSV: format=csv');
   }
-  if (purpose !== undefined) throw new ServiceError('op.invalid_input', 'for=restore is of JSON lines, not of CSV');
+  if (purpose !== undefined) throw invalid('for=restore is of JSON lines, not of CSV');
   if (table !== undefined) return {format, table, columns: columns === undefined ? null : namedColumns(columns)};
-  throw new ServiceError(
-    'op.invalid_input',
-    'CSV has the documents of one table: name it, like ?format=csv&table=cities',
-  );
+  throw invalid('CSV has the documents of one table: name it, like ?format=csv&table=cities');
 }
 
 function bodyOf({contentType, incoming}: Pick<Request, 'contentType' | 'incoming'>): ImportBody {

@@ -23,7 +23,7 @@ import {
   parseTags,
 } from '../../../engine/storage/document.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid, unavailable} from '../../../shared/errors.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {InsertBody, PatchBody, PutBody, UpsertBody} from '../../../shared/protocol/documents.ts';
 import {LiveQueryObject, PaginatedQueryBody, QueryBatch, QueryObject} from '../../../shared/protocol/queries.ts';
@@ -52,7 +52,7 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
   'documents.patch': (request, tenant) => {
     const changes = decodeBody(patchBody, request.body);
     if (!CHANGES.some(kind => changes[kind] !== undefined)) {
-      throw new ServiceError('op.invalid_input', `the body must have one or more of ${CHANGES.join(', ')}`);
+      throw invalid(`the body must have one or more of ${CHANGES.join(', ')}`);
     }
     const {table, document_id: id} = request.params;
     const change = patchEffect(table, id, changes, conditionOf(request));
@@ -146,7 +146,7 @@ function scanned(scan: RequestScan, {reader, count, scans, groups}: OpenTenant):
       return () => {
         isGivenUp = true;
         giveUp();
-        settle(new ServiceError('session.worker_unavailable', 'the query was given up with its client'));
+        settle(unavailable('the query was given up with its client'));
       };
     });
   }

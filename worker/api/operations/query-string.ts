@@ -1,7 +1,7 @@
 /** Decodes a query string by its wire type. Unknown and repeated parameters are refused by name. */
 import type {Static, TObject} from 'typebox';
 import {checkWireType, type WireType} from '../../../engine/wire-type.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid} from '../../../shared/errors.ts';
 
 const INTEGER = /^-?\d{1,15}$/;
 
@@ -25,8 +25,4 @@ function readAs(type: string | undefined, text: string): unknown {
   if (type === 'integer') return INTEGER.test(text) ? Number(text) : text;
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   return text;
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -3,7 +3,7 @@
  * validated and removed before anything runs, because values cannot have such a key. Their positions are filled in when
  * the operation runs.
  */
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid} from '../../../shared/errors.ts';
 
 /** Members of operations that can contain references. */
 const MEMBERS = ['id', 'fields', 'patch', 'append', 'remove', 'mutation'];
@@ -53,8 +53,4 @@ function judged(reference: Record<string, unknown>, kinds: readonly string[]): n
   }
   if (kinds[of] === 'delete') throw invalid(`{"$ref": ${of}} is a delete: it leaves no id behind`);
   return of;
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -6,7 +6,7 @@ import {parseListParameters} from '../../../engine/scheduler/list-page.ts';
 import {rhythmOf} from '../../../engine/scheduler/ticks.ts';
 import {checkedMutation} from '../../../engine/scheduler/work.ts';
 import {decodeBody, wireType} from '../../../engine/wire-type.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid} from '../../../shared/errors.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {CronEnvelope, CronPatchEnvelope, ScheduleEnvelope} from '../../../shared/protocol/schedule.ts';
 import {done, type Handlers, written} from './answer.ts';
@@ -69,7 +69,7 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
   'crons.patch': (request, tenant) => {
     const {schedule, mutation, enabled: isEnabled} = decodeBody(cronPatchBody, request.body);
     if (schedule === undefined && mutation === undefined && isEnabled === undefined) {
-      throw new ServiceError('op.invalid_input', 'the body must have one or more of schedule, mutation, enabled');
+      throw invalid('the body must have one or more of schedule, mutation, enabled');
     }
     const change = {
       ...(schedule === undefined ? {} : {rhythm: rhythmOf(schedule)}),

@@ -24,7 +24,7 @@ import {type Condition, NO_CONDITION, versionOf, versionTags} from '../../../eng
 import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {checkWireType, wireType} from '../../../engine/wire-type.ts';
 import {unreachable} from '../../../shared/assert.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid, tooLarge} from '../../../shared/errors.ts';
 import {positioned} from '../../../shared/positioned-error.ts';
 import {
   DeleteOperation,
@@ -81,14 +81,10 @@ export function* madeInTurn(writer: Writer, steps: readonly Step[]): Generator<v
     const {id, result, bytes} = at(position, () => {
       const made = step(writer, ids);
       if (made.bytes > left) {
-        throw new ServiceError(
-          'op.too_large',
-          `a transaction writes ${TRANSACTION_BYTES_MAX} bytes of documents at most`,
-        );
+        throw tooLarge(`a transaction writes ${TRANSACTION_BYTES_MAX} bytes of documents at most`);
       }
       if (writer.replacedChars - replacedBefore <= TRANSACTION_REPLACED_CHARS_MAX) return made;
-      throw new ServiceError(
-        'op.too_large',
+      throw tooLarge(
         `a transaction changes and deletes documents of ${TRANSACTION_REPLACED_CHARS_MAX} characters together at most`,
       );
     });
@@ -116,8 +112,7 @@ function effectOf(operation: Operation, prefix: string, clock: () => number): Ef
     case 'patch': {
       const checked = checkWireType(patchOperation, operation, prefix);
       const changes = changesIn(checked);
-      if (changes === null)
-        throw new ServiceError('op.invalid_input', `it must have one or more of ${CHANGES.join(', ')}`);
+      if (changes === null) throw invalid(`it must have one or more of ${CHANGES.join(', ')}`);
       const patch = patchEffect(checked.table, idOf(checked), changes, conditionOf(checked));
       return writer => stored(patch(writer));
     }
@@ -160,10 +155,7 @@ function upsertOf(checked: Static<typeof UpsertOperation>): PutEffect {
   const changes = changesIn(checked);
   const condition = conditionOf(checked);
   if ((id === undefined) === (by === undefined)) {
-    throw new ServiceError(
-      'op.invalid_input',
-      'it must have an id, or by with the name of a unique index, and not both',
-    );
+    throw invalid('it must have an id, or by with the name of a unique index, and not both');
   }
   if (by !== undefined) return upsertByEffect(table, by, fields, changes, condition);
   return changes === null

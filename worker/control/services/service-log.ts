@@ -4,7 +4,7 @@
  */
 import {rm} from 'node:fs/promises';
 import {join} from 'node:path';
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded} from '../../../shared/errors.ts';
 import {SERVICE_LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {ServiceLogEntry} from '../../../shared/protocol/services.ts';
@@ -120,7 +120,7 @@ export class ServiceLog {
 
   #follow(follower: Follower): () => void {
     if (this.#followers.size >= SERVICE_LOG_FOLLOWERS_MAX) {
-      throw new ServiceError('session.overloaded', `${SERVICE_LOG_FOLLOWERS_MAX} readers follow this log already`);
+      throw overloaded(`${SERVICE_LOG_FOLLOWERS_MAX} readers follow this log already`);
     }
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);

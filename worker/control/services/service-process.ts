@@ -5,7 +5,7 @@
  */
 
 import {refusalOf} from '../../../engine/storage/failure.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {rateLimited, type ServiceError} from '../../../shared/errors.ts';
 import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {ExitReason} from '../../../shared/protocol/services.ts';
 import type {LaidOut, ServiceHost} from '../../functions/service-host.ts';
@@ -204,7 +204,7 @@ export class ServiceProcess {
   /** @throws op.rate_limited, session.overloaded */
   #watch(watch: number, path: string, args: string): void {
     if (this.#watches.size >= SERVICE_WATCHES_MAX || this.#watches.has(watch)) {
-      throw new ServiceError('op.rate_limited', `a service holds at most ${SERVICE_WATCHES_MAX} live queries`);
+      throw rateLimited(`a service holds at most ${SERVICE_WATCHES_MAX} live queries`);
     }
     const tell = (ok: boolean, text: string) => this.#process.send({type: 'changed', watch, ok}, text);
     this.#watches.set(watch, this.#parts.host.watch(path, args, tell));

@@ -12,7 +12,7 @@ import type {Commit} from '../../../engine/commit/commit.ts';
 import type {Writer} from '../../../engine/commit/writer.ts';
 import {refusalOf} from '../../../engine/storage/failure.ts';
 import {activatedMs} from '../../../engine/storage/stored-settings.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {conflict, invalid, rateLimited, ServiceError, tenantClosing} from '../../../shared/errors.ts';
 import {NODE_VERSION_DEFAULT} from '../../../shared/node-version.ts';
 import type {ServiceBody, ServiceRecord, ServiceUpdateBody} from '../../../shared/protocol/services.ts';
 import type {ServiceHost} from '../../functions/service-host.ts';
@@ -114,10 +114,10 @@ export class Services {
         // Checked only for a new request: a repeated one gets its earlier response, even if its module is gone.
         const record = newRecord(name, checked(body, host), Math.floor(this.#parts.clock()));
         if (this.#records.isTaken(name)) {
-          throw new ServiceError('op.conflict', `there is a service ${name} already; PUT changes it`);
+          throw conflict(`there is a service ${name} already; PUT changes it`);
         }
         if (this.#records.size >= SERVICES_MAX) {
-          throw new ServiceError('op.rate_limited', `a tenant has at most ${SERVICES_MAX} services; delete some`);
+          throw rateLimited(`a tenant has at most ${SERVICES_MAX} services; delete some`);
         }
         if (record.autostart) this.#checkMemory(record);
         this.#records.store(writer, record);
@@ -143,10 +143,7 @@ export class Services {
    */
   update(name: string, body: ServiceUpdateBody): Promise<ServiceRecord> {
     if (body.name !== undefined && body.name !== name) {
-      throw new ServiceError(
-        'op.invalid_input',
-        `name must be that of the path, ${JSON.stringify(name)}, or be left out`,
-      );
+      throw invalid(`name must be that of the path, ${JSON.stringify(name)}, or be left out`);
     }
     return this.#inTurn(name, async () => {
       this.get(name);
@@ -301,8 +298,7 @@ export class Services {
       if (other.name !== name && other.desired_state === 'running') sum += other.memory_mb;
     const {servicesMemoryMbMax: most} = this.#parts;
     if (sum <= most) return;
-    throw new ServiceError(
-      'op.rate_limited',
+    throw rateLimited(
       `the services of a tenant that are to run have at most ${most} MiB together, with this one it would be ${sum}; stop some, or give them less memory_mb (the operator sets the limit with --tenant-services-memory-mb)`,
     );
   }
@@ -363,7 +359,7 @@ export class Services {
   /** Requests for one service are carried out in order. */
   #inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
     const actIfOpen = () => {
-      if (this.#isClosed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+      if (this.#isClosed) throw tenantClosing();
       return act();
     };
     const before = this.#turns.get(name) ?? Promise.resolve();

@@ -26,7 +26,7 @@ import {checkSums} from '../../../engine/storage/row-sums.ts';
 import type {DeploymentRow} from '../../../engine/storage/statements.ts';
 import {ACTIVE_KEY, journalDeployment} from '../../../engine/storage/stored-settings.ts';
 import {assert} from '../../../shared/assert.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {notFound, overloaded, ServiceError} from '../../../shared/errors.ts';
 import type {
   DeployedView,
   DeploymentView,
@@ -116,7 +116,7 @@ export class Deployments {
     return this.#inTurn(async () => {
       const {statements} = this.#parts.writer;
       const row = /^\d{1,15}$/.test(id) ? statements.deployment.get(Number(id)) : undefined;
-      if (row === undefined) throw new ServiceError('op.not_found', `there is no deployment ${id.slice(0, 40)}`);
+      if (row === undefined) throw notFound(`there is no deployment ${id.slice(0, 40)}`);
       const manifest = manifestOf(row);
       const nowMs = Math.floor(this.#parts.clock());
       await this.#install(manifest, writer => {
@@ -151,7 +151,7 @@ export class Deployments {
 
   async #inTurn<T>(change: () => Promise<T>): Promise<T> {
     if (this.#underWay > DEPLOYS_WAITING_MAX) {
-      throw new ServiceError('session.overloaded', 'too many deploys are waiting; try again shortly');
+      throw overloaded('too many deploys are waiting; try again shortly');
     }
     this.#underWay++;
     const turn = this.#last.then(change, change).finally(() => this.#underWay--);

@@ -11,7 +11,7 @@ import {fileURLToPath} from 'node:url';
 import type {MessagePort} from 'node:worker_threads';
 import type {Piscina} from 'piscina';
 import {errorOfThread} from '../../../engine/storage/damage.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded, ServiceError, tenantClosing} from '../../../shared/errors.ts';
 import type {Outcome, Refused} from '../execution.ts';
 import {
   ACTION_ARGUMENTS_CHARS_MAX,
@@ -84,12 +84,12 @@ export class ActionPool {
    * run
    */
   async run(request: ActionRequest, answers: ActionAnswers, signal?: AbortSignal): Promise<Outcome> {
-    if (this.#closed) throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    if (this.#closed) throw tenantClosing();
     if (this.#underWay.size >= ACTIONS_MAX) {
-      throw new ServiceError('session.overloaded', `${ACTIONS_MAX} actions are under way; try again shortly`);
+      throw overloaded(`${ACTIONS_MAX} actions are under way; try again shortly`);
     }
     if (this.#argumentChars + request.args.length > ACTION_ARGUMENTS_CHARS_MAX) {
-      throw new ServiceError('session.overloaded', 'the actions under way have too large arguments; try again shortly');
+      throw overloaded('the actions under way have too large arguments; try again shortly');
     }
     this.#options.memory.check();
     const chars = request.args.length;

@@ -1,7 +1,7 @@
 /** Decodes an upload, and makes all checks that do not need to run its code. */
 import {Buffer} from 'node:buffer';
 import {decodeBody, wireType} from '../../../engine/wire-type.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid, type ServiceError} from '../../../shared/errors.ts';
 import {DEPLOYMENT_CODE_BYTES_MAX} from '../../../shared/limits.ts';
 import {isNodeVersion, NODE_VERSION_DEFAULT, NODE_VERSIONS} from '../../../shared/node-version.ts';
 import {DeploymentUploadBody} from '../../../shared/protocol/deployments.ts';
@@ -25,7 +25,7 @@ export function decodeUpload(body: Buffer): DeploymentUpload {
 /** The error for a whole deployment, with every reason. @param errors at least one */
 export function refusal(errors: readonly DeploymentError[]): ServiceError {
   const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more)`;
-  return new ServiceError('op.invalid_input', `the deployment is refused: ${errors[0]!.message}${more}`, {errors});
+  return invalid(`the deployment is refused: ${errors[0]!.message}${more}`, {errors});
 }
 
 function uploadErrors(upload: DeploymentUpload): DeploymentError[] {

@@ -12,7 +12,7 @@
  * not explain the end, functions whose actions were running do the same until they return. Calls and functions that end
  * processes repeatedly are refused for a while (shared/quarantine.ts), as routers do for crashes of workers.
  */
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded, ServiceError, tenantClosing, unavailable} from '../../../shared/errors.ts';
 import {shownFunction} from '../../../shared/function-name.ts';
 import {SUSPECTS_MAX, SUSPICION_MS} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
@@ -89,7 +89,7 @@ export class FunctionIsolates {
   /** Running queries complete, actions fail, waiting calls are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const call of this.#trials.splice(0)) call.fail(closing());
+    for (const call of this.#trials.splice(0)) call.fail(tenantClosing());
     await Promise.all(Object.values(this.#processes).map(process => process?.close()));
   }
 
@@ -122,7 +122,7 @@ export class FunctionIsolates {
 
   /** Refuses quarantined calls. @throws session.worker_unavailable 503; op.quarantined 503 */
   #check(call: IsolateCall): void {
-    if (this.#isClosed) throw closing();
+    if (this.#isClosed) throw tenantClosing();
     if (!this.#hasSuspects) return;
     const nowMs = performance.now();
     this.#hasSuspects = !this.#quarantine.isEmpty(nowMs) || this.#apart.size > 0;
@@ -166,7 +166,7 @@ export class FunctionIsolates {
   /** Queues a query for the second process. @throws session.overloaded 503 */
   #try(call: QueryCall): void {
     if (this.#trials.length >= QUERY_QUEUE_MAX) {
-      throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
+      throw overloaded('too many queries are waiting; try again shortly');
     }
     this.#trials.push(call);
     this.#tryNext();
@@ -301,12 +301,4 @@ function quarantined(name: string, forMs: number): ServiceError {
     `${shownFunction(name)} is refused for ${seconds} s, because its process ended each time while it ran; other calls go on`,
     {retry_after_seconds: seconds},
   );
-}
-
-function closing(): ServiceError {
-  return unavailable('the tenant is being closed; try again');
-}
-
-function unavailable(message: string): ServiceError {
-  return new ServiceError('session.worker_unavailable', message);
 }

@@ -8,7 +8,7 @@
  * Executions that succeeded and wrote no line are not stored on disk: a busy tenant would displace everything important
  * from the files. Followers get each entry as it is written; a slow follower loses entries instead of delaying them.
  */
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded} from '../../../shared/errors.ts';
 import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
@@ -68,7 +68,7 @@ export class ExecutionLog {
    */
   follow(filter: LogFilter, onLine: (line: string) => void): () => void {
     if (this.#followers.size >= LOG_FOLLOWERS_MAX) {
-      throw new ServiceError('session.overloaded', `${LOG_FOLLOWERS_MAX} readers follow this tenant's log already`);
+      throw overloaded(`${LOG_FOLLOWERS_MAX} readers follow this tenant's log already`);
     }
     const follower = (entry: LogEntry, text: string) => {
       if (matches(filter, entry)) onLine(text);

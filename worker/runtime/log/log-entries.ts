@@ -1,5 +1,5 @@
 /** Entries of a log: the newest ones in memory, and a filter of them. */
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid} from '../../../shared/errors.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 
 /** Holds the newest added entries, limited in number and in characters; at least one is always kept. */
@@ -97,8 +97,7 @@ function moment(parameters: URLSearchParams, name: string): number | null {
   if (text === null) return null;
   const ms = /^\d{1,16}$/.test(text) ? Number(text) : Date.parse(text);
   if (Number.isFinite(ms)) return ms;
-  throw new ServiceError(
-    'op.invalid_input',
+  throw invalid(
     `${name} must be epoch milliseconds or a time like 2026-01-31T12:00:00Z, not ${JSON.stringify(text.slice(0, 100))}`,
   );
 }
@@ -106,8 +105,5 @@ function moment(parameters: URLSearchParams, name: string): number | null {
 function outcome(parameters: URLSearchParams): LogEntry['outcome'] | null {
   const text = parameters.get('outcome');
   if (text === null || text === 'success' || text === 'error') return text;
-  throw new ServiceError(
-    'op.invalid_input',
-    `outcome must be success or error, not ${JSON.stringify(text.slice(0, 100))}`,
-  );
+  throw invalid(`outcome must be success or error, not ${JSON.stringify(text.slice(0, 100))}`);
 }

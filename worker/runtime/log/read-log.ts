@@ -5,7 +5,7 @@
  */
 import {Buffer} from 'node:buffer';
 import type {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import {LOG_CHARS_KEEP} from '../limits.ts';
@@ -81,5 +81,5 @@ export async function sendLog(to: LogTarget, isFollowed: boolean, source: Source
 export function historyCount(parameters: URLSearchParams, most: number): number {
   const count = Number(parameters.get('history') ?? most);
   if (Number.isInteger(count) && count >= 0) return count;
-  throw new ServiceError('op.invalid_input', 'history must be a whole number of entries, 0 or more');
+  throw invalid('history must be a whole number of entries, 0 or more');
 }

@@ -3,7 +3,7 @@
  * together.
  */
 
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded, type ServiceError} from '../../../shared/errors.ts';
 import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {DeploymentError, FunctionEntry} from '../../../shared/protocol/functions.ts';
 import {refusal} from '../analysis/deployment-upload.ts';
@@ -118,8 +118,7 @@ async function loaded(
 }
 
 function endRefusal({version}: NodeCode, {cause, message}: NodeEnd): ServiceError {
-  if (cause === 'start')
-    return new ServiceError('session.overloaded', `Node ${version} could not be started: ${message}`);
+  if (cause === 'start') return overloaded(`Node ${version} could not be started: ${message}`);
   return wholeRefusal(`${message} (while the modules with "use node" were loaded)`);
 }
 

@@ -6,7 +6,7 @@
 import {execFile} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {promisify} from 'node:util';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid, ServiceError} from '../../../shared/errors.ts';
 import {FROZEN_FLAGS} from '../../../shared/node-flags.ts';
 import {nodeExecutable, nodeHome} from '../../../shared/node-package.ts';
 import type {NodeVersion} from '../../../shared/node-version.ts';
@@ -63,7 +63,7 @@ export class NodeBinaries {
     if (given !== undefined && given !== '') {
       const fault = await faultOf(given, version);
       if (fault === null) return given;
-      throw new ServiceError('op.invalid_input', `SVC_NODE_${version} of the server names an executable ${fault}`);
+      throw invalid(`SVC_NODE_${version} of the server names an executable ${fault}`);
     }
     if (process.versions.node.startsWith(`${version}.`)) return process.execPath;
     if (directory === null) throw new NotThere('the server has no directory to install it in');

@@ -7,7 +7,7 @@
  * process keeps the code, variables and policy it was started with. When one of them changes, new calls go to a new
  * process and the old one ends after its last call.
  */
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded, tenantClosing} from '../../../shared/errors.ts';
 import type {ActionLink} from '../actions/action-link.ts';
 import type {ActionRequest} from '../actions/action-message.ts';
 import {UNAVAILABLE} from '../actions/action-outcome.ts';
@@ -70,14 +70,13 @@ export class NodePool {
 
   /** @throws session.overloaded 503; session.worker_unavailable 503 */
   async run(code: NodeCode, request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
-    if (this.#closed !== null)
-      throw new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
+    if (this.#closed !== null) throw tenantClosing();
     if (this.#underWay >= ACTIONS_MAX) {
-      throw new ServiceError('session.overloaded', `${ACTIONS_MAX} actions are under way; try again shortly`);
+      throw overloaded(`${ACTIONS_MAX} actions are under way; try again shortly`);
     }
     const chars = request.args.length;
     if (this.#argumentChars + chars > ACTION_ARGUMENTS_CHARS_MAX) {
-      throw new ServiceError('session.overloaded', 'the actions under way have too large arguments; try again shortly');
+      throw overloaded('the actions under way have too large arguments; try again shortly');
     }
     this.#options.memory.check();
     const {actionMsMax = ACTION_MS_MAX} = this.#options;
@@ -208,8 +207,7 @@ export class NodePool {
   #refuseWaiting({code}: NodeMember, reason: string): void {
     const message = `Node ${code.version} could not be started: ${reason}`;
     for (const waiting of this.#waiting) {
-      if (waiting.code === code || waiting.code.root === code.root)
-        waiting.run.refuse(new ServiceError('session.overloaded', message));
+      if (waiting.code === code || waiting.code.root === code.root) waiting.run.refuse(overloaded(message));
     }
   }
 

@@ -28,7 +28,7 @@ import {dirname, join} from 'node:path';
 import {storageDamaged} from '../../../engine/storage/damage.ts';
 import {storageFullError} from '../../../engine/storage/database.ts';
 import {isNoSpace} from '../../../shared/disk-errors.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {invalid, rateLimited, tooLarge} from '../../../shared/errors.ts';
 import {PACKAGE_BYTES_MAX} from '../../../shared/limits.ts';
 import type {NodePackage} from '../../../shared/protocol/functions.ts';
 import {
@@ -70,7 +70,7 @@ export class PackageStore {
    */
   async add(sha512: string, chunks: AsyncIterable<Buffer>, used: () => ReadonlySet<string>): Promise<void> {
     if (!SHA512.test(sha512)) {
-      throw new ServiceError('op.invalid_input', 'a package is named by the SHA-512 of its tarball, 128 hex digits');
+      throw invalid('a package is named by the SHA-512 of its tarball, 128 hex digits');
     }
     await mkdir(this.#root, {recursive: true, mode: 0o700});
     const temporary = join(this.#root, `${sha512}.${randomBytes(6).toString('hex')}.tmp`);
@@ -164,14 +164,14 @@ export class PackageStore {
       for await (const chunk of chunks) {
         bytes += chunk.length;
         if (bytes > PACKAGE_BYTES_MAX) {
-          throw new ServiceError('op.too_large', `a package has at most ${PACKAGE_BYTES_MAX / MIB} MiB`);
+          throw tooLarge(`a package has at most ${PACKAGE_BYTES_MAX / MIB} MiB`);
         }
         hash.update(chunk);
         await file.writeFile(chunk);
       }
       const found = hash.digest('hex');
       if (found !== sha512) {
-        throw new ServiceError('op.invalid_input', `the SHA-512 of this tarball is ${found}, not that of its name`);
+        throw invalid(`the SHA-512 of this tarball is ${found}, not that of its name`);
       }
       await file.sync();
       return bytes;
@@ -188,8 +188,7 @@ export class PackageStore {
       this.#cachedBytes = await this.#count();
     }
     if (this.#cachedBytes + bytes - before > PACKAGES_KEPT_BYTES_MAX) {
-      throw new ServiceError(
-        'op.rate_limited',
+      throw rateLimited(
         `a tenant keeps at most ${PACKAGES_KEPT_BYTES_MAX / MIB} MiB of packages for all its deployments; those that no deployment has go after an hour`,
       );
     }

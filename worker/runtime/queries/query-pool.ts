@@ -14,7 +14,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {Piscina} from 'piscina';
 import {errorOfThread} from '../../../engine/storage/damage.ts';
-import {ServiceError} from '../../../shared/errors.ts';
+import {overloaded, tenantClosing} from '../../../shared/errors.ts';
 import type {Execution} from '../execution.ts';
 import {
   FUNCTION_IDLE_MARGIN_MS,
@@ -97,9 +97,9 @@ export class QueryPool {
 
   /** @throws session.overloaded 503; session.worker_unavailable 503 if it is closed */
   run(execution: Execution): Promise<QueryRun> {
-    if (this.#closed) throw closing();
+    if (this.#closed) throw tenantClosing();
     if (this.#quick.length + this.#slow.length >= QUERY_QUEUE_MAX) {
-      throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
+      throw overloaded('too many queries are waiting; try again shortly');
     }
     this.#memory.check();
     return new Promise((resolve, reject) => {
@@ -110,10 +110,10 @@ export class QueryPool {
 
   /** Runs all of these in one snapshot, concurrently with other queries. @throws as `run` */
   async runTogether(executions: readonly Execution[]): Promise<QueryRun[]> {
-    if (this.#closed) throw closing();
+    if (this.#closed) throw tenantClosing();
     if (executions.length === 0) return [];
     if (this.#whole.length >= QUERY_QUEUE_MAX) {
-      throw new ServiceError('session.overloaded', 'too many queries are waiting; try again shortly');
+      throw overloaded('too many queries are waiting; try again shortly');
     }
     this.#memory.check();
     const runs: Promise<QueryRun>[] = [];
@@ -159,7 +159,7 @@ export class QueryPool {
   #dispatch(): void {
     if (this.#closed) {
       const waiting = [...this.#quick.splice(0), ...this.#slow.splice(0), ...this.#whole.splice(0).flat()];
-      for (const one of waiting) settle(one, () => one.reject(closing()));
+      for (const one of waiting) settle(one, () => one.reject(tenantClosing()));
       return;
     }
     this.#quick = this.#quick.filter(({isDone}) => !isDone);
@@ -258,10 +258,6 @@ export class QueryPool {
       if (this.#threads.some(({underWay}) => underWay > 0)) this.#poll();
     }, QUERY_POLL_MS);
   }
-}
-
-function closing(): ServiceError {
-  return new ServiceError('session.worker_unavailable', 'the tenant is being closed; try again');
 }
 
 function settle(one: Waiting, how: () => void): void {

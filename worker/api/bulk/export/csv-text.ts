@@ -7,7 +7,7 @@
 import {CHUNK_CHARS} from '../../../../engine/journal/chunks.ts';
 import {type ParsedDocument, parseDocument, parseFields} from '../../../../engine/storage/document.ts';
 import type {DocumentRow} from '../../../../engine/storage/rows.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {invalid} from '../../../../shared/errors.ts';
 import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
 import type {Value} from '../../../../shared/values/value.ts';
 import {CSV_COLUMNS_MAX} from '../../limits.ts';
@@ -109,8 +109,4 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -13,7 +13,7 @@ import {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
 import {openReader} from '../../../../engine/storage/database.ts';
 import {checkTableName, documentText, FLAG_FLOATS, storedDocumentText} from '../../../../engine/storage/document.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {overloaded} from '../../../../shared/errors.ts';
 import {EXPORT_LOG_BYTES_MAX} from '../../limits.ts';
 import {columnsOf, csvTexts} from './csv-text.ts';
 
@@ -100,5 +100,5 @@ function* csvOf(
 function checkLog(path: string): void {
   const bytes = statSync(`${path}-wal`, {throwIfNoEntry: false})?.size ?? 0;
   if (bytes <= EXPORT_LOG_BYTES_MAX) return;
-  throw new ServiceError('session.overloaded', 'the export was too slow for what is written meanwhile; try again');
+  throw overloaded('the export was too slow for what is written meanwhile; try again');
 }

@@ -7,7 +7,7 @@ import type {Buffer} from 'node:buffer';
 import {Readable} from 'node:stream';
 import {type CsvError, parse} from 'csv-parse';
 import type {CatalogTable} from '../../../../engine/storage/catalog.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {invalid, type ServiceError, tooLarge} from '../../../../shared/errors.ts';
 import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
 import type {ValidatorJson} from '../../../../shared/values/validator.ts';
 import {CSV_COLUMNS_MAX} from '../../limits.ts';
@@ -173,9 +173,5 @@ function isCsvError(caught: unknown): caught is CsvError {
 
 function csvFault({code, message}: CsvError): ServiceError {
   if (code !== 'CSV_MAX_RECORD_SIZE') return invalid(`the body is not CSV: ${message.slice(0, 200)}`);
-  return new ServiceError('op.too_large', `a record is longer than ${IMPORT_LINE_BYTES_MAX} bytes`);
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
+  return tooLarge(`a record is longer than ${IMPORT_LINE_BYTES_MAX} bytes`);
 }

@@ -5,7 +5,7 @@ import {insertEffect, newDocument, putEffect} from '../../../../engine/commit/mu
 import type {NewDocument} from '../../../../engine/commit/new-documents.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
 import {decodeId} from '../../../../engine/storage/ids.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {invalid, ServiceError} from '../../../../shared/errors.ts';
 import type {ImportMode} from '../../../../shared/protocol/imports.ts';
 import {restoreEffect, restoreSchemaEffect} from './restore.ts';
 
@@ -131,8 +131,4 @@ function withoutSystemFields(document: Fields): {id: unknown; fields: Fields} {
 
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -14,7 +14,7 @@ import {NewDocuments} from '../../../../engine/commit/new-documents.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
 import {GROUP_WORK_MS_MAX} from '../../../../engine/limits.ts';
 import {assert} from '../../../../shared/assert.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {conflict, ServiceError} from '../../../../shared/errors.ts';
 import {BULK_ERRORS_SHOWN} from '../../../../shared/limits.ts';
 import type {ImportResult} from '../../../../shared/protocol/imports.ts';
 import {BULK_DOCUMENTS_A_STEP, BULK_ERROR_CHARS, IMPORT_COMMIT_BYTES, IMPORT_COMMIT_LINES} from '../../limits.ts';
@@ -50,7 +50,7 @@ export class ImportRun {
 
   /** Another request has taken over the import: further writes of this one are refused. */
   giveUp(): void {
-    this.#stop ??= new ServiceError('op.conflict', 'another request goes on with this import');
+    this.#stop ??= conflict('another request goes on with this import');
   }
 
   /** @throws the reason for an early end, with the durable progress */

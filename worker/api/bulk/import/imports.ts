@@ -10,7 +10,7 @@ import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
 import {checkTableName} from '../../../../engine/storage/document.ts';
 import {assert} from '../../../../shared/assert.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {conflict, invalid, notFound, overloaded, rateLimited, ServiceError} from '../../../../shared/errors.ts';
 import {IMPORT_KEEP_MS} from '../../../../shared/limits.ts';
 import {isPrintableName} from '../../../../shared/printable-name.ts';
 import type {
@@ -68,7 +68,7 @@ export class Imports {
   get(id: string): ImportRecord {
     const found = this.#records.get(this.#reader, id);
     if (found !== undefined) return found;
-    throw new ServiceError('op.not_found', `there is no import ${JSON.stringify(id.slice(0, 140))}`);
+    throw notFound(`there is no import ${JSON.stringify(id.slice(0, 140))}`);
   }
 
   /** Newest first. */
@@ -85,7 +85,7 @@ export class Imports {
     check(query, body.type);
     const known = query.import_id === undefined ? undefined : this.#named.get(query.import_id);
     if (known === undefined && this.#underWay.size >= IMPORTS_AT_ONCE_MAX) {
-      throw new ServiceError('session.overloaded', `${IMPORTS_AT_ONCE_MAX} imports are under way; try again later`);
+      throw overloaded(`${IMPORTS_AT_ONCE_MAX} imports are under way; try again later`);
     }
     const {table = null, mode = 'insert'} = query;
     // A request that does not match the import must not interrupt it.
@@ -110,7 +110,7 @@ export class Imports {
     for (const {table} of this.#underWay) {
       if (table !== null && !tables.includes(table)) continue;
       const which = table === null ? 'whose lines name their tables' : `into table ${table}`;
-      throw new ServiceError('op.conflict', `an import ${which} is under way: wait for its end`);
+      throw conflict(`an import ${which} is under way: wait for its end`);
     }
   }
 
@@ -132,12 +132,12 @@ export class Imports {
     known?.cancel();
     // Runs after the queued writes of the other request, which are refused by now.
     const record = await this.#groups.perform(writer => this.#begun(writer, id, query));
-    if (this.#named.get(id) !== mine) throw new ServiceError('op.conflict', 'another request goes on with this import');
+    if (this.#named.get(id) !== mine) throw conflict('another request goes on with this import');
     const {lines, inserted, updated, failed, errors} = record;
     const {first_line: first = 1} = query;
     if (first > lines + 1) {
       const message = `lines up to ${lines} of this import are in: first_line is ${lines + 1} at most`;
-      throw new ServiceError('op.conflict', message, {import: {lines, inserted, updated, failed, errors}});
+      throw conflict(message, {import: {lines, inserted, updated, failed, errors}});
     }
     const store = (writer: Writer, made: ImportResult, isComplete: boolean) =>
       this.#records.put(writer, id, {
@@ -182,7 +182,7 @@ export class Imports {
     for (const {import_id: id} of old) this.#records.remove(writer, id);
     if (kept.length - old.length < IMPORTS_KEPT_MAX) return;
     const message = `${IMPORTS_KEPT_MAX} imports of the last 24 hours are remembered; go on with one of them, or import without import_id`;
-    throw new ServiceError('op.rate_limited', message);
+    throw rateLimited(message);
   }
 
   #lines(query: ImportQuery, {type, chunks}: ImportBody, from: number): AsyncIterable<Iterable<ImportLine>> {
@@ -210,7 +210,7 @@ type What = Pick<ImportRecord, 'table' | 'mode'>;
 function checkSame(id: string, begun: What, requested: What): void {
   if (begun.table === requested.table && begun.mode === requested.mode) return;
   const said = `table ${begun.table ?? 'named in each line'} and mode=${begun.mode}`;
-  throw new ServiceError('op.conflict', `the import ${JSON.stringify(id)} was begun with ${said}`);
+  throw conflict(`the import ${JSON.stringify(id)} was begun with ${said}`);
 }
 
 function check({table, cells, import_id: id, first_line: first}: ImportQuery, type: string): void {
@@ -230,8 +230,4 @@ function check({table, cells, import_id: id, first_line: first}: ImportQuery, ty
   if (type === 'text/csv' && first > 1) {
     throw invalid('CSV begins with its header: send all of it, and the lines that are in are passed over');
   }
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -4,7 +4,7 @@
  * without creating values (`canonical-line.ts`). At most one line and one chunk are in memory.
  */
 import {Buffer, isUtf8} from 'node:buffer';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {invalid, tooLarge} from '../../../../shared/errors.ts';
 import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
 import {CanonicalTexts} from './canonical-line.ts';
 import {type ImportLine, type LineTarget, lineOf, refusedLine} from './import-line.ts';
@@ -127,7 +127,7 @@ function parsed(line: number, text: string, target: LineTarget): ImportLine {
 function* tooLong(line: number, from: number): Generator<ImportLine, void, void> {
   if (line < from) return;
   const message = `the line is longer than ${IMPORT_LINE_BYTES_MAX} bytes`;
-  yield refusedLine(line, 0, new ServiceError('op.too_large', message));
+  yield refusedLine(line, 0, tooLarge(message));
 }
 
 function isBlank(bytes: Buffer, start: number, end: number): boolean {
@@ -139,8 +139,4 @@ function count(bytes: Buffer): number {
   let lines = 0;
   for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) lines++;
   return lines;
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

@@ -13,7 +13,7 @@ import {checkTableName, FLAG_FLOATS} from '../../../../engine/storage/document.t
 import {checkChosenId, decodeId} from '../../../../engine/storage/ids.ts';
 import {checkTableSchema} from '../../../../engine/storage/table-check.ts';
 import {checkWireType, wireType} from '../../../../engine/wire-type.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {conflict, invalid} from '../../../../shared/errors.ts';
 import {TableSchema} from '../../../../shared/protocol/schema.ts';
 import {checkDocumentSize, checkFields, storedText} from '../../../../shared/values/json.ts';
 import type {Value} from '../../../../shared/values/value.ts';
@@ -77,10 +77,7 @@ export function restoreSchemaEffect(
       indexes.every(entry => kept.some(index => isSame(index, entry)));
     if (isKnown) return;
     if (isThere(writer, table)) {
-      throw new ServiceError(
-        'op.conflict',
-        `table ${name} has documents or another schema; a schema is restored before`,
-      );
+      throw conflict(`table ${name} has documents or another schema; a schema is restored before`);
     }
     install(writer, table, {fields, deployed: null}, indexes);
     schemaEvent(writer, table);
@@ -120,8 +117,7 @@ function makeWay(writer: Writer, table: CatalogTable, {created, updated}: {creat
   if (updated > writer.nowMs()) throw invalid('_updateTime is in the future of this server');
   if (created > table.lastCreated) return;
   if (hasDocuments(writer, table)) {
-    throw new ServiceError(
-      'op.conflict',
+    throw conflict(
       `table ${table.name} has documents that are as new as this one: restore into an empty table, or keep ids alone with mode=own_ids`,
     );
   }
@@ -152,8 +148,4 @@ function withFloats(wire: Fields): Stored {
     if (caught instanceof ValueError) throw invalid(caught.message);
     throw caught;
   }
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
 }

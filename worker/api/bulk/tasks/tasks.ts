@@ -32,7 +32,7 @@ import {checkTableName, parseDocument} from '../../../../engine/storage/document
 import {decodeId} from '../../../../engine/storage/ids.ts';
 import {DOCS_PER_TABLE} from '../../../../engine/storage/tables.sql.ts';
 import {assert} from '../../../../shared/assert.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {conflict, invalid, notFound, rateLimited, ServiceError, tooLarge} from '../../../../shared/errors.ts';
 import {BULK_ERRORS_SHOWN} from '../../../../shared/limits.ts';
 import type {FieldChanges} from '../../../../shared/protocol/documents.ts';
 import type {PaginatedQueryBody} from '../../../../shared/protocol/queries.ts';
@@ -103,7 +103,7 @@ export class Tasks {
     const bytes = Buffer.byteLength(JSON.stringify([query, changes]));
     if (bytes > TASK_BYTES_MAX) {
       const message = `filters and changes of a task may take ${TASK_BYTES_MAX} bytes; these take ${bytes}`;
-      throw new ServiceError('op.too_large', message);
+      throw tooLarge(message);
     }
     return writer => this.#put(writer, {type, query, changes, skips: onError === 'skip'});
   }
@@ -176,7 +176,7 @@ export class Tasks {
   cancelled(id: string): (writer: Writer) => Task {
     return writer => {
       const task = found(this.#records.get(writer.db, id), id);
-      if (task.state !== 'running') throw new ServiceError('op.conflict', `the task is ${task.state}`);
+      if (task.state !== 'running') throw conflict(`the task is ${task.state}`);
       const ended = {...task, state: 'cancelled' as const, updated_at: Math.floor(writer.nowMs())};
       this.#end(writer, ended);
       return shown(ended);
@@ -293,7 +293,7 @@ export class Tasks {
   #makeRoom(writer: Writer): void {
     const running = this.#running.ids();
     if (running.size >= TASKS_RUNNING_MAX) {
-      throw new ServiceError('op.rate_limited', `${TASKS_RUNNING_MAX} tasks wait for their turn; try again later`);
+      throw rateLimited(`${TASKS_RUNNING_MAX} tasks wait for their turn; try again later`);
     }
     const ended = this.#records.ids(writer.db).filter(id => !running.has(id));
     let surplus = ended.length + 1 - TASKS_KEPT_MAX;
@@ -366,16 +366,16 @@ function endDrop(writer: Writer, task: TaskRecord): void {
 
 function writtenMeanwhile({name}: CatalogTable): ServiceError {
   const message = `documents were made in table ${name} while it was dropped: they are there, and so is its schema; drop it again`;
-  return new ServiceError('op.conflict', message);
+  return conflict(message);
 }
 
 function schemaMeanwhile(name: string): ServiceError {
-  return new ServiceError('op.conflict', `table ${name} was given a schema while it was dropped: drop it again`);
+  return conflict(`table ${name} was given a schema while it was dropped: drop it again`);
 }
 
 function isUnderWay({id, type, query}: TaskRecord): ServiceError {
   const message = `a task (${type}) works on table ${query.table}: wait for its end, or cancel it`;
-  return new ServiceError('op.conflict', message, {task: id});
+  return conflict(message, {task: id});
 }
 
 function fail(task: TaskRecord, id: string, error: ServiceError): void {
@@ -405,9 +405,5 @@ function shown({changes: _, skips: _s, to: _t, after: _a, isCleared: _c, ...task
 
 function found(task: TaskRecord | undefined, id: string): TaskRecord {
   if (task !== undefined) return task;
-  throw new ServiceError('op.not_found', `there is no task ${JSON.stringify(id.slice(0, 140))}`);
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
+  throw notFound(`there is no task ${JSON.stringify(id.slice(0, 140))}`);
 }

@@ -8,7 +8,7 @@ import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import {withIds} from '../../../../engine/reads/read-log.ts';
 import type {PackedReadSet} from '../../../../engine/reads/read-set.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {overloaded} from '../../../../shared/errors.ts';
 import type {FunctionEntry, LogEntry} from '../../../../shared/protocol/functions.ts';
 import {
   CallError,
@@ -161,7 +161,7 @@ export class QueryRuns {
       ran = {result, requestId, sequence: null, readSet, identityUsed: false, endCursor: null, wasCached};
     } else {
       const {outcome, lines, starved, sequence, identityUsed, endCursor} = run;
-      if (starved !== null) throw new ServiceError('session.overloaded', 'the machine is too busy');
+      if (starved !== null) throw overloaded('the machine is too busy');
       const result = this.#parts.catalog.notingIds(ids, () =>
         finished(prepared.live, prepared.entry, outcome, {lines, own: lines}),
       );

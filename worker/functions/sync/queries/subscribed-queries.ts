@@ -19,7 +19,7 @@ import {LiveEvaluations, LiveFigures} from '../../../../engine/live/live-figures
 import type {LiveIndex} from '../../../../engine/live/live-index.ts';
 import {coarse, readSetBytes} from '../../../../engine/reads/coarse.ts';
 import {assert} from '../../../../shared/assert.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {overloaded, ServiceError} from '../../../../shared/errors.ts';
 import type {WorkerMetrics} from '../../../../shared/metrics/worker-metrics.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {canonicalPath} from '../../../runtime/call.ts';
@@ -141,8 +141,7 @@ export class SubscribedQueries implements ListedQueries {
   #hold(holder: Holder, requested: QueryRequest, key: string, because: Because): SubscribedQuery {
     let query = this.#byKey.get(key);
     if (query === undefined) {
-      if (!this.#hasRoom)
-        throw new ServiceError('session.overloaded', 'this tenant holds as many live queries as it may');
+      if (!this.#hasRoom) throw overloaded('this tenant holds as many live queries as it may');
       const figures = new LiveFigures(Date.now(), this.#commits);
       query = new SubscribedQuery(key, {...requested, path: canonicalPath(requested.path)}, figures);
       this.#byKey.set(key, query);
@@ -428,7 +427,7 @@ export class SubscribedQueries implements ListedQueries {
     }
     const bytes = readSetBytes(readSet);
     if (!this.#fits(answer.bytes + bytes, before)) {
-      const error = new ServiceError('session.overloaded', 'live queries of this tenant take as much as they may');
+      const error = overloaded('live queries of this tenant take as much as they may');
       this.#refused(query, query.slotFor(slot.identity), error, because, 0);
       return query.answerFor(slot.identity)!;
     }

@@ -15,7 +15,7 @@ import type {Writer} from '../../../../engine/commit/writer.ts';
 import {IDEMPOTENCY_EXPIRE_AT_ONCE, IDEMPOTENCY_KEEP_MS} from '../../../../engine/limits.ts';
 import {reading} from '../../../../engine/storage/damage.ts';
 import {checkedRowOf, LOST_REQUEST, rowChecksum} from '../../../../engine/storage/row-checksum.ts';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {conflict, ServiceError} from '../../../../shared/errors.ts';
 import {NO_LINES} from '../../../runtime/call-result.ts';
 import type {Identity} from '../../auth/identity.ts';
 import type {Functions, Succeeded} from '../../functions.ts';
@@ -93,13 +93,10 @@ function find({statements}: Writer, clientId: string, requestId: number, {digest
   // Outcomes stored by an earlier version do not name the user.
   const [storedDigest, storedCaller = caller] = row.request.split(' ');
   if (storedDigest !== digest) {
-    throw new ServiceError('op.conflict', `the number ${requestId} was given to another mutation`);
+    throw conflict(`the number ${requestId} was given to another mutation`);
   }
   if (storedCaller !== caller) {
-    throw new ServiceError(
-      'op.conflict',
-      `the mutation ${requestId} was committed for another caller, and only that caller gets its result`,
-    );
+    throw conflict(`the mutation ${requestId} was committed for another caller, and only that caller gets its result`);
   }
   return {result: {ok: true, value: row.value, ...NO_LINES}, ts: row.sequence};
 }

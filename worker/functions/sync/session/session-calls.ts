@@ -6,7 +6,7 @@
 
 import {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
-import {ServiceError} from '../../../../shared/errors.ts';
+import {overloaded, ServiceError} from '../../../../shared/errors.ts';
 import {FRAME_BODY_BYTES_MAX} from '../../../../shared/limits.ts';
 import type {ClientMessage} from '../../../../shared/protocol/function-socket/client-message.ts';
 import type {CallResult} from '../../../runtime/call-result.ts';
@@ -93,7 +93,7 @@ export class SessionCalls {
     this.#checkOrder(message);
     if (this.#mutations.length >= SOCKET_MUTATIONS_WAITING_MAX) {
       this.#socket.handled(bytes);
-      this.#failed(message, new ServiceError('session.overloaded', 'too many mutations of this client wait'));
+      this.#failed(message, overloaded('too many mutations of this client wait'));
       return;
     }
     this.#mutations.push({message, bytes, caller});
@@ -187,7 +187,7 @@ export class SessionCalls {
 
   async #act(message: ActionCall, identity: string | null): Promise<void> {
     if (this.#actions >= SOCKET_ACTIONS_MAX) {
-      this.#failed(message, new ServiceError('session.overloaded', 'too many actions of this client are under way'));
+      this.#failed(message, overloaded('too many actions of this client are under way'));
       return;
     }
     const requestId = this.#nextRequestId();

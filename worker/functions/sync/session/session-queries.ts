@@ -3,7 +3,7 @@
  * error as its result, and is retried when there may be capacity.
  */
 
-import {ServiceError} from '../../../../shared/errors.ts';
+import {rateLimited, ServiceError} from '../../../../shared/errors.ts';
 import {QUERIES_PER_SOCKET_MAX} from '../../../../shared/limits.ts';
 import type {SocketFailure} from '../../../../shared/metrics/worker-metrics.ts';
 import type {QueryChange} from '../../../../shared/protocol/function-socket/client-message.ts';
@@ -235,7 +235,7 @@ export class SessionQueries {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('op.rate_limited', `a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
+  return rateLimited(`a socket holds at most ${QUERIES_PER_SOCKET_MAX} queries`);
 }
 
 /** Arguments that are no value are an error of the query, reported when it is called. */
