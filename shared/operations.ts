@@ -78,9 +78,20 @@ export const PATH_PREFIX: Readonly<Record<OperationTraits['of'], string>> = {
   deployment: '/svc/{tenant_id}',
 };
 
-/** One route, whose parameters are in the path. */
-function at(method: string, path: string): {readonly routes: readonly OperationRoute[]} {
-  return {routes: [{method, path}]};
+type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? readonly [Name, ...NamesIn<Rest>]
+  : readonly [];
+
+/** One route, whose parameters are those that its path names. */
+function at<Path extends string>(
+  method: string,
+  path: Path,
+): {readonly routes: readonly OperationRoute[]; readonly params: NamesIn<Path>} {
+  return {routes: [{method, path}], params: namesIn(path) as unknown as NamesIn<Path>};
+}
+
+function namesIn(path: string): string[] {
+  return [...path.matchAll(/\{\*?(\w+)\}/g)].map(match => match[1]!);
 }
 
 const SWITCHING_PROTOCOLS = 101;
@@ -103,12 +114,11 @@ const endpoint = {of: 'deployment', success: OK, hasCors: true} as const;
 const none = [] as const;
 
 export const OPERATIONS = {
-  'documents.insert': {...create, ...at('POST', '/documents'), params: none, refusesConditions: true},
-  'documents.list': {...read, ...at('GET', '/documents/{table}'), params: ['table']},
+  'documents.insert': {...create, ...at('POST', '/documents'), refusesConditions: true},
+  'documents.list': {...read, ...at('GET', '/documents/{table}')},
   'documents.get': {
     ...read,
     ...at('GET', '/documents/{table}/{document_id}'),
-    params: ['table', 'document_id'],
     variants: {not_modified: NOT_MODIFIED},
     takesConditions: true,
     isShort: true,
@@ -118,106 +128,75 @@ export const OPERATIONS = {
     ...write,
     ...at('PUT', '/documents/{table}/{document_id}'),
     variants: {created: CREATED},
-    params: ['table', 'document_id'],
     takesConditions: true,
   },
-  'documents.patch': {
-    ...write,
-    ...at('PATCH', '/documents/{table}/{document_id}'),
-    params: ['table', 'document_id'],
-    takesConditions: true,
-  },
-  'documents.delete': {
-    ...change,
-    ...at('DELETE', '/documents/{table}/{document_id}'),
-    params: ['table', 'document_id'],
-    takesConditions: true,
-  },
-  'documents.upsert': {
-    ...write,
-    ...at('POST', '/upsert'),
-    variants: {created: CREATED},
-    params: none,
-    takesConditions: true,
-  },
-  'transactions.run': {...write, ...at('POST', '/transactions'), params: none},
+  'documents.patch': {...write, ...at('PATCH', '/documents/{table}/{document_id}'), takesConditions: true},
+  'documents.delete': {...change, ...at('DELETE', '/documents/{table}/{document_id}'), takesConditions: true},
+  'documents.upsert': {...write, ...at('POST', '/upsert'), variants: {created: CREATED}, takesConditions: true},
+  'transactions.run': {...write, ...at('POST', '/transactions')},
   /** The body is processed as it arrives. */
   'imports.run': {
     ...write,
     ...at('POST', '/import'),
-    params: none,
     takesQuery: true,
     takesContentType: true,
     streamedBytesMax: IMPORT_BYTES_MAX,
   },
   /** Documents at one sequence, one object per line. */
-  'exports.run': {...read, ...at('GET', '/export'), params: none, takesQuery: true},
-  'tasks.create': {...write, ...at('POST', '/tasks'), success: ACCEPTED, params: none},
-  'tables.drop': {...write, ...at('DELETE', '/tables/{table}'), success: ACCEPTED, params: ['table']},
-  'tables.rename': {...change, ...at('POST', '/tables/{table}/rename'), params: ['table']},
-  'tasks.list': {...read, ...at('GET', '/tasks'), params: none, takesQuery: true, isShort: true},
-  'tasks.get': {...read, ...at('GET', '/tasks/{task_id}'), params: ['task_id'], isShort: true},
-  'tasks.cancel': {...write, ...at('POST', '/tasks/{task_id}/cancel'), params: ['task_id']},
-  'imports.list': {...read, ...at('GET', '/import'), params: none, isShort: true},
-  'imports.get': {...read, ...at('GET', '/import/{import_id}'), params: ['import_id'], isShort: true},
-  'query.run': {...read, ...at('POST', '/query'), params: none},
-  'query.paginated': {...read, ...at('POST', '/query/paginated'), params: none},
-  'query.count': {...read, ...at('POST', '/query/count'), params: none},
-  'query.batch': {...read, ...at('POST', '/query/batch'), params: none},
+  'exports.run': {...read, ...at('GET', '/export'), takesQuery: true},
+  'tasks.create': {...write, ...at('POST', '/tasks'), success: ACCEPTED},
+  'tables.drop': {...write, ...at('DELETE', '/tables/{table}'), success: ACCEPTED},
+  'tables.rename': {...change, ...at('POST', '/tables/{table}/rename')},
+  'tasks.list': {...read, ...at('GET', '/tasks'), takesQuery: true, isShort: true},
+  'tasks.get': {...read, ...at('GET', '/tasks/{task_id}'), isShort: true},
+  'tasks.cancel': {...write, ...at('POST', '/tasks/{task_id}/cancel')},
+  'imports.list': {...read, ...at('GET', '/import'), isShort: true},
+  'imports.get': {...read, ...at('GET', '/import/{import_id}'), isShort: true},
+  'query.run': {...read, ...at('POST', '/query')},
+  'query.paginated': {...read, ...at('POST', '/query/paginated')},
+  'query.count': {...read, ...at('POST', '/query/count')},
+  'query.batch': {...read, ...at('POST', '/query/batch')},
   /** The result as events, now and after each change. */
-  'query.stream': {...read, ...at('POST', '/query/stream'), params: none, takesQuery: true, isEndless: true},
+  'query.stream': {...read, ...at('POST', '/query/stream'), takesQuery: true, isEndless: true},
   /** The same with the query object in the URL, for readers that can only GET. */
-  'query.follow': {...read, ...at('GET', '/query/stream'), params: none, takesQuery: true, isEndless: true},
+  'query.follow': {...read, ...at('GET', '/query/stream'), takesQuery: true, isEndless: true},
   /** Native live queries and those of functions, by the time that they have taken. */
-  'live_queries.list': {...read, ...at('GET', '/live-queries'), params: none, takesQuery: true, isShort: true},
-  'live_queries.get': {
-    ...read,
-    ...at('GET', '/live-queries/{live_query_id}'),
-    params: ['live_query_id'],
-    isShort: true,
-  },
-  'journal.page': {...read, ...at('GET', '/journal'), params: none, takesQuery: true, isShort: true},
+  'live_queries.list': {...read, ...at('GET', '/live-queries'), takesQuery: true, isShort: true},
+  'live_queries.get': {...read, ...at('GET', '/live-queries/{live_query_id}'), isShort: true},
+  'journal.page': {...read, ...at('GET', '/journal'), takesQuery: true, isShort: true},
   /** Its records as events, existing and future ones. */
   'journal.stream': {
     ...read,
     ...at('GET', '/journal/stream'),
-    params: none,
     takesQuery: true,
     takesLastEventId: true,
     isEndless: true,
   },
-  'journal.bootstrap': {...read, ...at('GET', '/journal/bootstrap'), params: none},
-  'schema.all': {...read, ...at('GET', '/schema'), params: none, isShort: true},
-  'schema.get': {...read, ...at('GET', '/schema/{table}'), params: ['table'], isShort: true},
-  'schema.put': {...change, ...at('PUT', '/schema/{table}'), params: ['table']},
-  'schema.delete': {...change, ...at('DELETE', '/schema/{table}'), params: ['table']},
-  'schedule.create': {...create, ...at('POST', '/schedule'), params: none},
-  'schedule.list': {...read, ...at('GET', '/schedule'), params: none, takesQuery: true},
-  'schedule.get': {...read, ...at('GET', '/schedule/{job_id}'), params: ['job_id']},
-  'schedule.cancel': {...change, ...at('DELETE', '/schedule/{job_id}'), params: ['job_id']},
-  'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), params: ['job_id'], isShort: true},
+  'journal.bootstrap': {...read, ...at('GET', '/journal/bootstrap')},
+  'schema.all': {...read, ...at('GET', '/schema'), isShort: true},
+  'schema.get': {...read, ...at('GET', '/schema/{table}'), isShort: true},
+  'schema.put': {...change, ...at('PUT', '/schema/{table}')},
+  'schema.delete': {...change, ...at('DELETE', '/schema/{table}')},
+  'schedule.create': {...create, ...at('POST', '/schedule')},
+  'schedule.list': {...read, ...at('GET', '/schedule'), takesQuery: true},
+  'schedule.get': {...read, ...at('GET', '/schedule/{job_id}')},
+  'schedule.cancel': {...change, ...at('DELETE', '/schedule/{job_id}')},
+  'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), isShort: true},
   /** Jobs and crons, of this API and of functions, in one list, with their outcomes. */
-  'schedule.all': {...read, ...at('GET', '/scheduled'), params: none, takesQuery: true},
-  'schedule.history': {...read, ...at('GET', '/scheduled/history'), params: none, takesQuery: true},
-  'crons.create': {...create, ...at('POST', '/crons'), params: none},
-  'crons.list': {...read, ...at('GET', '/crons'), params: none, takesQuery: true, isShort: true},
-  'crons.get': {...read, ...at('GET', '/crons/{name}'), params: ['name'], isShort: true},
-  'crons.patch': {...write, ...at('PATCH', '/crons/{name}'), params: ['name']},
-  'crons.run': {...write, ...at('POST', '/crons/{name}/run'), params: ['name']},
-  'crons.history': {
-    ...read,
-    ...at('GET', '/crons/{name}/history'),
-    params: ['name'],
-    takesQuery: true,
-    isShort: true,
-  },
-  'crons.delete': {...change, ...at('DELETE', '/crons/{name}'), params: ['name']},
+  'schedule.all': {...read, ...at('GET', '/scheduled'), takesQuery: true},
+  'schedule.history': {...read, ...at('GET', '/scheduled/history'), takesQuery: true},
+  'crons.create': {...create, ...at('POST', '/crons')},
+  'crons.list': {...read, ...at('GET', '/crons'), takesQuery: true, isShort: true},
+  'crons.get': {...read, ...at('GET', '/crons/{name}'), isShort: true},
+  'crons.patch': {...write, ...at('PATCH', '/crons/{name}')},
+  'crons.run': {...write, ...at('POST', '/crons/{name}/run')},
+  'crons.history': {...read, ...at('GET', '/crons/{name}/history'), takesQuery: true, isShort: true},
+  'crons.delete': {...change, ...at('DELETE', '/crons/{name}')},
 
   'deployments.create': {
     ...create,
     ...at('POST', '/deployments'),
     variants: {dry_run: OK},
-    params: none,
     streamedBytesMax: DEPLOYMENT_BYTES_MAX,
     bringsCode: true,
   },
@@ -225,78 +204,59 @@ export const OPERATIONS = {
    * Which of these packages, which modules for Node import and which are not bundled, the server lacks; by the SHA-512
    * of their tarballs.
    */
-  'packages.missing': {...read, ...at('POST', '/packages/missing'), params: none},
-  'packages.put': {
-    ...change,
-    ...at('PUT', '/packages/{sha512}'),
-    params: ['sha512'],
-    streamedBytesMax: PACKAGE_BYTES_MAX,
-  },
+  'packages.missing': {...read, ...at('POST', '/packages/missing')},
+  'packages.put': {...change, ...at('PUT', '/packages/{sha512}'), streamedBytesMax: PACKAGE_BYTES_MAX},
   /** The steps of deploys that are not answered yet. */
-  'deployments.progress': {...read, ...at('GET', '/deployments/progress'), params: none, isShort: true, isAtOnce: true},
-  'deployments.list': {...read, ...at('GET', '/deployments'), params: none, isShort: true},
-  'deployments.activate': {
-    ...write,
-    ...at('POST', '/deployments/{deployment_id}/activate'),
-    params: ['deployment_id'],
-    bringsCode: true,
-  },
-  'functions.list': {...read, ...at('GET', '/functions'), params: none, isShort: true},
-  'functions.run': {...write, ...at('POST', '/functions/run'), params: none, runsUserCode: true},
-  'env.list': {...read, ...at('GET', '/env'), params: none, isShort: true},
-  'env.get': {...read, ...at('GET', '/env/{name}'), params: ['name'], isShort: true},
-  'env.set': {...change, ...at('PUT', '/env/{name}'), params: ['name']},
-  'env.delete': {...change, ...at('DELETE', '/env/{name}'), params: ['name']},
-  'logs.read': {...read, ...at('GET', '/logs'), params: none, takesQuery: true, isAtOnce: true, isEndless: true},
-  'settings.get': {...read, ...at('GET', '/settings'), params: none, isShort: true},
-  'settings.put': {...change, ...at('PUT', '/settings'), params: none},
-  'tables.list': {...read, ...at('GET', '/tables'), params: none},
+  'deployments.progress': {...read, ...at('GET', '/deployments/progress'), isShort: true, isAtOnce: true},
+  'deployments.list': {...read, ...at('GET', '/deployments'), isShort: true},
+  'deployments.activate': {...write, ...at('POST', '/deployments/{deployment_id}/activate'), bringsCode: true},
+  'functions.list': {...read, ...at('GET', '/functions'), isShort: true},
+  'functions.run': {...write, ...at('POST', '/functions/run'), runsUserCode: true},
+  'env.list': {...read, ...at('GET', '/env'), isShort: true},
+  'env.get': {...read, ...at('GET', '/env/{name}'), isShort: true},
+  'env.set': {...change, ...at('PUT', '/env/{name}')},
+  'env.delete': {...change, ...at('DELETE', '/env/{name}')},
+  'logs.read': {...read, ...at('GET', '/logs'), takesQuery: true, isAtOnce: true, isEndless: true},
+  'settings.get': {...read, ...at('GET', '/settings'), isShort: true},
+  'settings.put': {...change, ...at('PUT', '/settings')},
+  'tables.list': {...read, ...at('GET', '/tables')},
 
-  'services.create': {...create, ...at('POST', '/services'), params: none},
-  'services.list': {...read, ...at('GET', '/services'), params: none},
-  'services.get': {...read, ...at('GET', '/services/{service_name}'), params: ['service_name']},
-  'services.update': {...write, ...at('PUT', '/services/{service_name}'), params: ['service_name']},
-  'services.delete': {...change, ...at('DELETE', '/services/{service_name}'), params: ['service_name']},
-  'services.start': {...write, ...at('POST', '/services/{service_name}/start'), params: ['service_name']},
-  'services.stop': {...write, ...at('POST', '/services/{service_name}/stop'), params: ['service_name']},
-  'services.restart': {...write, ...at('POST', '/services/{service_name}/restart'), params: ['service_name']},
+  'services.create': {...create, ...at('POST', '/services')},
+  'services.list': {...read, ...at('GET', '/services')},
+  'services.get': {...read, ...at('GET', '/services/{service_name}')},
+  'services.update': {...write, ...at('PUT', '/services/{service_name}')},
+  'services.delete': {...change, ...at('DELETE', '/services/{service_name}')},
+  'services.start': {...write, ...at('POST', '/services/{service_name}/start')},
+  'services.stop': {...write, ...at('POST', '/services/{service_name}/stop')},
+  'services.restart': {...write, ...at('POST', '/services/{service_name}/restart')},
   'services.logs': {
     ...read,
     ...at('GET', '/services/{service_name}/logs'),
-    params: ['service_name'],
     takesQuery: true,
     isAtOnce: true,
     isEndless: true,
   },
-  'sandboxes.create': {...create, ...at('POST', '/sandboxes'), params: none},
-  'sandboxes.list': {...read, ...at('GET', '/sandboxes'), params: none},
-  'sandboxes.get': {...read, ...at('GET', '/sandboxes/{sandbox_id}'), params: ['sandbox_id']},
-  'sandboxes.stop': {...write, ...at('POST', '/sandboxes/{sandbox_id}/stop'), params: ['sandbox_id']},
-  'sandboxes.execute': {...write, ...at('POST', '/sandboxes/{sandbox_id}/execute'), params: ['sandbox_id']},
-  'sessions.create': {...create, of: 'session', tenantIn: 'body', ...at('POST', ''), params: none},
-  'sessions.list': {...read, of: 'session', tenantIn: 'query', ...at('GET', ''), params: none, takesQuery: true},
-  'sessions.get': {kind: 'read', ...session, ...at('GET', '/{session_id}'), params: ['session_id']},
-  'sessions.close': {kind: 'write', ...session, ...at('POST', '/{session_id}/close'), params: ['session_id']},
-  'sessions.execute': {kind: 'write', ...session, ...at('POST', '/{session_id}/execute'), params: ['session_id']},
+  'sandboxes.create': {...create, ...at('POST', '/sandboxes')},
+  'sandboxes.list': {...read, ...at('GET', '/sandboxes')},
+  'sandboxes.get': {...read, ...at('GET', '/sandboxes/{sandbox_id}')},
+  'sandboxes.stop': {...write, ...at('POST', '/sandboxes/{sandbox_id}/stop')},
+  'sandboxes.execute': {...write, ...at('POST', '/sandboxes/{sandbox_id}/execute')},
+  'sessions.create': {...create, of: 'session', tenantIn: 'body', ...at('POST', '')},
+  'sessions.list': {...read, of: 'session', tenantIn: 'query', ...at('GET', ''), takesQuery: true},
+  'sessions.get': {kind: 'read', ...session, ...at('GET', '/{session_id}')},
+  'sessions.close': {kind: 'write', ...session, ...at('POST', '/{session_id}/close')},
+  'sessions.execute': {kind: 'write', ...session, ...at('POST', '/{session_id}/execute')},
 
-  'functions.query': {
-    kind: 'read',
-    ...endpoint,
-    ...at('POST', '/query'),
-    params: none,
-    isAtOnce: true,
-    runsUserCode: true,
-  },
+  'functions.query': {kind: 'read', ...endpoint, ...at('POST', '/query'), isAtOnce: true, runsUserCode: true},
   'functions.paginated': {
     kind: 'read',
     ...endpoint,
     ...at('POST', '/query/paginated'),
-    params: none,
     isAtOnce: true,
     runsUserCode: true,
   },
-  'functions.mutation': {kind: 'write', ...endpoint, ...at('POST', '/mutation'), params: none, runsUserCode: true},
-  'functions.action': {kind: 'write', ...endpoint, ...at('POST', '/action'), params: none, runsUserCode: true},
+  'functions.mutation': {kind: 'write', ...endpoint, ...at('POST', '/mutation'), runsUserCode: true},
+  'functions.action': {kind: 'write', ...endpoint, ...at('POST', '/action'), runsUserCode: true},
   'functions.schedule': {
     kind: 'write',
     ...endpoint,
@@ -306,13 +266,7 @@ export const OPERATIONS = {
     ],
     params: ['how'],
   },
-  'functions.unschedule': {
-    kind: 'write',
-    ...endpoint,
-    success: NO_CONTENT,
-    ...at('DELETE', '/schedule/{job_id}'),
-    params: ['job_id'],
-  },
+  'functions.unschedule': {kind: 'write', ...endpoint, success: NO_CONTENT, ...at('DELETE', '/schedule/{job_id}')},
   /** The app makes the answers, with its own statuses. */
   'functions.http': {
     kind: 'write',
@@ -384,8 +338,7 @@ export function traitsOf(operation: Operation): OperationTraits {
 
 for (const [operation, {routes, params}] of Object.entries<OperationTraits>(OPERATIONS)) {
   for (const {path, parameter} of routes) {
-    const named = [...path.matchAll(/\{\*?(\w+)\}/g)].map(match => match[1]!);
-    const expected = parameter === undefined ? named : params;
+    const expected = parameter === undefined ? namesIn(path) : params;
     assert(
       expected.join() === params.join() && (parameter === undefined || params.length === 1),
       `the parameters of ${operation} are those of ${path}`,

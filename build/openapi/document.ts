@@ -16,7 +16,7 @@ import {OPERATION_TEXTS} from './operation-texts.ts';
 import {HEADER_PARAMETERS, parametersOf} from './parameters.ts';
 import {type DescribedRoute, describedRoutes, type Name} from './routes.ts';
 import {type Schema, Schemas} from './schemas.ts';
-import {type Example, TAGS} from './texts/text.ts';
+import {type Example, TAGS, tagOf} from './texts/text.ts';
 
 export type OpenApiDocument = {
   readonly openapi: string;
@@ -147,12 +147,13 @@ const PREFLIGHT: Record<string, Schema> = {
 
 function operationOf(route: DescribedRoute, schemas: Schemas, errors: ErrorResponses, links: Schema): Schema {
   const {name, id, takesBody, parameter} = route;
-  const {tag, summary, description, example: first, others = {}} = OPERATION_TEXTS[name];
+  const text = OPERATION_TEXTS[name];
+  const {summary, description, example: first, others = {}} = text;
   const example = others[parameter ?? ''] ?? first;
   const body = takesBody ? bodyOf(route, example, schemas) : null;
   return {
     operationId: id,
-    tags: [tag],
+    tags: [tagOf(name, text)],
     summary,
     ...(description === undefined ? {} : {description}),
     security: securityOf(route),
@@ -259,7 +260,7 @@ function successHeaders(route: DescribedRoute): Record<string, Schema> {
     ...(hasVersion ? {ETag: {$ref: '#/components/headers/ETag'}} : {}),
     ...(route.traits !== null && name !== 'functions.preflight' ? RATE_LIMIT : {}),
     ...(isCors(route) ? CORS : {}),
-    ...(OPERATION_TEXTS[name].tag === 'server' && 'not_modified' in variants ? SHIPPED : {}),
+    ...(tagOf(name, OPERATION_TEXTS[name]) === 'server' && 'not_modified' in variants ? SHIPPED : {}),
     ...(OWN_HEADERS[name] ?? {}),
     ...(media === 'text/event-stream' ? EVENTS : {}),
     ...(name === 'functions.preflight' ? PREFLIGHT : {}),

@@ -16,7 +16,6 @@ const COUNTS = {lines: 2, inserted: 2, updated: 0, failed: 0, errors: []};
 
 export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.run'> = {
   'imports.run': {
-    tag: 'bulk',
     summary: 'Import JSON lines or CSV',
     description:
       'The body is processed as it arrives: `application/x-ndjson` with one object per line, or `text/csv` ' +
@@ -40,7 +39,6 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     },
   },
   'exports.run': {
-    tag: 'bulk',
     summary: 'Export documents as JSON lines or CSV',
     description:
       'All documents of a table, or of all tables, at one sequence (`X-Svc-Sequence`), in order of ' +
@@ -54,7 +52,6 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     },
   },
   'tasks.create': {
-    tag: 'bulk',
     summary: 'Delete or patch all documents that match a query',
     description:
       'Runs in slices after the answer and continues after a crash. Each document that existed when the ' +
@@ -65,9 +62,8 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     takesKey: true,
     example: {body: {type: 'delete', query: TASK.query}, answer: {id: TASK.id}},
   },
-  'tasks.list': {tag: 'bulk', summary: 'Tasks, the newest first', example: {answer: {tasks: [TASK]}}},
+  'tasks.list': {summary: 'Tasks, the newest first', example: {answer: {tasks: [TASK]}}},
   'tasks.get': {
-    tag: 'bulk',
     summary: 'Progress of a task',
     errors: ['op.not_found'],
     example: {
@@ -76,7 +72,6 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     },
   },
   'tasks.cancel': {
-    tag: 'bulk',
     summary: 'Cancel a task',
     description: 'Changes that the task has already made stay.',
     errors: ['op.not_found', 'op.conflict'],
@@ -86,7 +81,6 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     },
   },
   'imports.list': {
-    tag: 'bulk',
     summary: 'Imports of the last 24 hours that can be continued',
     description: 'The newest first.',
     example: {
@@ -106,7 +100,6 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     },
   },
   'imports.get': {
-    tag: 'bulk',
     summary: 'Progress of an import',
     description: 'The first `lines` lines are on disk; continue with the next one.',
     errors: ['op.not_found'],

@@ -60,7 +60,6 @@ const OF_SESSION = {operation: 'sessions.create', values: {session_id: '$respons
 
 export const SERVICE_TEXTS: OperationTexts<Named<'services'>> = {
   'services.create': {
-    tag: 'services',
     summary: 'Create a service',
     description:
       'Its code is a module of the active deployment that begins with `"use node"`, or an ES module of its ' + 'own.',
@@ -68,47 +67,40 @@ export const SERVICE_TEXTS: OperationTexts<Named<'services'>> = {
     takesKey: true,
     example: {body: {name: 'mailer', ...MAILER}, answer: {service: SERVICE}},
   },
-  'services.list': {tag: 'services', summary: 'Services, the oldest first', example: {answer: {services: [SERVICE]}}},
+  'services.list': {summary: 'Services, the oldest first', example: {answer: {services: [SERVICE]}}},
   'services.get': {
-    tag: 'services',
     summary: 'A service',
     errors: ['op.not_found'],
     example: {answer: {service: SERVICE}, from: OF_SERVICE},
   },
   'services.update': {
-    tag: 'services',
     summary: 'Change a service',
     description: 'Replaces the whole definition. A running service is restarted.',
     errors: ['op.not_found'],
     example: {body: MAILER, answer: {service: SERVICE}, from: OF_SERVICE},
   },
   'services.delete': {
-    tag: 'services',
     summary: 'Stop and delete a service',
     errors: ['op.not_found'],
     example: {from: OF_SERVICE},
   },
   'services.start': {
-    tag: 'services',
     summary: 'Start a service',
     description: 'It runs until it is stopped, also after a restart of the server.',
     errors: ['op.not_found'],
     example: {answer: {service: {...SERVICE, state: 'starting', desired_state: 'running'}}, from: OF_SERVICE},
   },
   'services.stop': {
-    tag: 'services',
     summary: 'Stop a service',
     errors: ['op.not_found'],
     example: {answer: {service: SERVICE}, from: OF_SERVICE},
   },
   'services.restart': {
-    tag: 'services',
     summary: 'Restart a service',
     errors: ['op.not_found'],
     example: {answer: {service: {...SERVICE, state: 'starting', desired_state: 'running'}}, from: OF_SERVICE},
   },
   'services.logs': {
-    tag: 'services',
     summary: 'Log of a service',
     description:
       'Lines of JSON. With `follow=true` the answer continues after the history, which ends with an empty ' + 'line.',
@@ -123,7 +115,6 @@ export const SERVICE_TEXTS: OperationTexts<Named<'services'>> = {
 
 export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
   'sandboxes.create': {
-    tag: 'sandboxes',
     summary: 'Create a sandbox',
     description: 'It has its own memory and globals, and no access to the tenant’s data.',
     errors: ['op.rate_limited'],
@@ -131,24 +122,20 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
     example: {body: {memory_mb: 16, env: {GREETING: 'hello'}}, answer: {sandbox: SANDBOX}},
   },
   'sandboxes.list': {
-    tag: 'sandboxes',
     summary: 'Sandboxes, the oldest first',
     example: {answer: {sandboxes: [SANDBOX]}},
   },
   'sandboxes.get': {
-    tag: 'sandboxes',
     summary: 'A sandbox',
     errors: ['op.not_found'],
     example: {answer: {sandbox: SANDBOX}, from: OF_SANDBOX},
   },
   'sandboxes.stop': {
-    tag: 'sandboxes',
     summary: 'Stop a sandbox',
     errors: ['op.not_found'],
     example: {answer: {sandbox: {...SANDBOX, state: 'stopped', ended_at: 1_800_000_060_000}}, from: OF_SANDBOX},
   },
   'sandboxes.execute': {
-    tag: 'sandboxes',
     summary: 'Run code in a sandbox',
     description:
       '`code` is the body of an async function of `args`; what it puts on `globalThis` is there the next time. 422: it has no value, and ' +
@@ -157,7 +144,6 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
     example: {body: EXECUTE, answer: EXECUTED, from: OF_SANDBOX},
   },
   'sessions.create': {
-    tag: 'sessions',
     summary: 'Open a session',
     description: 'Each use extends it. Its first execution creates a sandbox, unless `sandbox_id` names a running one.',
     errors: ['op.not_found', 'op.conflict', 'op.rate_limited'],
@@ -165,25 +151,21 @@ export const SANDBOX_TEXTS: OperationTexts<Named<'sandboxes' | 'sessions'>> = {
     example: {body: {tenant: 'acme', metadata: {for: 'ada'}}, answer: {session: SESSION}},
   },
   'sessions.list': {
-    tag: 'sessions',
     summary: 'Sessions of a tenant, the oldest first',
     example: {query: {tenant: 'acme'}, answer: {sessions: [SESSION]}},
   },
   'sessions.get': {
-    tag: 'sessions',
     summary: 'A session',
     errors: ['op.not_found'],
     example: {answer: {session: SESSION}, from: OF_SESSION},
   },
   'sessions.close': {
-    tag: 'sessions',
     summary: 'Close a session',
     description: 'The sandbox that the session created is stopped.',
     errors: ['op.not_found'],
     example: {answer: {session: {...SESSION, state: 'closed', ended_at: 1_800_000_060_000}}, from: OF_SESSION},
   },
   'sessions.execute': {
-    tag: 'sessions',
     summary: 'Run code in the sandbox of a session',
     errors: ['op.not_found', 'op.conflict', 'op.rate_limited', 'sandbox.execution_failed'],
     example: {body: EXECUTE, answer: EXECUTED, from: OF_SESSION},

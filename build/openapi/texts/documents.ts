@@ -20,15 +20,13 @@ const LARGE_CITIES = {
 
 export const TENANT_TEXTS: OperationTexts<Named<'tenants'>> = {
   'tenants.create': {
-    tag: 'tenants',
     summary: 'Create a tenant',
     description: 'A tenant that is created again under an old id starts empty, with another journal.',
     errors: ['session.tenant_exists', 'session.storage_full'],
     example: {body: {id: 'acme'}, answer: {id: 'acme'}},
   },
-  'tenants.list': {tag: 'tenants', summary: 'List tenants', example: {answer: {tenants: ['acme']}}},
+  'tenants.list': {summary: 'List tenants', example: {answer: {tenants: ['acme']}}},
   'tenants.delete': {
-    tag: 'tenants',
     summary: 'Delete a tenant and all its files',
     description: 'The answer is sent when its files are gone. Sockets of the tenant are closed.',
     errors: ['session.tenant_not_found'],
@@ -38,7 +36,6 @@ export const TENANT_TEXTS: OperationTexts<Named<'tenants'>> = {
 
 export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.run'> = {
   'documents.insert': {
-    tag: 'documents',
     summary: 'Insert a document',
     description:
       'Creates the table if it does not exist. A success means that the write is on disk, together with ' +
@@ -51,14 +48,12 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     },
   },
   'documents.list': {
-    tag: 'documents',
     summary: 'All documents of a table',
     description: 'In order of creation. A table that was never written is empty. Read large tables in pages.',
     errors: ['op.too_large'],
     example: {answer: {data: [CITY]}},
   },
   'documents.get': {
-    tag: 'documents',
     summary: 'A document by its id',
     description:
       'The `ETag` is its version, which differs after each change and never repeats. With `If-None-Match` ' +
@@ -67,7 +62,6 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     example: {answer: {document: CITY}, from: FROM_PUT},
   },
   'documents.put': {
-    tag: 'documents',
     summary: 'Create or replace a document under an id of your own',
     description:
       '`fields` becomes the whole document. `If-Match: *` only replaces, `If-None-Match: *` only creates. ' +
@@ -81,7 +75,6 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     },
   },
   'documents.patch': {
-    tag: 'documents',
     summary: 'Change fields of a document',
     description:
       'Changes top-level fields only, each field by one of the members. The patch is one write, computed ' +
@@ -96,14 +89,12 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     },
   },
   'documents.delete': {
-    tag: 'documents',
     summary: 'Delete a document',
     errors: ['op.not_found'],
     takesKey: true,
     example: {from: FROM_PUT},
   },
   'documents.upsert': {
-    tag: 'documents',
     summary: 'Create a document, or change the one with the same values',
     description:
       '`by` names a unique index; `fields` has a value for each of its fields. The document with these ' +
@@ -119,7 +110,6 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
     },
   },
   'transactions.run': {
-    tag: 'transactions',
     summary: 'Several writes, all of them or none',
     description:
       'Runs in order, in one commit and one journal record; each write sees the effects of those before ' +
@@ -157,7 +147,6 @@ export const DOCUMENT_TEXTS: OperationTexts<Named<'documents'> | 'transactions.r
 
 export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
   'query.run': {
-    tag: 'queries',
     summary: 'Run a query',
     description:
       'Filters, order and indexes use one order of all values: missing < null < numbers < false < true < ' +
@@ -168,7 +157,6 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     example: {body: LARGE_CITIES, answer: {data: [CITY]}},
   },
   'query.stream': {
-    tag: 'queries',
     summary: 'The result of a query, now and after each change',
     description:
       'Server-sent events: `data` is the whole result, `id` its version. The last event is `end` with an ' +
@@ -178,13 +166,11 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     example: {query: {limit: 1}, body: LARGE_CITIES, answer: {data: [CITY]}},
   },
   'query.follow': {
-    tag: 'queries',
     summary: 'The same with the query object in the URL',
     errors: ['op.too_large'],
     example: {query: {query: JSON.stringify({table: 'cities', filters: []}), limit: 1}, answer: {data: [CITY]}},
   },
   'query.count': {
-    tag: 'queries',
     summary: 'The number of documents that match a query',
     description:
       'Counts up to the query’s limit. If an index covers the query, no document is read; the same holds ' +
@@ -196,7 +182,6 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     },
   },
   'query.batch': {
-    tag: 'queries',
     summary: 'Several queries at one snapshot',
     description:
       'Results come in the order of the queries, 16 MiB together at most. If one fails, none is answered, ' +
@@ -213,7 +198,6 @@ export const QUERY_TEXTS: OperationTexts<Named<'query'>> = {
     },
   },
   'query.paginated': {
-    tag: 'queries',
     summary: 'A page of a query',
     description:
       'Pass `next_cursor` as the next page’s `after`; it is null after the last page. A walk delivers ' +

@@ -97,7 +97,6 @@ export const LIVE_TEXTS: OperationTexts<Named<'live_queries'>> = {
 
 export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
   'journal.page': {
-    tag: 'journal',
     summary: 'Records of the journal, oldest first',
     description:
       'One record per committed write, without gaps. Pass `next_cursor` as the next `after`, with the ' +
@@ -117,7 +116,6 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
     },
   },
   'journal.stream': {
-    tag: 'journal',
     summary: 'Records of the journal, existing and future ones',
     description:
       'Server-sent events: `data` is a record, `id` its sequence. The first event, `open`, has `timeline`, ' +
@@ -128,7 +126,6 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
     example: {query: {after: '0', limit: 1}, answer: RECORD},
   },
   'journal.bootstrap': {
-    tag: 'journal',
     summary: 'The whole state at one record of the journal',
     description:
       'Streams it without blocking writes. Continue with the journal after `resume_after_sequence`. It ' +
@@ -162,19 +159,16 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
 
 export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
   'schema.all': {
-    tag: 'schema',
     summary: 'All table schemas',
     example: {answer: {tables: {people: STORED_SCHEMA}}},
   },
   'schema.get': {
-    tag: 'schema',
     summary: 'The schema of a table',
     description: 'An index is `building` until it has all documents; queries use it from then on.',
     errors: ['op.not_found'],
     example: {path: {table: 'people'}, answer: STORED_SCHEMA, from: FROM_SCHEMA},
   },
   'schema.put': {
-    tag: 'schema',
     summary: 'Set the schema of a table',
     description:
       'Replaces the whole schema: indexes that it does not list are dropped. Existing documents are ' +
@@ -184,7 +178,6 @@ export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
     example: {path: {table: 'people'}, body: {table: 'people', fields: FIELDS, indexes: [INDEX]}},
   },
   'schema.delete': {
-    tag: 'schema',
     summary: 'Drop the schema of a table, and its indexes',
     description: 'Documents stay.',
     errors: ['op.not_found', 'op.conflict'],
@@ -194,7 +187,6 @@ export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
 
 export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
   'schedule.create': {
-    tag: 'schedule',
     summary: 'Schedule a mutation',
     description: 'Runs exactly once, at its time or as soon after it as the server runs, whichever process crashes.',
     errors: GAP,
@@ -202,27 +194,23 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     example: {body: {run_after_ms: 3_600_000, mutation: MAIL}, answer: {job_id: JOB_ID}},
   },
   'schedule.list': {
-    tag: 'schedule',
     summary: 'Pending jobs, the next one first',
     description: 'The whole list, or pages of it with `limit` or `after`: then the answer has `next_cursor`.',
     errors: ['op.too_large'],
     example: {query: {limit: 100}, answer: {jobs: [JOB], next_cursor: null}},
   },
   'schedule.get': {
-    tag: 'schedule',
     summary: 'A pending job',
     errors: ['op.not_found'],
     example: {answer: {job: JOB}, from: FROM_SCHEDULE},
   },
   'schedule.cancel': {
-    tag: 'schedule',
     summary: 'Cancel a pending job',
     errors: ['op.not_found'],
     takesKey: true,
     example: {from: FROM_SCHEDULE},
   },
   'schedule.result': {
-    tag: 'schedule',
     summary: 'The outcome of a job',
     description: '404 while the job is pending, if it was cancelled, and for jobs older than the newest 10,000.',
     errors: ['op.not_found'],
@@ -241,7 +229,6 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     },
   },
   'crons.create': {
-    tag: 'crons',
     summary: 'Create a cron',
     description:
       'With an interval it first runs one interval from now. With a cron expression it follows the clock ' +
@@ -251,7 +238,6 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     example: {body: {name: 'sweep', schedule: HOURLY, mutation: SWEEP}},
   },
   'crons.list': {
-    tag: 'crons',
     summary: 'Crons, by name',
     description: 'The whole list, or pages of it with `limit` or `after`: then the answer has `next_cursor`.',
     errors: ['op.too_large'],
@@ -264,13 +250,11 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     },
   },
   'crons.get': {
-    tag: 'crons',
     summary: 'A cron',
     errors: ['op.not_found'],
     example: {answer: {cron: CRON}, from: FROM_CRON},
   },
   'crons.patch': {
-    tag: 'crons',
     summary: 'Change, enable or disable a cron',
     description:
       'Absent members keep their values; outcomes and history stay as well. A new `schedule` starts now. A ' +
@@ -291,7 +275,6 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     },
   },
   'crons.run': {
-    tag: 'crons',
     summary: 'Run a cron now',
     description:
       'Works for disabled crons as well, and does not move the ticks. If its work fails, that is the ' +
@@ -301,14 +284,12 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     example: {answer: {run: {due: null, ...FAILED}}, from: FROM_CRON},
   },
   'crons.history': {
-    tag: 'crons',
     summary: 'The newest runs of a cron',
     description: 'The newest 100, or pages of them with `limit` or `after`: then the answer has `next_cursor`.',
     errors: ['op.not_found'],
     example: {query: {limit: 10}, answer: {runs: [{due: null, ...FAILED}], next_cursor: null}, from: FROM_CRON},
   },
   'schedule.all': {
-    tag: 'schedule',
     summary: 'Jobs and crons, of this API and of functions, the next one first',
     description: 'In pages, without arguments and fields.',
     errors: [],
@@ -338,14 +319,12 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     },
   },
   'schedule.history': {
-    tag: 'schedule',
     summary: 'Outcomes of jobs and crons, newest first',
     description: 'In pages: the newest 10,000 jobs, and the newest 100 runs of each cron.',
     errors: [],
     example: {query: {limit: 100}, answer: {runs: [{...CRON_WORK, due: null, ...FAILED}], next_cursor: null}},
   },
   'crons.delete': {
-    tag: 'crons',
     summary: 'Delete a cron',
     errors: ['op.not_found'],
     takesKey: true,

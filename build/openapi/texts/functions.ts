@@ -82,7 +82,6 @@ const SETTINGS = {egress: {allow: [], deny: ['10.0.0.0/8']}, allowed_origins: ['
 
 export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functions.socket'>> = {
   'functions.query': {
-    tag: 'functions',
     summary: 'Run a query function',
     description:
       'The token in `Authorization` is signed by one of the tenant’s auth providers; without a token the ' +
@@ -90,7 +89,6 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     example: {body: {path: 'messages:list', args: {}}, answer: {status: 'success', value: [MESSAGE]}, from: DEPLOYED},
   },
   'functions.paginated': {
-    tag: 'functions',
     summary: 'Run a paginated query function',
     example: {
       body: {path: 'messages:page', args: {paginationOpts: {numItems: 10, cursor: null}}},
@@ -99,13 +97,11 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     },
   },
   'functions.mutation': {
-    tag: 'functions',
     summary: 'Run a mutation',
     description: 'Its writes are one commit, or none. `Idempotency-Key` has no effect.',
     example: {body: SEND, answer: {status: 'success', value: MESSAGE._id}, from: DEPLOYED},
   },
   'functions.action': {
-    tag: 'functions',
     summary: 'Run an action',
     example: {
       body: {path: 'messages:ping', args: {}},
@@ -114,7 +110,6 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     },
   },
   'functions.schedule': {
-    tag: 'functions',
     summary: 'Schedule a mutation',
     description: 'After a delay (`run_after`), or at a time (`run_at`).',
     errors: ['op.rate_limited'],
@@ -128,7 +123,6 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     },
   },
   'functions.unschedule': {
-    tag: 'functions',
     summary: 'Cancel a scheduled mutation',
     description:
       'Allowed for the caller who scheduled it (the same identity, or none) and with the admin token; ' +
@@ -137,7 +131,6 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     example: {from: {operation: 'functions.schedule.run_after', values: {job_id: '$response.body#/jobId'}}},
   },
   'functions.http': {
-    tag: 'functions',
     summary: 'Call an HTTP action',
     description:
       'Takes any method and any path below `/http`, slashes included; the app’s router (`svc/http.ts`) ' +
@@ -147,7 +140,6 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     example: {path: {path: 'hello'}, from: DEPLOYED},
   },
   'functions.preflight': {
-    tag: 'functions',
     summary: 'Answer a browser’s CORS preflight for this path',
     example: {from: DEPLOYED},
   },
@@ -172,7 +164,6 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
   Named<'deployments' | 'packages' | 'env' | 'logs' | 'settings' | 'tables'>
 > = {
   'deployments.create': {
-    tag: 'deployments',
     summary: 'Deploy functions',
     description:
       'Checks the upload, validates existing documents against its schema, fills its indexes and activates ' +
@@ -187,19 +178,16 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     },
   },
   'deployments.list': {
-    tag: 'deployments',
     summary: 'Stored deployments, newest first',
     example: {answer: {deployments: [DEPLOYMENT]}, from: DEPLOYED},
   },
   'deployments.progress': {
-    tag: 'deployments',
     summary: 'Current steps of unfinished deploys',
     example: {
       answer: {deploys: [{request_id: 'r-1', step: 'activating', detail: null, since: 1_800_000_000_000}]},
     },
   },
   'deployments.activate': {
-    tag: 'deployments',
     summary: 'Activate an earlier deployment',
     errors: ['op.not_found', 'op.schema_violation', 'op.conflict'],
     example: {
@@ -208,13 +196,11 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     },
   },
   'packages.missing': {
-    tag: 'deployments',
     summary: 'List the packages that must be sent before a deploy',
     description: 'Packages that the server already has stay for at least an hour.',
     example: {body: {packages: [NO_BYTES_SHA512]}, answer: {missing: [NO_BYTES_SHA512]}},
   },
   'packages.put': {
-    tag: 'deployments',
     summary: 'Send a package’s tarball',
     description:
       'The tarball as it was published. If its SHA-512 differs from the one in the path, the answer is ' +
@@ -222,27 +208,23 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     errors: ['op.rate_limited'],
     example: {path: {sha512: NO_BYTES_SHA512}},
   },
-  'env.list': {tag: 'environment', summary: 'All variables', example: {answer: {env: {API_KEY: 'secret'}}}},
+  'env.list': {summary: 'All variables', example: {answer: {env: {API_KEY: 'secret'}}}},
   'env.get': {
-    tag: 'environment',
     summary: 'A variable',
     errors: ['op.not_found'],
     example: {answer: {name: 'API_KEY', value: 'secret'}, from: VARIABLE_FROM},
   },
   'env.set': {
-    tag: 'environment',
     summary: 'Set a variable',
     errors: ['op.rate_limited'],
     example: {body: {value: 'secret'}},
   },
   'env.delete': {
-    tag: 'environment',
     summary: 'Delete a variable',
     errors: ['op.not_found'],
     example: {from: VARIABLE_FROM},
   },
   'logs.read': {
-    tag: 'logs',
     summary: 'Executions of functions',
     description:
       'Lines of JSON. With `follow=true` the answer continues after the history, which ends with an empty ' +
@@ -254,9 +236,8 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
       from: {operation: 'functions.run', values: {}},
     },
   },
-  'settings.get': {tag: 'settings', summary: 'The settings', example: {answer: SETTINGS}},
+  'settings.get': {summary: 'The settings', example: {answer: SETTINGS}},
   'settings.put': {
-    tag: 'settings',
     summary: 'Set the settings',
     description:
       '`allowed_origins` lists the pages that can call functions; null allows all. An absent member keeps ' +
@@ -264,7 +245,6 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     example: {body: SETTINGS},
   },
   'tables.drop': {
-    tag: 'bulk',
     summary: 'Drop a table: its documents, then its schema and indexes',
     description:
       'Starts a task that runs in slices after the answer and continues after a crash. If documents are ' +
@@ -279,7 +259,6 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     },
   },
   'tables.rename': {
-    tag: 'bulk',
     summary: 'Rename a table',
     description:
       'One commit, however many documents the table has. Document ids, schema, indexes and earlier journal ' +

@@ -20,7 +20,6 @@ const FROM_CREATE = {operation: 'keys.create', values: {key_id: '$response.body#
 
 export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>> = {
   'audit.page': {
-    tag: 'keys',
     summary: "A page of the audit log: operators' actions",
     description:
       'Each action has an intent, which is on disk before the action begins, and an outcome. ' +
@@ -45,7 +44,6 @@ export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>
     },
   },
   'audit.refusals': {
-    tag: 'keys',
     summary: 'A page of the refusal log: requests without the required rights',
     description:
       'The first refusal of a kind is recorded within a second or two; a minute later the number of ' +
@@ -71,40 +69,34 @@ export const KEY_TEXTS: OperationTexts<Named<'keys'> | 'whoami' | Named<'audit'>
     },
   },
   whoami: {
-    tag: 'keys',
     summary: 'Rights of this request’s credential',
     description: 'Null means no limit. The two credentials in `admin.json` have every scope and no id.',
     example: {answer: {id: 'k3m9x2abcdef', name: 'reports', ...GRANT}},
   },
   'keys.create': {
-    tag: 'keys',
     summary: 'Create a key',
     description: 'Only this answer contains the secret. A key can create only keys with at most its own rights.',
     errors: ['op.conflict', 'session.storage_full', 'op.storage_damaged'],
     example: {body: BODY, answer: {key: MADE, secret: SECRET}},
   },
   'keys.list': {
-    tag: 'keys',
     summary: 'List keys',
     description: 'A key sees only keys with at most its own rights.',
     errors: ['op.storage_damaged'],
     example: {answer: {keys: [MADE], damaged: []}},
   },
   'keys.get': {
-    tag: 'keys',
     summary: 'One key',
     errors: ['op.not_found', 'op.storage_damaged'],
     example: {from: FROM_CREATE, answer: {key: MADE}},
   },
   'keys.rotate': {
-    tag: 'keys',
     summary: 'Give a key a new secret',
     description: 'The previous secret stays valid for the overlap. An older one is revoked now.',
     errors: ['op.not_found', 'session.storage_full', 'op.storage_damaged'],
     example: {from: FROM_CREATE, body: {overlap_seconds: 3_600}, answer: {key: MADE, secret: SECRET}},
   },
   'keys.revoke': {
-    tag: 'keys',
     summary: 'Revoke a key',
     description:
       'Takes effect at every router before the answer. Sockets opened with the key are closed, and its ' +

@@ -5,27 +5,23 @@ import type {OperationTexts} from './text.ts';
 export const SERVER_TEXTS: OperationTexts<
   'health' | 'metrics' | 'openapi' | 'docs.page' | 'docs.file' | 'socket' | 'functions.socket'
 > = {
-  health: {tag: 'server', summary: 'Whether the server answers', example: {answer: {ok: true}}},
+  health: {summary: 'Whether the server answers', example: {answer: {ok: true}}},
   metrics: {
-    tag: 'server',
     summary: 'Metrics in Prometheus text format',
     errors: ['session.worker_unavailable'],
     example: {answer: '# HELP svc_http_requests_total Requests answered.\n'},
   },
   openapi: {
-    tag: 'server',
     summary: 'This document',
     example: {answer: {openapi: '3.1.1', info: {title: 'svc', version: '0.1.0'}, paths: {}}},
   },
-  'docs.page': {tag: 'server', summary: 'This document as a page', example: {answer: '<!doctype html>'}},
+  'docs.page': {summary: 'This document as a page', example: {answer: '<!doctype html>'}},
   'docs.file': {
-    tag: 'server',
     summary: 'A file of that page',
     errors: ['op.not_found'],
     example: {path: {file: 'swagger-ui.css'}},
   },
   socket: {
-    tag: 'live',
     summary: 'Live queries: a WebSocket of the subprotocol svc.v2',
     description: `The tenant is \`X-Tenant-Id\` or \`tenant_id\`. Frames are JSON texts, an object with a \`type\` each.
 

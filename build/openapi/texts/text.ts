@@ -30,6 +30,28 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
+type Name = Operation | RouterOperation;
+type FirstWord<N extends Name> = N extends `${infer Word}.${string}` ? Word : N;
+
+/** The groups of operations by the first words of their names, where that is not the group itself. */
+const TAG_OF: Readonly<Record<Exclude<FirstWord<Name>, Tag>, Tag>> = {
+  audit: 'keys',
+  docs: 'server',
+  env: 'environment',
+  exports: 'bulk',
+  health: 'server',
+  imports: 'bulk',
+  live_queries: 'live',
+  metrics: 'server',
+  openapi: 'server',
+  packages: 'deployments',
+  query: 'queries',
+  socket: 'live',
+  tables: 'bulk',
+  tasks: 'bulk',
+  whoami: 'keys',
+};
+
 /** A successful request and its answer; a test checks both against their types, and sends the request. */
 export type Example = {
   /** Path parameters; a missing one is the parameter's own example, or comes from `from`. */
@@ -48,7 +70,8 @@ export type Example = {
 };
 
 export type OperationText = {
-  readonly tag: Tag;
+  /** Its group, if its name does not tell. */
+  readonly tag?: Tag;
   /** One line. */
   readonly summary: string;
   /** Markdown. */
@@ -62,6 +85,11 @@ export type OperationText = {
   readonly others?: Readonly<Record<string, Example>>;
 };
 
-export type OperationTexts<O extends Operation | RouterOperation> = Readonly<Record<O, OperationText>>;
+export type OperationTexts<O extends Name> = Readonly<Record<O, OperationText>>;
 /** The operations of a group: `documents` has all whose names begin with `documents.`. */
-export type Named<Group extends string> = Extract<Operation | RouterOperation, `${Group}.${string}`>;
+export type Named<Group extends string> = Extract<Name, `${Group}.${string}`>;
+
+export function tagOf(name: Name, {tag}: OperationText): Tag {
+  const word = name.split('.', 1)[0] as FirstWord<Name>;
+  return tag ?? (word in TAGS ? (word as Tag) : TAG_OF[word as keyof typeof TAG_OF]);
+}

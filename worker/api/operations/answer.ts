@@ -86,6 +86,14 @@ export interface StreamTarget {
   fail(error: ServiceError): void;
 }
 
+/** Answers a read from one snapshot. */
+export function read<O extends Operation>(answer: Handler<O>): Handler<O> {
+  return (request, tenant) => {
+    tenant.reader.inSnapshot();
+    return answer(request, tenant);
+  };
+}
+
 /* ── writes ── */
 
 /** The parts of any request that identify a repeated one. */
@@ -153,6 +161,18 @@ export function done(change: (writer: Writer) => unknown): (writer: Writer) => s
     change(writer);
     return '';
   };
+}
+
+/** Handles a request whose only effect is this change. */
+export function change<O extends Operation>(
+  change: (writer: Writer, params: Request<O>['params']) => unknown,
+): Handler<O> {
+  return (request, tenant) =>
+    written(
+      request,
+      tenant,
+      done(writer => change(writer, request.params)),
+    );
 }
 
 /** As `done`, for a change of more than one write. */

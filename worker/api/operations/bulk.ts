@@ -12,7 +12,7 @@ import type {Request} from '../../ipc/decode.ts';
 import {namedColumns} from '../bulk/export/csv-text.ts';
 import {type ExportRequest, exportChunks} from '../bulk/export/export.ts';
 import type {ImportBody} from '../bulk/import/imports.ts';
-import {type Handlers, json, Later, type WriteRequest, written} from './answer.ts';
+import {type Handlers, json, Later, read, type WriteRequest, written} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {decodeQuery} from './query-string.ts';
 import {fromSnapshot} from './snapshot-stream.ts';
@@ -46,26 +46,16 @@ export const bulk: Handlers<
   },
   'tasks.create': (request, tenant) => begun(request, tenant, tenant.tasks.made(decodeBody(taskBody, request.body))),
   'tables.drop': (request, tenant) => begun(request, tenant, tenant.tasks.madeDrop(request.params.table)),
-  'tasks.list': ({query}, {reader, tasks}) => {
-    reader.inSnapshot();
-    return json<'tasks.list'>(tasks.list(reader.db, parseListParameters(query)));
-  },
-  'tasks.get': ({params}, {reader, tasks}) => {
-    reader.inSnapshot();
-    return json<'tasks.get'>({task: tasks.get(reader.db, params.task_id)});
-  },
+  'tasks.list': read(({query}, {reader, tasks}) =>
+    json<'tasks.list'>(tasks.list(reader.db, parseListParameters(query))),
+  ),
+  'tasks.get': read(({params}, {reader, tasks}) => json<'tasks.get'>({task: tasks.get(reader.db, params.task_id)})),
   'tasks.cancel': (request, tenant) => {
     const cancel = tenant.tasks.cancelled(request.params.task_id);
     return written(request, tenant, writer => json<'tasks.cancel'>({task: cancel(writer)}));
   },
-  'imports.list': (_, {reader, imports}) => {
-    reader.inSnapshot();
-    return json<'imports.list'>(imports.list());
-  },
-  'imports.get': ({params}, {reader, imports}) => {
-    reader.inSnapshot();
-    return json<'imports.get'>({import: imports.get(params.import_id)});
-  },
+  'imports.list': read((_, {imports}) => json<'imports.list'>(imports.list())),
+  'imports.get': read(({params}, {imports}) => json<'imports.get'>({import: imports.get(params.import_id)})),
 };
 
 /** The task starts once it is on disk. */

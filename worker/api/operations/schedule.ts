@@ -9,7 +9,7 @@ import {decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {invalid} from '../../../shared/errors.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {CronEnvelope, CronPatchEnvelope, ScheduleEnvelope} from '../../../shared/protocol/schedule.ts';
-import {done, type Handlers, written} from './answer.ts';
+import {change, done, type Handlers, read, written} from './answer.ts';
 
 const scheduleBody = wireType(ScheduleEnvelope);
 const cronBody = wireType(CronEnvelope);
@@ -21,32 +21,12 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
     const work = checkedMutation(mutation);
     return written(request, tenant, writer => `{"job_id":"${scheduleJob(writer, tenant.clock(), runAfterMs, work)}"}`);
   },
-  'schedule.cancel': (request, tenant) =>
-    written(
-      request,
-      tenant,
-      done(writer => cancelJob(writer, request.params.job_id)),
-    ),
-  'schedule.list': ({query}, {reader, jobs}) => {
-    reader.inSnapshot();
-    return jobs.list(parseListParameters(query));
-  },
-  'schedule.get': ({params}, {reader, jobs}) => {
-    reader.inSnapshot();
-    return jobs.job(params.job_id);
-  },
-  'schedule.result': ({params}, {reader, jobs}) => {
-    reader.inSnapshot();
-    return jobs.result(params.job_id);
-  },
-  'schedule.all': ({query}, {reader, allWork}) => {
-    reader.inSnapshot();
-    return allWork.upcoming(parseListParameters(query));
-  },
-  'schedule.history': ({query}, {reader, allWork}) => {
-    reader.inSnapshot();
-    return allWork.past(parseListParameters(query));
-  },
+  'schedule.cancel': change((writer, params) => cancelJob(writer, params.job_id)),
+  'schedule.list': read(({query}, {jobs}) => jobs.list(parseListParameters(query))),
+  'schedule.get': read(({params}, {jobs}) => jobs.job(params.job_id)),
+  'schedule.result': read(({params}, {jobs}) => jobs.result(params.job_id)),
+  'schedule.all': read(({query}, {allWork}) => allWork.upcoming(parseListParameters(query))),
+  'schedule.history': read(({query}, {allWork}) => allWork.past(parseListParameters(query))),
   'crons.create': (request, tenant) => {
     const {name, schedule, mutation} = decodeBody(cronBody, request.body);
     checkCronName(name);
@@ -58,14 +38,8 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
       done(writer => createCron(writer, tenant.clock(), name, rhythm, work)),
     );
   },
-  'crons.list': ({query}, {reader, crons}) => {
-    reader.inSnapshot();
-    return crons.list(parseListParameters(query));
-  },
-  'crons.get': ({params}, {reader, crons}) => {
-    reader.inSnapshot();
-    return crons.cron(params.name);
-  },
+  'crons.list': read(({query}, {crons}) => crons.list(parseListParameters(query))),
+  'crons.get': read(({params}, {crons}) => crons.cron(params.name)),
   'crons.patch': (request, tenant) => {
     const {schedule, mutation, enabled: isEnabled} = decodeBody(cronPatchBody, request.body);
     if (schedule === undefined && mutation === undefined && isEnabled === undefined) {
@@ -84,15 +58,9 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
     const {name} = request.params;
     return written(request, tenant, writer => `{"run":${runCronNow(writer, tenant.clock(), name, runJob)}}`);
   },
-  'crons.history': ({params, query}, {reader, crons, cronRuns}) => {
-    reader.inSnapshot();
+  'crons.history': read(({params, query}, {crons, cronRuns}) => {
     crons.cron(params.name); // throws if it does not exist
     return cronRuns.list(params.name, parseListParameters(query));
-  },
-  'crons.delete': (request, tenant) =>
-    written(
-      request,
-      tenant,
-      done(writer => deleteCron(writer, request.params.name)),
-    ),
+  }),
+  'crons.delete': change((writer, params) => deleteCron(writer, params.name)),
 };

@@ -5,20 +5,14 @@ import {allSchemasText, schemaText} from '../../../engine/schema/read.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {RenameBody, TableSchema} from '../../../shared/protocol/schema.ts';
-import {done, doneAfter, guardedByKey, type Handlers, json} from './answer.ts';
+import {done, doneAfter, guardedByKey, type Handlers, json, read} from './answer.ts';
 
 const renameBody = bodyType<'tables.rename'>(RenameBody);
 const tableSchemaBody = bodyType<'schema.put'>(TableSchema);
 
 export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list' | 'tables.rename'>> = {
-  'schema.all': (_, {reader, catalog}) => {
-    reader.inSnapshot();
-    return allSchemasText(catalog);
-  },
-  'schema.get': ({params}, {reader, catalog}) => {
-    reader.inSnapshot();
-    return schemaText(catalog, params.table);
-  },
+  'schema.all': read((_, {catalog}) => allSchemasText(catalog)),
+  'schema.get': read(({params}, {catalog}) => schemaText(catalog, params.table)),
   'schema.put': ({params, body}, {schemas, tasks}) => {
     const {table, fields, indexes = []} = decodeBody(tableSchemaBody, body);
     const put = schemas.put(params.table, {table, fields, indexes}, writer => tasks.schemaSet(writer, table));
