@@ -2,13 +2,14 @@ import {defineConfig} from 'vitest/config';
 import {nightlySample, tiersOf} from './test/harness/tiers.ts';
 
 /**
- * The projects are the tiers: `pure` needs no build and no service and is what `npm run check` runs; `service` starts the built
- * files; `served` is the part of it whose files share one service for each worker of vitest; `nightly` has what takes too long for each commit. SVC_TESTS=nightly runs all in full, SVC_NIGHTLY_SAMPLE adds the
- * nightly files that it chooses to the others.
- * Most files of `service` start real services: two files at a time suit a machine with two cores.
+ * The projects are the tiers: `pure` needs no build and no service and is what `npm run check` runs; `service` starts the
+ * built files; `served` is the part of it whose files share one service for each worker of vitest; `isolated` has the files
+ * that replace modules; `nightly` has what takes too long for each commit. SVC_TESTS=nightly runs all in full,
+ * SVC_NIGHTLY_SAMPLE adds the nightly files that it chooses to the others.
+ * Files share the processes of vitest's workers, because a process for each of them costs a second of processor time.
  */
 const {VITEST_JSON: report, SVC_TESTS: tests, SVC_NIGHTLY_SAMPLE: seed} = process.env;
-const {pure, served, service, nightly} = tiersOf(import.meta.dirname);
+const {pure, served, service, isolated, nightly} = tiersOf(import.meta.dirname);
 const chosen = tests === 'nightly' ? nightly : seed === undefined ? [] : nightlySample(import.meta.dirname, seed);
 const rest = (files: string[]) => files.filter(file => !chosen.includes(file));
 
@@ -26,7 +27,8 @@ export default defineConfig({
         extends: true,
         test: {name: 'served', include: rest(served), isolate: false, globalSetup: './test/harness/shared-service.ts'},
       },
-      {extends: true, test: {name: 'service', include: rest(service)}},
+      {extends: true, test: {name: 'service', include: rest(service), isolate: false}},
+      {extends: true, test: {name: 'isolated', include: rest(isolated)}},
       {extends: true, test: {name: 'nightly', include: chosen, env: {SVC_TESTS: 'nightly'}}},
     ],
   },

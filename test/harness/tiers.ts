@@ -6,11 +6,11 @@ import {createHash} from 'node:crypto';
 import {existsSync, readdirSync, readFileSync} from 'node:fs';
 import {dirname, join, relative} from 'node:path';
 
-/**
- * What only a test of running processes, or of the built files, has in it; or one that puts something in a module's place: pure
- * files share a process and its modules.
- */
+/** What only a test of running processes, or of the built files, has in it; or one that replaces modules. */
 const NEEDS_A_PROCESS = /\bdist\/|node:child_process|node:worker_threads|from 'piscina'|\bvi\.mock\(/;
+
+/** Such a file has a process of its own: another file would get the replaced modules. */
+const REPLACES_MODULES = /\bvi\.mock\(/;
 
 /** What a file imports that has more for the nightly run than for a commit. */
 const NIGHTLY_HELPER = "harness/nightly.ts'";
@@ -55,12 +55,12 @@ const NIGHTLY_SECONDS = 25;
 /** Of CI's sample: four to five minutes with two workers. */
 const SAMPLE_SECONDS = 540;
 
-export type Tiers = {pure: string[]; served: string[]; service: string[]; nightly: string[]};
+export type Tiers = {pure: string[]; served: string[]; service: string[]; isolated: string[]; nightly: string[]};
 
 /** Every `*.test.ts` below `test/` of the project, as paths from its root, sorted. */
 export function tiersOf(root: string): Tiers {
   const known = new Map<string, boolean>();
-  const tiers: Tiers = {pure: [], served: [], service: [], nightly: []};
+  const tiers: Tiers = {pure: [], served: [], service: [], isolated: [], nightly: []};
   const entries = readdirSync(join(root, 'test'), {recursive: true, withFileTypes: true});
   for (const entry of entries) {
     if (!entry.isFile() || !entry.name.endsWith('.test.ts')) continue;
@@ -75,7 +75,9 @@ export function tiersOf(root: string): Tiers {
 function tierOf(name: string, path: string, root: string, known: Map<string, boolean>): keyof Tiers {
   if (name.endsWith('.nightly.test.ts')) return 'nightly';
   if (isPure(path, root, known) && !SLOW.includes(name)) return 'pure';
-  return readFileSync(path, 'utf8').includes(SHARED_SERVICE) ? 'served' : 'service';
+  const text = readFileSync(path, 'utf8');
+  if (REPLACES_MODULES.test(text)) return 'isolated';
+  return text.includes(SHARED_SERVICE) ? 'served' : 'service';
 }
 
 /**
