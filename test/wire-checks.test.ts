@@ -21,6 +21,7 @@ import * as schema from '../shared/protocol/schema.ts';
 import * as services from '../shared/protocol/services.ts';
 import * as sessions from '../shared/protocol/sessions.ts';
 import * as settings from '../shared/protocol/settings.ts';
+import {rounds} from './harness/nightly.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const MODULES = {
@@ -43,7 +44,9 @@ function identifierOf(module: string): string {
 }
 
 /** The modules as the worker's bundle has them. */
-async function generated(): Promise<Record<string, Record<string, unknown>>> {
+const generated = await bundled();
+
+async function bundled(): Promise<Record<string, Record<string, unknown>>> {
   const lines = Object.keys(MODULES).map(
     name => `export * as ${identifierOf(name)} from './shared/protocol/${name}.ts';`,
   );
@@ -135,9 +138,9 @@ describe('what the build makes of wire types', () => {
     const exported = Object.entries(module as Record<string, unknown>);
     test.each(exported.filter(([, value]) => isSchema(value)))(
       `${file}: %s is checked, and refused, as its type says`,
-      async (name, value) => {
+      (name, value) => {
         const type = value as TSchema;
-        const made = (await generated())[identifierOf(file)]![name] as GeneratedType;
+        const made = generated[identifierOf(file)]![name] as GeneratedType;
         const known = wireCheck(type);
         expect(made.schema).toEqual(JSON.parse(JSON.stringify(type, withoutDescription)));
         fc.assert(
@@ -145,13 +148,13 @@ describe('what the build makes of wire types', () => {
             expect(made.check(sample)).toBe(known.check(sample));
             if (!known.check(sample)) expect(faults(made.schema, sample)).toEqual(known.faults(sample));
           }),
-          {numRuns: 300},
+          {numRuns: rounds({commit: 100, nightly: 300})},
         );
       },
     );
 
-    test.each(exported.filter(([, value]) => !isSchema(value)))(`${file}: %s keeps its value`, async (name, value) => {
-      expect((await generated())[identifierOf(file)]![name]).toEqual(value);
+    test.each(exported.filter(([, value]) => !isSchema(value)))(`${file}: %s keeps its value`, (name, value) => {
+      expect(generated[identifierOf(file)]![name]).toEqual(value);
     });
   }
 });

@@ -3,7 +3,7 @@
  * sandbox is found empty, and no process is left over.
  */
 import {readdirSync, readFileSync} from 'node:fs';
-import {afterEach, describe, expect, test} from 'vitest';
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {nightly, rounds} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -20,8 +20,22 @@ import {
   sessionOf,
 } from './sandbox-client.ts';
 
+/** Of the tests that need no options. */
+let shared: Service;
 let service: Service;
-afterEach(() => service.stop());
+let tenants: Tenant[] = [];
+beforeAll(async () => {
+  shared = await Service.start();
+});
+afterAll(() => shared.stop());
+beforeEach(() => {
+  service = shared;
+});
+afterEach(async () => {
+  if (service !== shared) await service.stop();
+  else for (const {id} of tenants) await service.request('DELETE', `/api/tenants/${id}`);
+  tenants = [];
+});
 
 /** Processes of sandboxes anywhere below this process. */
 function sandboxProcesses(of: number): number[] {
@@ -41,8 +55,9 @@ function parentOf(pid: number): number | null {
 }
 
 async function start(): Promise<Tenant> {
-  service = await Service.start();
-  return await Tenant.make(service);
+  const tenant = await Tenant.make(service);
+  tenants.push(tenant);
+  return tenant;
 }
 
 /** Each ends a process of the tenant, and resolves when what it served is served again. */

@@ -9,8 +9,12 @@ import {until} from '../../harness/until.ts';
 import {NODE_VERSION, ServiceClient} from '../service-client.ts';
 
 let service: Service;
+let app: App;
+let services: ServiceClient;
 beforeAll(async () => {
   service = await Service.start();
+  app = await App.deploy(service, {'m.ts': MESSAGES});
+  services = new ServiceClient({request: (...args) => app.admin(...args)});
 });
 afterAll(() => service.stop());
 
@@ -25,14 +29,17 @@ const MESSAGES = `
   });
   export const add = mutation(async (ctx, {text}) => { await ctx.db.insert('messages', {text}); });
   export const addInternal = internalMutation(async (ctx, {text}) => { await ctx.db.insert('messages', {text}); });
+  export const clear = mutation(async ctx => {
+    for (const {_id} of await ctx.db.query('messages').collect()) await ctx.db.delete(_id);
+  });
   export const refuse = mutation(async () => { throw new Error('not today'); });
   export const shout = action(async (ctx, {text}) => text.toUpperCase());
 `;
 
-/** An app with a service of this code: an ES module's body of the function. */
+/** The app, without messages, with a service of this code: an ES module's body of the function. */
 async function running(body: string, more: object = {}): Promise<{app: App; services: ServiceClient}> {
-  const app = await App.deploy(service, {'m.ts': MESSAGES});
-  const services = new ServiceClient({request: (...args) => app.admin(...args)});
+  await app.admin('DELETE', '/services/it');
+  await app.mutation('m:clear', {});
   const code = `export default async (ctx, signal, log) => {
     ${body}
     await new Promise(done => signal.addEventListener('abort', done));
@@ -52,7 +59,7 @@ describe('its context', () => {
     expect(await app.query('m:list', {})).toEqual(['one', 'two']);
   });
 
-  test('what a function throws is thrown, and what is not there is said to be so', async () => {
+  nightly.test('what a function throws is thrown, and what is not there is said to be so', async () => {
     const {services} = await running(`
       await ctx.runMutation('m:refuse').catch(error => log.info(error.message.split('\\n')[0]));
       await ctx.runQuery('m:none').catch(error => log.info(error.message));
@@ -156,13 +163,13 @@ describe('onChange', () => {
     expect((await services.get('it')).state).toBe('running');
   });
 
-  test('what a listener throws ends the service, which is started again', async () => {
+  nightly.test('what a listener throws ends the service, which is started again', async () => {
     const {services} = await running("ctx.onChange('m:count', {}, () => { throw new Error('bad listener'); });");
     const {last_exit} = await services.untilIt('it', 'it was started again', ({restarts}) => restarts > 0);
     expect(last_exit).toMatchObject({reason: 'threw', message: expect.stringContaining('bad listener')});
   });
 
-  test('more than a service may hold are refused', async () => {
+  nightly.test('more than a service may hold are refused', async () => {
     const {services} = await running(`
       for (let n = 0; n < 65; n++) ctx.onChange('m:some', {n: 1_000 + n}, () => {}, error => log.info(error.message));
     `);
@@ -262,7 +269,7 @@ describe('its log', () => {
     expect(received).toContain('application/x-ndjson');
   });
 
-  test('more than it may log in a second is dropped, and said to be', async () => {
+  nightly.test('more than it may log in a second is dropped, and said to be', async () => {
     const {services} = await running(
       'for (let n = 0; n < 5_000; n++) log.info(n); setTimeout(() => log.info("after"), 1_500);',
     );
@@ -273,7 +280,7 @@ describe('its log', () => {
   });
 });
 
-test('what a service throws is kept in its record and in its log as far as it goes', async () => {
+nightly.test('what a service throws is kept in its record and in its log as far as it goes', async () => {
   const {services} = await running("throw new Error('long'.repeat(100_000));", {restart: 'never'});
   const {last_exit} = await services.is('it', 'failed');
   expect(last_exit!.message).toHaveLength(SERVICE_EXIT_CHARS_MAX);

@@ -2,15 +2,29 @@
  * What is left of services when a process ends at any point of their lives: what was asked for is wanted, what is wanted runs,
  * once, and no process is left over.
  */
-import {afterEach, describe, expect, test} from 'vitest';
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {nightly} from '../../harness/nightly.ts';
 import {isAlive, Service} from '../../harness/service.ts';
 import {Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
 import {NODE_VERSION, ServiceClient, serviceProcesses} from '../service-client.ts';
 
+/** Of the tests that need no options. */
+let shared: Service;
 let service: Service;
-afterEach(() => service.stop());
+let tenants: Tenant[] = [];
+beforeAll(async () => {
+  shared = await Service.start();
+});
+afterAll(() => shared.stop());
+beforeEach(() => {
+  service = shared;
+});
+afterEach(async () => {
+  if (service !== shared) await service.stop();
+  else for (const {id} of tenants) await service.request('DELETE', `/api/tenants/${id}`);
+  tenants = [];
+});
 
 const STAYS = `export default async (ctx, signal, log) => {
   log.info('here');
@@ -26,8 +40,9 @@ const LOADS = 'await new Promise(() => setInterval(() => {}, 1_000)); export def
 const FAILS = 'export default async () => { throw new Error("no"); };';
 
 async function start(args: string[] = []): Promise<{tenant: Tenant; services: ServiceClient}> {
-  service = await Service.start({args});
+  if (args.length > 0) service = await Service.start({args});
   const tenant = await Tenant.make(service);
+  tenants.push(tenant);
   return {tenant, services: new ServiceClient(tenant)};
 }
 
