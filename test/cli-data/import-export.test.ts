@@ -183,7 +183,7 @@ describe('svc import', () => {
     expect(contents(await tenant.list('t'))).toEqual(contents([...numbered(9), ...numbered(2)]));
   });
 
-  test('goes on through the death of the worker and of the router: every line is there once', async () => {
+  nightly.test('goes on through the death of the worker and of the router: every line is there once', async () => {
     const tenant = await Tenant.make(service);
     const documents = numbered(60_000);
     const running = svc(['import', '--tenant', tenant.id, '--table', 't', fileOf(jsonLines(documents))]);
@@ -271,34 +271,37 @@ describe('svc export', () => {
     });
   });
 
-  test('a worker that is killed in the middle of it: the export fails, leaves no file and keeps an older one', async () => {
-    const tenant = await Tenant.make(service);
-    const documents = Array.from({length: 24}, (_, i) => ({i, text: 'x'.repeat(1_000_000)}));
-    await tenant.insertAll('t', documents, 4);
-    // Between the two, so that the kill comes when some of it has arrived.
-    const between = createServer((asked, answer) => {
-      const from = request(`${service.url}${asked.url}`, {headers: asked.headers}, async reply => {
-        answer.writeHead(reply.statusCode!, reply.headers);
-        const [first] = (await once(reply, 'data')) as [Buffer];
-        reply.pause();
-        answer.write(first);
-        const worker = await service.workerOf(tenant.id);
-        process.kill(worker, 'SIGKILL');
-        await until('its end', () => !isAlive(worker));
-        pipeline(reply, answer, () => undefined);
+  nightly.test(
+    'a worker that is killed in the middle of it: the export fails, leaves no file and keeps an older one',
+    async () => {
+      const tenant = await Tenant.make(service);
+      const documents = Array.from({length: 24}, (_, i) => ({i, text: 'x'.repeat(1_000_000)}));
+      await tenant.insertAll('t', documents, 4);
+      // Between the two, so that the kill comes when some of it has arrived.
+      const between = createServer((asked, answer) => {
+        const from = request(`${service.url}${asked.url}`, {headers: asked.headers}, async reply => {
+          answer.writeHead(reply.statusCode!, reply.headers);
+          const [first] = (await once(reply, 'data')) as [Buffer];
+          reply.pause();
+          answer.write(first);
+          const worker = await service.workerOf(tenant.id);
+          process.kill(worker, 'SIGKILL');
+          await until('its end', () => !isAlive(worker));
+          pipeline(reply, answer, () => undefined);
+        });
+        from.end();
       });
-      from.end();
-    });
-    between.listen(0, '127.0.0.1');
-    await once(between, 'listening');
-    const env = {SVC_URL: `http://127.0.0.1:${(between.address() as AddressInfo).port}`};
-    const file = fileOf('older\n');
-    const outcome = await svc(['export', '--tenant', tenant.id, file], {env});
-    between.close();
-    expect(outcome).toMatchObject({code: 1, stderr: expect.stringContaining('nothing is exported')});
-    expect(readFileSync(file, 'utf8')).toBe('older\n');
-    expect(readdirSync(directory).filter(name => name.endsWith('.tmp'))).toEqual([]);
-  });
+      between.listen(0, '127.0.0.1');
+      await once(between, 'listening');
+      const env = {SVC_URL: `http://127.0.0.1:${(between.address() as AddressInfo).port}`};
+      const file = fileOf('older\n');
+      const outcome = await svc(['export', '--tenant', tenant.id, file], {env});
+      between.close();
+      expect(outcome).toMatchObject({code: 1, stderr: expect.stringContaining('nothing is exported')});
+      expect(readFileSync(file, 'utf8')).toBe('older\n');
+      expect(readdirSync(directory).filter(name => name.endsWith('.tmp'))).toEqual([]);
+    },
+  );
 
   test('a failed export leaves no file and keeps an older one', async () => {
     const file = fileOf('older\n');

@@ -1,11 +1,12 @@
 /** Node's own WebSocket against a server that is not there yet, is killed, or never answers: the client comes back by itself. */
 import {once} from 'node:events';
 import {type AddressInfo, createServer} from 'node:net';
-import {afterAll, beforeAll, expect, onTestFinished, test, vi} from 'vitest';
+import {expect, onTestFinished, test, vi} from 'vitest';
 import {SvcClient} from '../../sdk/browser/client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
 import {freePort} from '../harness/free-port.ts';
+import {nightly} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
@@ -17,15 +18,10 @@ export const add = mutation(async (ctx, {text}) => { await ctx.db.insert('notes'
 const list = makeFunctionReference<'query', Record<string, never>, string[]>('notes:list');
 const add = makeFunctionReference<'mutation', {text: string}, null>('notes:add');
 
-let service: Service;
-let app: App;
-beforeAll(async () => {
-  service = await Service.start();
-  app = await App.deploy(service, {'notes.ts': NOTES});
-});
-afterAll(() => service.stop());
-
-test('a client that was there before its server, and whose server is killed', async () => {
+nightly.test('a client that was there before its server, and whose server is killed', async () => {
+  const service = await Service.start();
+  onTestFinished(() => service.stop());
+  const app = await App.deploy(service, {'notes.ts': NOTES});
   const port = await freePort();
   await service.end('SIGTERM');
   const client = new SvcClient(`http://127.0.0.1:${port}/svc/${app.tenant}`, {logger: false});

@@ -15,7 +15,7 @@ import {NODE_VERSIONS} from '../../shared/node-version.ts';
 import {LOG_LINES_MAX} from '../../worker/runtime/guest/limits.ts';
 import {LOG_CALL_CHARS_MAX} from '../../worker/runtime/limits.ts';
 import {nodeVariables} from '../functions/node/node-app.ts';
-import {firstOf, rounds} from '../harness/nightly.ts';
+import {firstOf, nightly, rounds} from '../harness/nightly.ts';
 import {isAlive, type Reply, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -508,13 +508,16 @@ describe('memory, time and output', () => {
     ]);
   });
 
-  test('never reading what it is told: executions that wait for it are refused in time, and memory is not', async () => {
-    const id = await make();
-    const code = `require("node:fs").fstatSync(3); for (;;);//${'x'.repeat(9e5)}`;
-    const all = await Promise.all(Array.from({length: 8}, () => attempt(id, code, {}, 1_000)));
-    expect(all.map(({status}) => status).filter(status => status === 200)).toEqual([]);
-    expect((await sandboxOf(tenant, id)).state).toBe('failed');
-  });
+  nightly.test(
+    'never reading what it is told: executions that wait for it are refused in time, and memory is not',
+    async () => {
+      const id = await make();
+      const code = `require("node:fs").fstatSync(3); for (;;);//${'x'.repeat(9e5)}`;
+      const all = await Promise.all(Array.from({length: 8}, () => attempt(id, code, {}, 1_000)));
+      expect(all.map(({status}) => status).filter(status => status === 200)).toEqual([]);
+      expect((await sandboxOf(tenant, id)).state).toBe('failed');
+    },
+  );
 });
 
 describe('other tenants', () => {

@@ -99,10 +99,12 @@ describe("the tenant's file says whose it is", () => {
     expect(stdout).toMatch(new RegExp(`^${a.id}: NOT OK: .*\\n  file: it is that of tenant ${b.id} `, 'm'));
   });
 
-  test('a data directory from before: used and unused tenants are there, and what is lost later is noticed', async () => {
-    const unused = 'unused';
-    const before = new Database(join(service.data, 'registry.sqlite'));
-    before.exec(`
+  nightly.test(
+    'a data directory from before: used and unused tenants are there, and what is lost later is noticed',
+    async () => {
+      const unused = 'unused';
+      const before = new Database(join(service.data, 'registry.sqlite'));
+      before.exec(`
       DROP TABLE tenants;
       CREATE TABLE tenants (
         id TEXT PRIMARY KEY, generation INTEGER NOT NULL UNIQUE, state TEXT NOT NULL CHECK (state IN ('ready', 'deleting')),
@@ -114,24 +116,25 @@ describe("the tenant's file says whose it is", () => {
       UPDATE generations SET last = 3;
       PRAGMA user_version = 1;
     `);
-    before.close();
-    writeOldFile(fileOf(a));
-    mkdirSync(join(service.data, 'tenants', `t_${unused}_3`));
-    expect((await svc(['verify', '--data', service.data])).code).toBe(0);
-    await service.run();
-    expect((await service.get('/api/tenants')).body).toEqual({tenants: [a.id, b.id, unused]});
-    expect((await b.list('t')).map(doc => doc.of)).toEqual(['b']);
-    for (const each of [a, Tenant.of(service, unused)]) {
-      expect(await each.list('t')).toEqual([]);
-      await each.insert('t', {});
-    }
-    await service.end('SIGTERM');
-    rmSync(fileOf(Tenant.of(service, unused)));
-    await service.run();
-    expectError(await service.get(`/api/tenants/${unused}/documents/t`), 503, 'op.storage_damaged');
-  });
+      before.close();
+      writeOldFile(fileOf(a));
+      mkdirSync(join(service.data, 'tenants', `t_${unused}_3`));
+      expect((await svc(['verify', '--data', service.data])).code).toBe(0);
+      await service.run();
+      expect((await service.get('/api/tenants')).body).toEqual({tenants: [a.id, b.id, unused]});
+      expect((await b.list('t')).map(doc => doc.of)).toEqual(['b']);
+      for (const each of [a, Tenant.of(service, unused)]) {
+        expect(await each.list('t')).toEqual([]);
+        await each.insert('t', {});
+      }
+      await service.end('SIGTERM');
+      rmSync(fileOf(Tenant.of(service, unused)));
+      await service.run();
+      expectError(await service.get(`/api/tenants/${unused}/documents/t`), 503, 'op.storage_damaged');
+    },
+  );
 
-  test('a file from before takes the identity of its directory, once', async () => {
+  nightly.test('a file from before takes the identity of its directory, once', async () => {
     const path = fileOf(a);
     writeOldFile(path);
     await service.run();

@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
-import {rounds} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -91,7 +91,7 @@ describe('kill -9 loses no acknowledged write, and repeats none', () => {
     await expectVerified();
   });
 
-  test('while tenants are created and deleted: each exists whole or not at all', async () => {
+  nightly.test('while tenants are created and deleted: each exists whole or not at all', async () => {
     const mine = await Service.start({spares: 1});
     mine.showLogOnFailure();
     const created = new Set<string>();

@@ -82,7 +82,7 @@ const registryOf = (data: string) => join(data, 'registry.sqlite');
 
 describe('a start refuses, names the tenants and changes nothing; svc recover --adopt brings them back', () => {
   test.each<[string, () => string, (registry: string) => void, string]>(
-    firstOf(3, [
+    firstOf(2, [
       ['the registry is deleted', () => stopped, path => rmSync(path), 'is missing'],
       [
         'an older one was put back',
@@ -149,7 +149,7 @@ describe('a start refuses, names the tenants and changes nothing; svc recover --
 
 describe('what the registry has no say in', () => {
   test.each<[string, string]>(
-    firstOf(2, [
+    firstOf(1, [
       ['whether a tenant is awake', 'UPDATE tenants SET awake = 1 - awake'],
       ['when it is due', 'UPDATE tenants SET next_due_ms = 1'],
       ['when it was created', 'UPDATE tenants SET created_ms = 1'],
@@ -209,7 +209,7 @@ describe('svc recover', () => {
   });
 
   test.each<[string, () => string[], number, string]>(
-    firstOf(6, [
+    firstOf(3, [
       ['nothing is wrong: says so', () => ['--data', stopped], 0, ''],
       ['nothing to adopt', () => ['--data', stopped, '--adopt'], 0, ''],
       ['no data directory', () => ['--data', join(directory, 'absent')], 1, 'is not a data directory'],

@@ -16,7 +16,9 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
     'npx -y -p node@22 -c "npm run bench"': 'takes many minutes',
     'npx -y -p node@22 -c "npm run soak"': 'takes an hour',
   },
-  'cli.md': {'git clone REPOSITORY': 'test/cli/package.test.ts builds a copy of the sources, packs and installs it'},
+  'cli.md': {
+    'git clone REPOSITORY': 'test/cli/package.nightly.test.ts builds a copy of the sources, packs and installs it',
+  },
   'live-queries.md': {'npx -y wscat': 'needs a package that is not installed; test/ws speaks the protocol'},
   'operating.md': {
     'install -d -m 700 /var/lib/svc': 'needs systemd',

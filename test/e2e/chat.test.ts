@@ -1,12 +1,13 @@
 /** examples/chat in two windows of a real browser: what people do with it, and what it looks like. */
 import {fileURLToPath} from 'node:url';
-import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
+import {afterAll, afterEach, beforeAll, describe, expect, test, vi} from 'vitest';
 import {nightly} from '../harness/nightly.ts';
 import {until} from '../harness/until.ts';
 import {ChatApp, type ChatWindow} from './chat-app.ts';
 
 /** Tokens are refreshed 10 seconds before they end: these, every two seconds. */
-process.env.CHAT_TOKEN_SECONDS = '12';
+vi.stubEnv('CHAT_TOKEN_SECONDS', '12');
+afterAll(() => void vi.unstubAllEnvs());
 
 let chat: ChatApp;
 
@@ -32,7 +33,7 @@ describe('examples/chat in two windows', () => {
     for (const window of [ada, bob]) await window.shows(['hello Bob', 'hello Ada', 'one\ntwo']);
   });
 
-  test('a message is shown before the server has it, and stays in its place', async () => {
+  nightly.test('a message is shown before the server has it, and stays in its place', async () => {
     const ada = await open('Ada', 'at-once');
     await ada.badge('Live');
     chat.network.cut();
@@ -55,7 +56,7 @@ describe('examples/chat in two windows', () => {
     await here.getByText('Bob').waitFor({state: 'detached'});
   });
 
-  test('one takes back a message of one’s own, and there is no button at those of others', async () => {
+  nightly.test('one takes back a message of one’s own, and there is no button at those of others', async () => {
     const ada = await open('Ada', 'regrets');
     const bob = await open('Bob', 'regrets');
     await ada.send('oh no');
@@ -126,7 +127,7 @@ describe('signing in', () => {
     expect(await ada.page.locator('.me').textContent()).toBe('Ada');
   });
 
-  test('who signs out leaves nothing on the page, and is somebody else the next time', async () => {
+  nightly.test('who signs out leaves nothing on the page, and is somebody else the next time', async () => {
     const ada = await open('Ada', 'farewell');
     await ada.send('this was me');
     await ada.shows(['this was me']);

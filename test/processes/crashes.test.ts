@@ -1,6 +1,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
+import {nightly} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -88,7 +89,7 @@ describe('a worker that is killed', () => {
   });
 });
 
-describe('a worker that is stuck', () => {
+nightly.describe('a worker that is stuck', () => {
   test('is replaced; of what it held a short read is answered by the next one, a scan and a write are 503', async () => {
     const {tenant, worker} = await awakeTenant();
     const id = await tenant.insert('t', {n: 2});
@@ -153,7 +154,7 @@ describe('a router that is killed', () => {
   });
 });
 
-describe('a supervisor that is killed', () => {
+nightly.describe('a supervisor that is killed', () => {
   test('takes its children with it, and the directory can be started again at once', async () => {
     const mine = await Service.start({spares: 1});
     mine.showLogOnFailure();

@@ -4,6 +4,7 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
+import {nightly} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -77,7 +78,7 @@ describe('a tenant with a deployment', () => {
     expect((await Tenant.of(service, app.tenant).list('counts')).length).toBe(20);
   });
 
-  test('is closed in order right after it opened', async () => {
+  nightly.test('is closed in order right after it opened', async () => {
     const app = await App.deploy(service, APP);
     await service.end('SIGTERM');
     await service.run();
@@ -87,7 +88,7 @@ describe('a tenant with a deployment', () => {
     await service.run();
   });
 
-  test('runs a job of a function that fell due while it slept', async () => {
+  nightly.test('runs a job of a function that fell due while it slept', async () => {
     const app = await App.deploy(service, APP);
     expect((await app.svc('POST', '/mutation', {path: 'counter:addLater', args: {}})).body).toMatchObject({
       status: 'success',

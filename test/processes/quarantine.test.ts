@@ -75,7 +75,7 @@ describe('an action under way in two deaths of its worker', () => {
   });
 });
 
-describe('an anonymous caller with ever new arguments', () => {
+nightly.describe('an anonymous caller with ever new arguments', () => {
   test('never switches the tenant off: these deaths do not rest it', {timeout: 180_000}, async () => {
     const app = await App.deploy(service, FILES);
     for (let crashes = 0; crashes <= CRASHES_BEFORE_COOL_DOWN; crashes++) {
@@ -114,7 +114,7 @@ nightly.describe('with two routers', () => {
   });
 });
 
-describe('large bodies of anonymous callers to actions that wait', () => {
+nightly.describe('large bodies of anonymous callers to actions that wait', () => {
   test('are bounded by bytes for their tenant, the router lets go of them, and other tenants go on', async () => {
     const [app, other] = [await App.deploy(service, FILES), await App.deploy(service, FILES)];
     const which = 'x'.repeat(8_000_000);

@@ -1,9 +1,11 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {firstOf} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
+
+const TICKS = rounds({commit: 1, nightly: 2});
 
 let service: Service;
 beforeEach(() => service.showLogOnFailure());
@@ -91,18 +93,18 @@ describe('--idle-stop 500ms', () => {
     const mutation = {type: 'insert', table: 'ticks', fields: {}};
     const cron = {name: 'tick', schedule: {type: 'interval', seconds: 2}, mutation};
     expect((await tenant.request('POST', '/crons', cron)).status).toBe(201);
-    for (let ticks = 0; ticks < 2; ticks++) {
+    for (let ticks = 0; ticks < TICKS; ticks++) {
       await service.asleep(tenant.id);
       await woken(tenant);
     }
     await service.asleep(tenant.id);
-    expect((await tenant.list('ticks')).length).toBeGreaterThanOrEqual(2);
+    expect((await tenant.list('ticks')).length).toBeGreaterThanOrEqual(TICKS);
     expect((await tenant.request('DELETE', '/crons/tick')).status).toBe(204);
   });
 });
 
-describe('due work over the end of the server', () => {
-  test.each(firstOf(1, ['SIGKILL', 'SIGTERM'] as const))(
+nightly.describe('due work over the end of the server', () => {
+  test.each(['SIGKILL', 'SIGTERM'] as const)(
     'after %s, overdue jobs run once at the next start, unasked',
     async signal => {
       const mine = await Service.start({spares: 1, args: ['--idle-stop', '500ms']});

@@ -16,7 +16,6 @@ import {join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {nightly} from '../harness/nightly.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const NOT_COPIED = ['.git', 'node_modules', 'dist', 'data', 'screenshots', 'bench/results', '.ci/run.log'];
@@ -37,7 +36,7 @@ async function run(command: string, args: string[], cwd: string, env: NodeJS.Pro
   return (await promisify(execFile)(command, args, {cwd, env: {...process.env, ...env}})).stdout.trim();
 }
 
-nightly.test('npm builds what it fetched from git, and leaves a clone alone', async () => {
+test('npm builds what it fetched from git, and leaves a clone alone', async () => {
   await run('node', ['build/prepare.cjs'], clone, {INIT_CWD: clone});
   expect(existsSync(join(clone, 'dist'))).toBe(false);
   await run('node', ['build/prepare.cjs'], clone, {INIT_CWD: folder});
