@@ -1,6 +1,7 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {RUN_AFTER_MS_MAX} from '../../shared/limits.ts';
 import type {JobResult, Mutation, PendingJob} from '../../shared/protocol/schedule.ts';
+import {nightly} from '../harness/nightly.ts';
 import type {Reply} from '../harness/service.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {until} from '../harness/until.ts';
@@ -113,8 +114,10 @@ describe('POST schedule', () => {
     expect(await pending()).toHaveLength(1);
   });
 
-  test.each([0, 0.5, LATER_MS, RUN_AFTER_MS_MAX])('run_after_ms may be %d', async runAfterMs => {
-    expect((await service.post(`${base}/schedule`, {run_after_ms: runAfterMs, mutation: insertion})).status).toBe(201);
+  test('run_after_ms may be any time of ten years', async () => {
+    for (const run_after_ms of [0, 0.5, LATER_MS, RUN_AFTER_MS_MAX]) {
+      expect((await service.post(`${base}/schedule`, {run_after_ms, mutation: insertion})).status).toBe(201);
+    }
   });
 
   test.each<[string, unknown]>([
@@ -164,7 +167,7 @@ describe('GET schedule', () => {
     expect((await pending()).map(job => job.id)).toEqual([ids[1], ids[2], ids[0]]);
   });
 
-  test('is 413 op.too_large when the jobs take more than 16 MiB, whatever their characters', async () => {
+  nightly.test('is 413 op.too_large when the jobs take more than 16 MiB, whatever their characters', async () => {
     const mutation = {...insertion, fields: {text: '€'.repeat(349_000)}};
     for (let n = 0; n < 21; n++) await schedule(mutation, LATER_MS);
     const reply = await service.get(`${base}/schedule`);
@@ -216,7 +219,7 @@ describe('GET schedule in pages', () => {
     expect(pages.flat().toSorted()).toEqual(made.toSorted());
   });
 
-  test('ends before 16 MiB, so that jobs of any size can be found', async () => {
+  nightly.test('ends before 16 MiB, so that jobs of any size can be found', async () => {
     const large = {...insertion, fields: {text: '€'.repeat(349_000)}};
     for (let n = 0; n < 20; n++) await schedule(large, LATER_MS);
     const pages = await walk(100);
@@ -230,6 +233,7 @@ describe('GET schedule in pages', () => {
     async query => {
       const reply = await service.get(`${base}/schedule?${query}`);
       expect([reply.status, code(reply)]).toEqual([400, 'op.invalid_input']);
+      isUnused = true;
     },
   );
 });
