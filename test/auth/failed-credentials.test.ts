@@ -75,9 +75,9 @@ test('beyond that, wrong ones are 429 on every kind of route, and right ones are
         return {status: Number(text.slice(9, 12)), retryAfter: /retry-after: (.*)/i.exec(text)?.[1]};
       },
     ];
-    for (const send of kinds) {
-      // Some may be 401: one a second is earned back.
-      const replies = await Promise.all(Array.from({length: 20}, send));
+    // Each refusal is delayed: all kinds at once. Some may be 401: one a second is earned back.
+    const all = await Promise.all(kinds.map(send => Promise.all(Array.from({length: 20}, send))));
+    for (const replies of all) {
       const refused = replies.filter(reply => reply.status === 429);
       expect(refused.length).toBeGreaterThan(0);
       expect(new Set(refused.map(reply => reply.retryAfter))).toEqual(new Set(['1']));

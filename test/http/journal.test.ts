@@ -1,16 +1,12 @@
 import {readFileSync, writeFileSync} from 'node:fs';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import {bootstrap, checkChain, journalAfter, journalPage} from '../harness/journal.ts';
 import {nightly} from '../harness/nightly.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
-beforeAll(async () => {
-  service = await Service.start();
-});
-afterAll(() => service.stop());
 /** The test before was refused everything, so this one can have its tenant: a new one starts a worker. */
 let isUnused = false;
 beforeEach(async () => {
@@ -220,16 +216,6 @@ describe('the chain of integrity_sha256', () => {
     const times = records.map(record => record.timestamp);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     expect((await tenant.list('t')).map(doc => doc._id)).toEqual(records.map(record => record.writes[0]!.id));
-  });
-
-  test('goes on over a restart of the server', async () => {
-    await insertNumbers(3);
-    await service.end('SIGTERM');
-    await service.run();
-    await insertNumbers(3);
-    const {records, texts} = await journalAfter(tenant, 0);
-    checkChain(texts);
-    expect(records.map(record => record.sequence)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
   test('a changed record is noticed (this is what the check is worth)', async () => {

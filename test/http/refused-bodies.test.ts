@@ -13,6 +13,7 @@ import {promisify} from 'node:util';
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {DROPPED_BODY_BYTES_MAX} from '../../router/limits.ts';
 import {BODY_BYTES_MAX, DEPLOYMENT_BYTES_MAX} from '../../shared/limits.ts';
+import {rounds} from '../harness/nightly.ts';
 import {usualLines} from '../harness/raw.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -146,7 +147,7 @@ describe.each(CLIENTS)('%s learns why its body of many MiB was refused:', (_, se
     if (command !== undefined) isHere = await isThere(command);
   });
   const check = async (request: Request, expected: Answer) => {
-    for (let round = 0; round < 3; round++) expect(await send(request)).toEqual(expected);
+    for (let round = 0; round < rounds({commit: 1, nightly: 3}); round++) expect(await send(request)).toEqual(expected);
   };
   const admin = () => ({authorization: `Bearer ${service.accessToken}`});
 

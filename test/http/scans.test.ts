@@ -6,13 +6,15 @@ import {request} from 'undici';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {SCANS_WAITING_MAX} from '../../engine/limits.ts';
 import {fill} from '../harness/fill.ts';
-import {nightly} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-const DOCUMENTS = 200_000;
+const DOCUMENTS = rounds({commit: 100_000, nightly: 200_000});
+/** Makes all of them more than an answer may have. */
+const TEXT = 'x'.repeat(80);
 const ALL = {table: 'many', filters: []};
 const NO_MATCH = {table: 'many', filters: [{field: 'n', op: 'eq', value: -1}]};
 const UNINDEXED_ORDER = {...ALL, order: {field: 'r', direction: 'desc'}, limit: 3};
@@ -26,7 +28,7 @@ let small: string;
 beforeAll(async () => {
   service = await Service.start();
   tenant = await Tenant.make(service);
-  await fill(service, tenant.id, 'many', DOCUMENTS, n => ({n, r: shuffled(n), half: n % 2}));
+  await fill(service, tenant.id, 'many', DOCUMENTS, n => ({n, r: shuffled(n), half: n % 2, text: TEXT}));
   small = await tenant.insert('few', {n: 0});
 }, 120_000);
 afterAll(() => service.stop());

@@ -1,4 +1,5 @@
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {nightly} from '../harness/nightly.ts';
 import {closeReason, Opcode, RawSocket, upgradeRequest} from '../harness/raw-socket.ts';
 import type {Service} from '../harness/service.ts';
 import {sharedService} from '../harness/shared-service.ts';
@@ -205,7 +206,7 @@ describe('a handshake violation gets fatal_error, then close 1008 with the code 
     await socket.closed;
   });
 
-  test('no client_hello within 10 seconds → protocol.hello_timeout; pings do not count as one', async () => {
+  nightly.test('no client_hello within 10 seconds → protocol.hello_timeout; pings do not count as one', async () => {
     const sockets = await Promise.all([RawSocket.open(service, tenant), RawSocket.open(service, tenant)]);
     const established = await Socket.established(service, tenant);
     sockets[1]!.frame(Opcode.ping, '');
