@@ -143,13 +143,11 @@ class FailingSyncs {
   }
 }
 
-describe.skipIf(!hasStrace)('syncs of the file that fail (EIO)', () => {
-  test.each(
-    firstOf(1, [
-      ['once', ':when=2'],
-      ['as long as the disk is broken', ''],
-    ]),
-  )('%s', async (_, when) => {
+nightly.describe('syncs of the file that fail (EIO)', () => {
+  test.skipIf(!hasStrace).each([
+    ['once', ':when=2'],
+    ['as long as the disk is broken', ''],
+  ])('%s', async (_, when) => {
     const {service, load} = await started();
     const syncs = new FailingSyncs(await service.workerOf(load.app.tenant), when);
     try {
@@ -163,10 +161,12 @@ describe.skipIf(!hasStrace)('syncs of the file that fail (EIO)', () => {
 });
 
 describe('files that vanish under it', () => {
-  test.each([
-    ['its log', ['-wal']],
-    ['its log and the index of that', ['-wal', '-shm']],
-  ])('%s: what is said from then on is refused, not lost, and what is shown stays', async (_, suffixes) => {
+  test.each(
+    firstOf(1, [
+      ['its log', ['-wal']],
+      ['its log and the index of that', ['-wal', '-shm']],
+    ] as const),
+  )('%s: what is said from then on is refused, not lost, and what is shown stays', async (_, suffixes) => {
     const {service, load} = await started();
     const path = join(service.directoryOf(load.app.tenant)!, 'tenant.sqlite');
     for (const suffix of suffixes) rmSync(`${path}${suffix}`);
@@ -185,18 +185,21 @@ describe('files that vanish under it', () => {
   });
 });
 
-test('the index of its log vanishes under it: the next worker makes it again, and nothing is lost', async () => {
-  const {service, load} = await started();
-  const worker = await service.workerOf(load.app.tenant);
-  rmSync(join(service.directoryOf(load.app.tenant)!, 'tenant.sqlite-shm'));
-  await until('another worker', () => {
-    const owner = service.ownerOf(load.app.tenant);
-    return owner !== null && owner !== worker;
-  });
-  expect(service.log).toMatch(/the tenant's file is not the one that was opened[^\n]*-shm was (removed|replaced)/); // A query that opened the file since made another.
-  await load.progress();
-  await load.expectCached();
-});
+nightly.test(
+  'the index of its log vanishes under it: the next worker makes it again, and nothing is lost',
+  async () => {
+    const {service, load} = await started();
+    const worker = await service.workerOf(load.app.tenant);
+    rmSync(join(service.directoryOf(load.app.tenant)!, 'tenant.sqlite-shm'));
+    await until('another worker', () => {
+      const owner = service.ownerOf(load.app.tenant);
+      return owner !== null && owner !== worker;
+    });
+    expect(service.log).toMatch(/the tenant's file is not the one that was opened[^\n]*-shm was (removed|replaced)/); // A query that opened the file since made another.
+    await load.progress();
+    await load.expectCached();
+  },
+);
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -273,7 +276,7 @@ describe('a clock that is set', () => {
     },
   );
 
-  test('while the worker is killed: what it has written is there, and no mutation runs twice', async () => {
+  nightly.test('while the worker is killed: what it has written is there, and no mutation runs twice', async () => {
     const clock = new MovableClock();
     try {
       const {service, load} = await started({dist: clock.dist});

@@ -106,8 +106,8 @@ describe('a token', () => {
   test('that ends while the socket stands is an error once something that looks at it is new', async () => {
     const app = await emptyApp(provider);
     const socket = await connect(app);
-    // Five seconds of tolerance are left.
-    socket.authenticate(await token('ada', {exp: nowS()}));
+    // Of five seconds of tolerance, three are left.
+    socket.authenticate(await token('ada', {exp: nowS() - 2}));
     const me = await socket.query('who:me');
     expect(socket.value(me)).toMatchObject({name: 'ada'});
     await until('the end of the token', async () => {

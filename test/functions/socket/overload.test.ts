@@ -9,6 +9,7 @@ import {
 } from '../../../router/limits.ts';
 import {TENANT_FILE} from '../../../shared/tenant-directory.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -77,42 +78,43 @@ describe('messages that the worker has not handled', () => {
   });
 });
 
-test('of all sockets of a tenant together they are bounded: who has most of them is closed with 1013, and who has few is answered', async () => {
-  const app = await newApp();
-  const sockets = await Promise.all(Array.from({length: 10}, () => connect(app)));
-  const quiet = await connect(app);
-  const closed = new Set<FunctionSocket>();
-  for (const socket of sockets) void socket.closed.then(({code}) => code === 1013 && closed.add(socket));
-  const count = Math.floor(FUNCTION_SOCKET_UNHANDLED_BYTES_MAX / FUNCTION_SOCKET_MESSAGE_BYTES_MAX);
-  const most = Math.floor(FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX / (count * TEXT.length));
-  let answer: number | undefined;
-  const sent = new Map<FunctionSocket, number[]>();
-  await whileStopped(app, async () => {
-    for (const socket of sockets) {
-      sent.set(
-        socket,
-        Array.from({length: count}, () => socket.sendMutation('sizes:size', {text: TEXT})),
-      );
+nightly.test(
+  'of all sockets of a tenant together they are bounded: who has most of them is closed with 1013, and who has few is answered',
+  async () => {
+    const app = await newApp();
+    const sockets = await Promise.all(Array.from({length: 10}, () => connect(app)));
+    const quiet = await connect(app);
+    const closed = new Set<FunctionSocket>();
+    for (const socket of sockets) void socket.closed.then(({code}) => code === 1013 && closed.add(socket));
+    const count = Math.floor(FUNCTION_SOCKET_UNHANDLED_BYTES_MAX / FUNCTION_SOCKET_MESSAGE_BYTES_MAX);
+    const most = Math.floor(FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX / (count * TEXT.length));
+    let answer: number | undefined;
+    const sent = new Map<FunctionSocket, number[]>();
+    await whileStopped(app, async () => {
+      for (const socket of sockets) {
+        sent.set(
+          socket,
+          Array.from({length: count}, () => socket.sendMutation('sizes:size', {text: TEXT})),
+        );
+      }
+      answer = quiet.sendMutation('sizes:size', {text: 'abc'});
+      await until('as many closed as are too many', () => closed.size >= sockets.length - most - 1);
+    });
+    expect(await quiet.result(answer!)).toMatchObject({ok: true, value: 3});
+    const open = sockets.filter(socket => !closed.has(socket));
+    expect(open.length).toBeGreaterThan(0);
+    for (const socket of open) {
+      for (const id of sent.get(socket)!) expect(await socket.result(id)).toMatchObject({ok: true, value: TEXT.length});
     }
-    answer = quiet.sendMutation('sizes:size', {text: 'abc'});
-    await until('as many closed as are too many', () => closed.size >= sockets.length - most - 1);
-  });
-  expect(await quiet.result(answer!)).toMatchObject({ok: true, value: 3});
-  const open = sockets.filter(socket => !closed.has(socket));
-  expect(open.length).toBeGreaterThan(0);
-  for (const socket of open) {
-    for (const id of sent.get(socket)!) expect(await socket.result(id)).toMatchObject({ok: true, value: TEXT.length});
-  }
-});
+  },
+);
 
 test('of a tenant whose worker cannot start sockets are closed with 1013', async () => {
-  const own = await Service.start();
-  onTestFinished(() => own.stop());
-  const tenant = await own.tenant('app');
-  const file = join(own.directoryOf(tenant)!, TENANT_FILE);
-  await own.end('SIGTERM');
+  const tenant = await service.tenant('app');
+  const file = join(service.directoryOf(tenant)!, TENANT_FILE);
+  await service.end('SIGTERM');
   writeFileSync(file, 'this is no database, and of no use to anybody'.repeat(1_000));
-  await own.run();
-  const socket = await FunctionSocket.open(own, tenant);
+  await service.run();
+  const socket = await FunctionSocket.open(service, tenant);
   expect(await socket.closed).toMatchObject({code: 1013});
 });

@@ -10,6 +10,7 @@ import {
 } from '../../../worker/functions/limits.ts';
 import {SubscribedQueries} from '../../../worker/functions/sync/queries/subscribed-queries.ts';
 import type {SocketLink} from '../../../worker/ipc/router-link.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';
 
@@ -95,26 +96,29 @@ describe('what held queries take', () => {
     await hold();
   });
 
-  test('is bounded when they grow, too: one that would take more has an error for its answer, and grows once there is room', async () => {
-    let readSet = reads('k');
-    played.run = () => now(1, readSet);
-    const mine = holder();
-    const growing = subscribedQueries.hold(mine, asked('m:growing'));
-    await answer(growing, '1');
-    played.run = ({path}) => now(1, path === 'm:growing' ? readSet : LONG);
-    const others: ReturnType<SubscribedQueries['hold']>[] = [];
-    while (subscribedQueries.bytes + SUBSCRIBED_READS_BYTES_MAX <= SUBSCRIBED_QUERIES_BYTES_MAX) {
-      const query = subscribedQueries.hold(mine, asked(`m:q${others.length}`));
-      others.push(query);
-      await answer(query, '1');
-    }
-    readSet = reads('k', 'y'.repeat(SUBSCRIBED_READS_BYTES_MAX / 2 - 1_000));
-    played.write('k');
-    await until('its error', () => error(growing)?.includes('as much as they may'));
-    expect(subscribedQueries.bytes).toBeLessThan(SUBSCRIBED_QUERIES_BYTES_MAX);
-    subscribedQueries.release(mine, others.pop()!);
-    await answer(growing, '1');
-  });
+  nightly.test(
+    'is bounded when they grow, too: one that would take more has an error for its answer, and grows once there is room',
+    async () => {
+      let readSet = reads('k');
+      played.run = () => now(1, readSet);
+      const mine = holder();
+      const growing = subscribedQueries.hold(mine, asked('m:growing'));
+      await answer(growing, '1');
+      played.run = ({path}) => now(1, path === 'm:growing' ? readSet : LONG);
+      const others: ReturnType<SubscribedQueries['hold']>[] = [];
+      while (subscribedQueries.bytes + SUBSCRIBED_READS_BYTES_MAX <= SUBSCRIBED_QUERIES_BYTES_MAX) {
+        const query = subscribedQueries.hold(mine, asked(`m:q${others.length}`));
+        others.push(query);
+        await answer(query, '1');
+      }
+      readSet = reads('k', 'y'.repeat(SUBSCRIBED_READS_BYTES_MAX / 2 - 1_000));
+      played.write('k');
+      await until('its error', () => error(growing)?.includes('as much as they may'));
+      expect(subscribedQueries.bytes).toBeLessThan(SUBSCRIBED_QUERIES_BYTES_MAX);
+      subscribedQueries.release(mine, others.pop()!);
+      await answer(growing, '1');
+    },
+  );
 });
 
 describe('a query that found no room', () => {
