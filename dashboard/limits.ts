@@ -15,3 +15,9 @@ export const TOASTS_MAX = 4;
 /** How long a toast stays; one with an action stays longer, so that there is time to reach it. (ours) */
 export const TOAST_MS = 5_000;
 export const TOAST_WITH_ACTION_MS = 12_000;
+/** Executions that the page of logs requests when it opens. (ours) */
+export const LOG_HISTORY_ENTRIES = 200;
+/** Executions that the page of logs keeps. The oldest one leaves first. (ours) */
+export const LOG_ENTRIES_MAX = 1_000;
+/** How often new executions are added to the page: a busy tenant does not render it for each. (ours) */
+export const LOG_SHOW_MS = 250;
