@@ -16,6 +16,7 @@ type PageEntry<Props> = {
 export type TenantPage = PageEntry<TenantPageProps>;
 export type ServerPage = PageEntry<object>;
 
+/** In the order of the navigation. */
 export const TENANT_PAGES: readonly TenantPage[] = [
   {
     id: 'overview',
@@ -31,6 +32,55 @@ export const TENANT_PAGES: readonly TenantPage[] = [
     needs: 'documents.list',
     Content: lazy(() => import('../pages/data/data.tsx')),
   },
+  {
+    id: 'journal',
+    title: 'Journal',
+    icon: 'journal',
+    needs: 'journal.page',
+    Content: lazy(() => import('../pages/journal/journal.tsx')),
+  },
+  {
+    id: 'functions',
+    title: 'Functions',
+    icon: 'functions',
+    needs: 'functions.list',
+    Content: lazy(() => import('../pages/functions/functions.tsx')),
+  },
+  {
+    id: 'logs',
+    title: 'Logs',
+    icon: 'logs',
+    needs: 'logs.read',
+    Content: lazy(() => import('../pages/logs/logs.tsx')),
+  },
+  {
+    id: 'schedules',
+    title: 'Schedules',
+    icon: 'schedules',
+    needs: 'schedule.all',
+    Content: lazy(() => import('../pages/schedules/schedules.tsx')),
+  },
+  {
+    id: 'deployments',
+    title: 'Deployments',
+    icon: 'deployments',
+    needs: 'deployments.list',
+    Content: lazy(() => import('../pages/deployments/deployments.tsx')),
+  },
+  {
+    id: 'services',
+    title: 'Services',
+    icon: 'services',
+    needs: 'services.list',
+    Content: lazy(() => import('../pages/services/services.tsx')),
+  },
+  {
+    id: 'settings',
+    title: 'Settings',
+    icon: 'settings',
+    needs: 'settings.get',
+    Content: lazy(() => import('../pages/settings/settings.tsx')),
+  },
 ];
 
 export const SERVER_PAGES: readonly ServerPage[] = [
@@ -40,5 +90,26 @@ export const SERVER_PAGES: readonly ServerPage[] = [
     icon: 'tenants',
     needs: 'tenants.list',
     Content: lazy(() => import('../pages/tenants/tenants.tsx')),
+  },
+  {
+    id: 'keys',
+    title: 'Keys',
+    icon: 'keys',
+    needs: 'keys.list',
+    Content: lazy(() => import('../pages/keys/keys.tsx')),
+  },
+  {
+    id: 'audit',
+    title: 'Audit',
+    icon: 'audit',
+    needs: 'audit.page',
+    Content: lazy(() => import('../pages/audit/audit.tsx')),
+  },
+  {
+    id: 'server',
+    title: 'Server',
+    icon: 'server',
+    needs: 'metrics',
+    Content: lazy(() => import('../pages/server/server.tsx')),
   },
 ];
