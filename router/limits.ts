@@ -101,6 +101,8 @@ export const WAKE_TIMEOUT_MS = 30_000;
 export const WAKE_RETRY_MS = 50;
 /** How often the router reports which tenants had traffic, and checks for requests that waited too long. (ours) */
 export const ACTIVITY_INTERVAL_MS = 1_000;
+/** How often the router reports the requests and open sockets of tenants. (ours) */
+export const TRAFFIC_INTERVAL_MS = 5_000;
 /**
  * Bodies of calls up to this size are parsed for the function's name when their worker crashed; of longer ones only the
  * beginning is read. (ours)

@@ -28,6 +28,7 @@ export const ERROR_STATUS = {
   'journal.cursor_expired': 410,
   'session.tenant_not_found': 404,
   'session.tenant_exists': 409,
+  'session.tenant_paused': 503,
   'session.worker_unavailable': 503,
   'session.outcome_unknown': 503,
   'session.overloaded': 503,

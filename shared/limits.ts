@@ -39,6 +39,8 @@ export const KEY_OVERLAP_SECONDS_MAX = 2_592_000;
 export const KEY_RATE_PER_SECOND_MAX = 1_000_000;
 /** Records on a page of the audit log. Beyond: the page has this many. (ours) */
 export const AUDIT_PAGE_RECORDS_MAX = 1_000;
+/** Tenants on a page of the overview, each of which costs a look at its files. Beyond: the page has this many. (ours) */
+export const OVERVIEW_PAGE_TENANTS_MAX = 200;
 
 /* Placement */
 

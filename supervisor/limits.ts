@@ -41,6 +41,8 @@ export const AUDIT_SPARE_BYTES = MIB;
  * has not reported had none. (ours)
  */
 export const CRASH_REPORT_MS = 1_000;
+/** Wakes of each tenant that the overview shows. Beyond: the oldest is forgotten. (ours) */
+export const WAKES_KEPT = 3;
 /** Tenants opened at once because of requests; more would slow each other down. Beyond: they wait. (ours) */
 export const WAKES_AT_ONCE_MAX = 8;
 /** A tenant that takes longer than this to open no longer counts among them. (ours) */

@@ -121,6 +121,7 @@ const HOUSE: Record<string, string[]> = {
     'supervisor/tenants/lifecycle.ts',
     'supervisor/tenants/worker-metric-sums.ts',
     'supervisor/metrics',
+    'supervisor/figures',
     'supervisor/tenants',
     'supervisor/main.ts',
   ],

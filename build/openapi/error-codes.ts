@@ -31,6 +31,7 @@ const MEANINGS: Record<HttpErrorCode, string> = {
   'journal.cursor_expired': 'the journal cannot be continued from this cursor',
   'session.tenant_not_found': 'no such tenant',
   'session.tenant_exists': 'the tenant exists',
+  'session.tenant_paused': 'an operator paused the tenant; nothing was done',
   'session.worker_unavailable': 'the tenant cannot be reached; nothing was done',
   'session.outcome_unknown': 'the tenant’s process ended during the request: the write may or may not have happened',
   'session.overloaded': 'too many requests are waiting; nothing was done',

@@ -58,6 +58,12 @@ export interface ExchangeObserver {
   ended(exchange: Exchange, status: number): void;
 }
 
+/** Counts requests of a tenant. */
+export interface TrafficCounter {
+  /** @param ms null: an endless answer, whose time means nothing */
+  counted(status: number, ms: number | null, bytesIn: number, bytesOut: number): void;
+}
+
 const EMPTY = Buffer.alloc(0);
 
 export class Exchange implements Forwarded {
@@ -81,6 +87,8 @@ export class Exchange implements Forwarded {
   /** The URL's query string; empty: none, or not needed. */
   query = '';
   tenantId = '';
+  /** Where the request is counted by tenant; null: its tenant is not known. */
+  traffic: TrafficCounter | null = null;
   bytesOut = 0;
   /** Empty: not determined yet. */
   knownAddress = '';

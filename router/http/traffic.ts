@@ -73,6 +73,12 @@ export class Traffic implements ExchangeObserver {
     route.byStatus[status].value++;
     route.seconds.observe(seconds);
     this.requests++;
+    exchange.traffic?.counted(
+      status,
+      exchange.route?.isEndless === true ? null : seconds * 1_000,
+      exchange.bytesIn,
+      exchange.bytesOut,
+    );
     this.#bytesIn.value += exchange.bytesIn;
     this.#bytesOut.value += exchange.bytesOut;
     const {log, logsAll} = this.#reports;

@@ -4,11 +4,17 @@
  */
 import {assert} from '../../shared/assert.ts';
 import type {ReservedTotal} from '../../shared/byte-accounts.ts';
-import {ServiceError} from '../../shared/errors.ts';
-import type {RouterToSupervisor, SupervisorToRouter, TenantSuspects, WorkerAddress} from '../../shared/ipc/control.ts';
+import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
+import type {
+  RouterToSupervisor,
+  SupervisorToRouter,
+  TenantSuspects,
+  TrafficReport,
+  WorkerAddress,
+} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
-import {ACTIVITY_INTERVAL_MS} from '../limits.ts';
+import {ACTIVITY_INTERVAL_MS, TRAFFIC_INTERVAL_MS} from '../limits.ts';
 import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
 import type {PipeEnd} from '../live/tenant-pipes.ts';
 import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
@@ -37,6 +43,8 @@ export class TenantDirectory {
   /** Tenants with a link or waiting requests: few, however many tenants there are. */
   readonly #placed = new Set<PlacedTenant>();
   #active: PlacedTenant[] = [];
+  /** Tenants with requests since the last report of traffic, or with sockets then. */
+  readonly #trafficked = new Set<PlacedTenant>();
   /** Set once the server listens; no socket can be open before that. */
   #hub: SocketHub | null = null;
   readonly #send: Send;
@@ -66,6 +74,7 @@ export class TenantDirectory {
     for (const tenant of tenants) this.#add(tenant);
     for (const state of suspects) this.#tenants.get(state.tenant)?.suspect(state);
     setInterval(() => this.#tick(), ACTIVITY_INTERVAL_MS);
+    setInterval(() => this.#reportTraffic(), TRAFFIC_INTERVAL_MS);
   }
 
   /** From now on, sockets publish through this hub. */
@@ -98,12 +107,14 @@ export class TenantDirectory {
   /** The tenant, once awake, stays awake while the socket is open. */
   socketOpened(tenant: PlacedTenant, connection: LiveConnection): void {
     this.#placed.add(tenant);
+    this.#trafficked.add(tenant);
     tenant.live.connections.add(connection);
   }
 
   /** As `socketOpened`, for a function socket. */
   functionSocketOpened(tenant: PlacedTenant, socket: PipeEnd): void {
     this.#placed.add(tenant);
+    this.#trafficked.add(tenant);
     tenant.pipes.opened(socket);
   }
 
@@ -131,18 +142,16 @@ export class TenantDirectory {
       case 'worker_ready':
         this.#workerReady(message.address);
         return;
-      case 'worker_failed': {
-        const {code, message: text, detail} = message.error;
-        this.#tenants.get(message.tenant)?.workerFailed(new ServiceError(code, text, detail), message.retryAfterS);
+      case 'worker_failed':
+        this.#tenants.get(message.tenant)?.workerFailed(errorIn(message.error), message.retryAfterS);
         return;
-      }
       case 'release': {
         const busy = this.#tenants.get(message.tenant)?.release() ?? false;
         this.#send({type: 'released', tenant: message.tenant, busy});
         return;
       }
       case 'give_up':
-        this.#tenants.get(message.tenant)?.giveUp();
+        this.#tenants.get(message.tenant)?.giveUp(errorIn(message.error));
         return;
     }
   }
@@ -168,7 +177,7 @@ export class TenantDirectory {
 
   #add(id: string): void {
     if (this.#tenants.has(id)) return;
-    const tenant = new PlacedTenant(id, {
+    const tenant: PlacedTenant = new PlacedTenant(id, {
       log: this.#log,
       hub: this.#hubNow,
       metrics: this.#metrics,
@@ -186,6 +195,7 @@ export class TenantDirectory {
       onRefused: () => {
         this.#metrics.count('svc_quarantined_calls_total');
       },
+      onTraffic: () => this.#trafficked.add(tenant),
     });
     this.#tenants.set(id, tenant);
   }
@@ -195,6 +205,16 @@ export class TenantDirectory {
     if (tenant === undefined) return; // removed while its worker started
     this.#placed.add(tenant);
     tenant.workerReady(address);
+  }
+
+  #reportTraffic(): void {
+    const reports: TrafficReport[] = [];
+    for (const tenant of this.#trafficked) {
+      if (!tenant.isRemoved) reports.push(tenant.takeTraffic());
+      // One more report when its last socket has closed.
+      if (tenant.isRemoved || reports.at(-1)!.sockets === 0) this.#trafficked.delete(tenant);
+    }
+    if (reports.length > 0) this.#send({type: 'traffic', reports});
   }
 
   #tick(): void {
@@ -212,4 +232,8 @@ export class TenantDirectory {
       this.#send({type: 'activity', active: active.map(tenant => tenant.id), busy});
     }
   }
+}
+
+function errorIn({code, message, detail}: ErrorObject): ServiceError {
+  return new ServiceError(code, message, detail);
 }

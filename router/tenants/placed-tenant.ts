@@ -20,9 +20,10 @@
 import {assert} from '../../shared/assert.ts';
 import {ReservedBytes, type ReservedTotal} from '../../shared/byte-accounts.ts';
 import {overloaded, ServiceError, unavailable} from '../../shared/errors.ts';
-import type {TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
+import type {TenantSuspects, TrafficReport, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
+import type {TrafficCounter} from '../http/exchange.ts';
 import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
 import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
 import {TenantPipes} from '../live/tenant-pipes.ts';
@@ -30,6 +31,7 @@ import type {RouterLimits} from '../router-limits.ts';
 import type {Forwarded, Holder} from '../workers/forwarded.ts';
 import {type LinkClosed, reservedBytes, WorkerLink} from '../workers/link.ts';
 import {Suspects} from './suspects.ts';
+import {TrafficCounts} from './traffic-counts.ts';
 
 export type TenantParts = {
   log: Logger;
@@ -51,9 +53,11 @@ export type TenantParts = {
   answered: (key: string) => void;
   /** A call was refused because it crashed workers before. */
   onRefused: () => void;
+  /** The first request since the last report of its traffic. */
+  onTraffic: () => void;
 };
 
-export class PlacedTenant implements Holder {
+export class PlacedTenant implements Holder, TrafficCounter {
   readonly id: string;
   /** Had traffic since the last activity report. Set here, cleared by the directory. */
   isActive = false;
@@ -80,6 +84,8 @@ export class PlacedTenant implements Holder {
   #lostSocketPath: string | null = null;
   /** Null: no call is suspected. */
   #suspects: Suspects | null = null;
+  /** Requests since the last report; null: none. */
+  #counts: TrafficCounts | null = null;
   /** Set after a failed connect: the next wake is sent when it fires. */
   #retryTimer: NodeJS.Timeout | null = null;
   /** Set while live queries wait until a worker can be requested again. */
@@ -106,8 +112,26 @@ export class PlacedTenant implements Holder {
   }
 
   get isBusy(): boolean {
-    const hasSockets = this.live.connections.size > 0 || this.pipes.size > 0;
-    return hasSockets || this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
+    return this.sockets > 0 || this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
+  }
+
+  get sockets(): number {
+    return this.live.connections.size + this.pipes.size;
+  }
+
+  counted(status: number, ms: number | null, bytesIn: number, bytesOut: number): void {
+    if (this.#counts === null) {
+      this.#counts = new TrafficCounts();
+      this.#parts.onTraffic();
+    }
+    this.#counts.add(status, ms, bytesIn, bytesOut);
+  }
+
+  /** Its requests since the last call. */
+  takeTraffic(): TrafficReport {
+    const counts = this.#counts ?? new TrafficCounts();
+    this.#counts = null;
+    return counts.report(this.id, this.sockets);
   }
 
   /** Whether something waits that only a worker can answer. */
@@ -171,11 +195,14 @@ export class PlacedTenant implements Holder {
     return false;
   }
 
-  /** Sends nothing more to the worker, and reports when all requests that it has are answered. */
-  giveUp(): void {
+  /**
+   * Sends nothing more to the worker, and reports when all requests that it has are answered.
+   * @param why for endless answers, which are cut
+   */
+  giveUp(why: ServiceError): void {
     const link = this.#dropLink();
     if (link !== null) {
-      link.cutStreams('endless', unavailable(MOVES));
+      link.cutStreams('endless', why);
       this.#retire(link);
     }
     this.#isGivingUp = true;
@@ -336,8 +363,6 @@ export class PlacedTenant implements Holder {
     }, WAKE_RETRY_MS);
   }
 }
-
-const MOVES = 'the tenant moves to a worker that runs its code; ask again';
 
 /** One message for both, so that an id that cannot exist and one that does not exist are indistinguishable. */
 export function tenantNotFound(id: string): ServiceError {

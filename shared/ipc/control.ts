@@ -13,6 +13,7 @@ import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
+import type {StatusRequest} from './overview.ts';
 
 /**
  * Where a router reaches a tenant's worker. The secret is generated for every worker and never leaves memory. `owner`:
@@ -69,6 +70,19 @@ export type RouterSettings = {
   build: string;
 };
 
+/** Requests of one tenant that were answered since the last report, and its sockets that are open now. */
+export type TrafficReport = {
+  tenant: string;
+  requests: number;
+  /** Answered with 500 and above. */
+  errors: number;
+  bytesIn: number;
+  bytesOut: number;
+  sockets: number;
+  /** By the buckets of shared/metrics/latency.ts, without endless answers. */
+  latencies: number[];
+};
+
 export type SupervisorToRouter =
   /** Once, first. */
   | {type: 'start'; settings: RouterSettings; tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]}
@@ -92,10 +106,10 @@ export type SupervisorToRouter =
   /** Stop using this worker if no request is in flight, and answer `released`. */
   | {type: 'release'; tenant: string}
   /**
-   * The tenant moves to another worker: send nothing more to this one, hold new requests, and answer `given_up` once
-   * all requests in flight have been answered.
+   * The tenant's worker ends: send nothing more to it, request another one for new requests, and answer `given_up` once
+   * all requests in flight have been answered. Endless answers are cut with this error.
    */
-  | {type: 'give_up'; tenant: string}
+  | {type: 'give_up'; tenant: string; error: ErrorObject}
   | {type: 'reply'; id: number; result: unknown}
   | {type: 'reply_error'; id: number; error: ErrorObject}
   /** Answered by `metrics`. */
@@ -120,6 +134,10 @@ export type RouterToSupervisor =
   | {type: 'request'; id: number; action: 'audit_intent'; audited: AuditedAction}
   /** Answered by `reply` with the page as JSON. */
   | ({type: 'request'; id: number} & AuditRequest)
+  /** Answered by `reply` with the body of the route's response. */
+  | ({type: 'request'; id: number} & StatusRequest)
+  /** Tenants with requests since the last report, or whose open sockets are others; sent every few seconds. */
+  | {type: 'traffic'; reports: TrafficReport[]}
   /** The outcome of an action. */
   | ({type: 'audit_outcome'} & AuditedOutcome)
   /** Requests were refused because of their credential: a few of these per minute at most. */

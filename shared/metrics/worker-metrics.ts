@@ -164,6 +164,7 @@ export const WORKER_METRICS = {
     help: 'Bytes that an awake tenant stores, without free pages.',
     labels: ['tenant'],
   },
+  svc_documents: {type: 'gauge', help: 'Documents of awake tenants.'},
   svc_storage_file_bytes: {type: 'gauge', help: 'Size of tenant files.'},
   svc_storage_wal_bytes: {type: 'gauge', help: 'Size of write-ahead logs.'},
   svc_worker_event_loop_lag_seconds: {

@@ -107,3 +107,19 @@ export function keepSpare(db: Database.Database, bytes: number): void {
     db.pragma('secure_delete = OFF');
   }
 }
+
+/**
+ * On a full disk, the table is in memory until the next start: what it would have held is unknown then.
+ * @returns whether it is on disk
+ */
+export function createMissing(db: Database.Database, table: string): boolean {
+  try {
+    db.exec(table);
+    return true;
+  } catch (caught) {
+    if (!(caught instanceof Database.SqliteError) || caught.code !== 'SQLITE_FULL') throw caught;
+    db.pragma('temp_store = MEMORY');
+    db.exec(table.replace('CREATE TABLE', 'CREATE TEMP TABLE'));
+    return false;
+  }
+}

@@ -21,7 +21,8 @@ import {assert} from '../../shared/assert.ts';
 import {NO_EGRESS_SETTINGS} from '../../shared/egress/settings.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressSettings} from '../../shared/ipc/egress.ts';
-import {changeOwn, damageOf} from './own-database.ts';
+import {changeOwn, createMissing, damageOf} from './own-database.ts';
+import {IS_NOT_PAUSED, PAUSED_TABLE, PausedTenants} from './paused-tenants.ts';
 
 export type TenantRow = {
   id: string;
@@ -112,6 +113,7 @@ export class Registry {
   readonly #withoutCode: Map<string, number>;
   readonly #writeWithoutCode: Database.Statement<[string, number, number]>;
   readonly #removeWithoutCode: Database.Statement<[string]>;
+  readonly paused: PausedTenants;
   readonly #due: Database.Statement<[number], string>;
   readonly #nextDue: Database.Statement<[], number | null>;
   /** The last change failed although the disk is not full. */
@@ -137,6 +139,7 @@ export class Registry {
       // A policy must be on disk before it is in force, so its table cannot be in memory.
       db.exec(EGRESS);
       createMissing(db, WITHOUT_CODE);
+      this.paused = new PausedTenants(db, createMissing(db, PAUSED_TABLE), change => this.#change(change));
       this.#withoutCode = readWithoutCode(db);
       this.#writeWithoutCode = db.prepare(
         'INSERT OR REPLACE INTO without_code (id, generation, checksum) VALUES (?, ?, ?)',
@@ -152,11 +155,13 @@ export class Registry {
       this.#remove = db.prepare('DELETE FROM tenants WHERE id = ?');
       this.#due = db
         .prepare<[number], string>(
-          'SELECT id FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL AND next_due_ms <= ?',
+          `SELECT id FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL AND next_due_ms <= ? AND ${IS_NOT_PAUSED}`,
         )
         .pluck();
       this.#nextDue = db
-        .prepare<[], number | null>('SELECT min(next_due_ms) FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL')
+        .prepare<[], number | null>(
+          `SELECT min(next_due_ms) FROM tenants WHERE awake = 0 AND next_due_ms IS NOT NULL AND ${IS_NOT_PAUSED}`,
+        )
         .pluck();
     } catch (caught) {
       db.close();
@@ -242,6 +247,7 @@ export class Registry {
   /** Removes the tenant, unless the id belongs to one created later. */
   remove(id: string, generation: number): void {
     if (this.#rows.get(id)?.generation !== generation) return;
+    this.paused.remove(id);
     this.#change(() => {
       this.#remove.run(id);
       this.#removeEgress.run(id);
@@ -412,17 +418,6 @@ function rowsOfVersion1(db: Database.Database): TenantRow[] {
 function readRows(db: Database.Database): StoredRow[] {
   const stored = db.prepare<[], TenantRow & {checksum: number}>(`SELECT ${COLUMNS}, checksum FROM tenants ORDER BY id`);
   return stored.all().map(({checksum, ...row}) => ({...row, isSound: checksumOf(row) === checksum}));
-}
-
-/** On a full disk, the table is in memory until the next start: what it would have held is unknown then. */
-function createMissing(db: Database.Database, table: string): void {
-  try {
-    db.exec(table);
-  } catch (caught) {
-    if (!(caught instanceof Database.SqliteError) || caught.code !== 'SQLITE_FULL') throw caught;
-    db.pragma('temp_store = MEMORY');
-    db.exec(table.replace('CREATE TABLE', 'CREATE TEMP TABLE'));
-  }
 }
 
 function readEgress(db: Database.Database): Map<string, {generation: number; settings: EgressSettings}> {

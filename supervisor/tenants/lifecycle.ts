@@ -15,11 +15,18 @@
  *
  *   awake, releasing ──move──▶ moving ──given up, or it takes too long──▶ closing, wanted
  *
+ *   awake, releasing, moving ──pause──▶ pausing ──given up, or it takes too long; worker ends──▶ paused
+ *   waking, closing ──pause──▶ pausing ──worker ends──▶ paused
+ *   asleep, queued, resting ──pause──▶ paused ──resume──▶ asleep
+ *   pausing ──resume──▶ moving or closing, wanted
+ *
  *   any ──delete──▶ deleting ──worker ends, or there is none──▶ (files removed, forgotten)
  *
  * Invariants
- * - A tenant has a worker process exactly in waking, awake, releasing, moving, closing, and in deleting until that
- *   worker has ended.
+ * - A tenant has a worker process exactly in waking, awake, releasing, moving, closing, pausing, and in deleting until
+ *   that worker has ended.
+ * - No worker is started in pausing and paused. The registry has the tenant's mark `paused` before the input `pause` is
+ *   given, so the pause holds after a crash of the server.
  * - The registry's mark `awake` is set before a worker is requested to open, and cleared only with the next due time
  *   that a closing worker reported. After a crash the mark remains, so the tenant is wanted again without a request,
  *   and no due job is lost.
@@ -53,6 +60,10 @@ export type Lifecycle =
    * opened, if that was the cause.
    */
   | {state: 'resting'; crashes: number; untilMs: number; error: ErrorObject | null}
+  /** `isEnding`: the worker was requested to close, or was killed. `stored`: as in closing. */
+  | {state: 'pausing'; crashes: number; isEnding: boolean; stored: boolean}
+  /** An operator paused it: it gets no worker, whatever needs it. */
+  | {state: 'paused'; crashes: number}
   | {state: 'deleting'; hasWorker: boolean};
 
 export type Input =
@@ -81,6 +92,8 @@ export type Input =
   /** The router process ended: it waits for nothing any more and will not answer `release`. */
   | {type: 'router_ended'}
   | {type: 'rested'}
+  | {type: 'pause'}
+  | {type: 'resume'}
   | {type: 'delete'}
   /** The server stops. A worker that is opening is killed: its mark remains. */
   | {type: 'shut_down'};
@@ -95,8 +108,11 @@ export type Effect =
   | {type: 'confirm'}
   | {type: 'fail'; error: ErrorObject; retryAfterMs: number}
   | {type: 'release'}
-  /** Request all routers to give the worker up, and give the input `given_up` when they have, or after this time. */
-  | {type: 'give_up'; withinMs: number}
+  /**
+   * Request all routers to give the worker up, and give the input `given_up` when they have, or after this time.
+   * `error`: why, for endless answers, which are cut.
+   */
+  | {type: 'give_up'; withinMs: number; error: ErrorObject}
   | {type: 'close'}
   | {type: 'kill'}
   /** Clear the mark, and store when the tenant has work again. */
@@ -113,6 +129,8 @@ export type Step = {next: Lifecycle; effects: Effect[]};
  */
 const PAUSES_MS = [0, 100, 500, 2_000];
 const RETRY_AFTER_MS = 1_000;
+/** How often sockets of a paused tenant request it again. */
+const PAUSED_RETRY_MS = 10_000;
 const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.storage_read_only']);
 
 /** Whether the tenant has a worker process that counts against `--max-awake`. */
@@ -121,12 +139,14 @@ export function hasWorker(lifecycle: Lifecycle): boolean {
     case 'asleep':
     case 'queued':
     case 'resting':
+    case 'paused':
       return false;
     case 'waking':
     case 'awake':
     case 'releasing':
     case 'moving':
     case 'closing':
+    case 'pausing':
       return true;
     case 'deleting':
       return lifecycle.hasWorker;
@@ -144,6 +164,7 @@ export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
   const input: Input = isWish && !isServed ? {type: 'want', requested: true} : given;
   if (lifecycle.state === 'deleting') return stepDeleting(lifecycle, input);
   if (input.type === 'delete') return beginDelete(lifecycle);
+  if (input.type === 'pause') return beginPause(lifecycle);
   if (input.type === 'held') return forgive(lifecycle);
   switch (lifecycle.state) {
     case 'asleep':
@@ -162,6 +183,10 @@ export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
       return stepClosing(lifecycle, input, nowMs);
     case 'resting':
       return stepCoolingDown(lifecycle, input, nowMs);
+    case 'pausing':
+      return stepPausing(lifecycle, input);
+    case 'paused':
+      return stepPaused(lifecycle, input);
     default:
       return unreachable(lifecycle);
   }
@@ -228,7 +253,7 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
       if (input.busy || (input.inUse && !lifecycle.forOther)) return to({state: 'awake', crashes, sinceMs});
       return beginClose(crashes);
     case 'move':
-      return to({state: 'moving', crashes, requested: true}, {type: 'give_up', withinMs: MOVE_MS_MAX});
+      return to({state: 'moving', crashes, requested: true}, giveUp(movesError()));
     case 'shut_down':
       return beginClose(crashes);
     default:
@@ -298,6 +323,37 @@ function stepCoolingDown(lifecycle: Lifecycle & {state: 'resting'}, input: Input
   }
 }
 
+function stepPausing(lifecycle: Lifecycle & {state: 'pausing'}, input: Input): Step {
+  const {crashes, isEnding, stored} = lifecycle;
+  switch (input.type) {
+    case 'want':
+      return to(lifecycle, ...failIf(input.requested, pausedError(), PAUSED_RETRY_MS));
+    case 'given_up':
+    case 'shut_down':
+      return isEnding ? stay(lifecycle) : to({...lifecycle, isEnding: true}, {type: 'close'});
+    case 'closed':
+      return to({...lifecycle, stored: true}, {type: 'store', nextDueMs: input.nextDueMs});
+    case 'ended':
+      return to({state: 'paused', crashes: 0});
+    case 'resume':
+      if (!isEnding) return to({state: 'moving', crashes, requested: false});
+      return to({state: 'closing', crashes, wanted: true, requested: false, stored});
+    default:
+      return stay(lifecycle);
+  }
+}
+
+function stepPaused(lifecycle: Lifecycle & {state: 'paused'}, input: Input): Step {
+  switch (input.type) {
+    case 'want':
+      return to(lifecycle, ...failIf(input.requested, pausedError(), PAUSED_RETRY_MS));
+    case 'resume':
+      return to({state: 'asleep', crashes: 0});
+    default:
+      return stay(lifecycle);
+  }
+}
+
 function died(before: number, requested: boolean, error: ErrorObject | null, nowMs: number): Step {
   const crashes = before + 1;
   if (crashes >= CRASHES_BEFORE_COOL_DOWN) {
@@ -343,6 +399,42 @@ function beginClose(crashes: number): Step {
   return to({state: 'closing', crashes, wanted: false, requested: false, stored: false}, {type: 'close'});
 }
 
+function beginPause(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
+  const {crashes} = lifecycle;
+  switch (lifecycle.state) {
+    case 'asleep':
+    case 'resting':
+      return to({state: 'paused', crashes: 0});
+    case 'queued':
+      return to({state: 'paused', crashes: 0}, ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS));
+    case 'waking':
+      // As in a deletion: nothing in it is worth waiting for.
+      return to(
+        {state: 'pausing', crashes, isEnding: true, stored: false},
+        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+        {type: 'kill'},
+      );
+    case 'awake':
+    case 'releasing':
+      return to({state: 'pausing', crashes, isEnding: false, stored: false}, giveUp(pausedError()));
+    case 'moving':
+      return to(
+        {state: 'pausing', crashes, isEnding: false, stored: false},
+        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+      );
+    case 'closing':
+      return to(
+        {state: 'pausing', crashes, isEnding: true, stored: lifecycle.stored},
+        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+      );
+    case 'pausing':
+    case 'paused':
+      return stay(lifecycle);
+    default:
+      return unreachable(lifecycle);
+  }
+}
+
 function beginDelete(lifecycle: Lifecycle): Step {
   const next: Lifecycle = {state: 'deleting', hasWorker: hasWorker(lifecycle)};
   switch (lifecycle.state) {
@@ -355,6 +447,8 @@ function beginDelete(lifecycle: Lifecycle): Step {
       return to(next, {type: 'kill'});
     case 'closing':
       return to(next);
+    case 'pausing':
+      return lifecycle.isEnding ? to(next) : to(next, {type: 'close'});
     default:
       return to(next, {type: 'remove'});
   }
@@ -375,6 +469,18 @@ function stay(lifecycle: Lifecycle): Step {
 
 function failIf(requested: boolean, error: ErrorObject, retryAfterMs: number): Effect[] {
   return requested ? [{type: 'fail', error, retryAfterMs}] : [];
+}
+
+function giveUp(error: ErrorObject): Effect {
+  return {type: 'give_up', withinMs: MOVE_MS_MAX, error};
+}
+
+function movesError(): ErrorObject {
+  return {code: 'session.worker_unavailable', message: 'the tenant moves to a worker that runs its code; ask again'};
+}
+
+function pausedError(): ErrorObject {
+  return {code: 'session.tenant_paused', message: 'the tenant is paused; it answers again when an operator resumes it'};
 }
 
 function diedError(): ErrorObject {

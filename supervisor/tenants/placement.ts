@@ -18,6 +18,7 @@ import {DueTimer} from './due-timer.ts';
 import {type Effect, type Input, type Lifecycle, step} from './lifecycle.ts';
 import {Slots} from './slots.ts';
 import {type EntryMarks, type PlacedTenant, TenantEntry} from './tenant-entry.ts';
+import {causeOf, type WakeCause} from './wakes.ts';
 import type {Reporter} from './worker-metric-sums.ts';
 
 export type PlacementSettings = AssignmentSettings & {
@@ -35,6 +36,9 @@ export type PlacementParts = AssignmentParts & {
   tenantDeleted: (tenant: string) => void;
 };
 
+/** `cause`: of a wake; absent: by the kind of input. */
+type Given = {entry: TenantEntry; input: Input; cause?: WakeCause};
+
 const SERVING: ReadonlySet<Lifecycle['state']> = new Set(['awake', 'releasing']);
 /** Maximum interval between checks for idle tenants; there are at least four within the idle time. */
 const SWEEP_MS_MAX = 1_000;
@@ -48,7 +52,7 @@ export class Placement {
   readonly #entries = new Map<string, TenantEntry>();
   readonly #slots: Slots;
   readonly #assignments: Assignments;
-  readonly #inputs: {entry: TenantEntry; input: Input}[] = [];
+  readonly #inputs: Given[] = [];
   #isTaking = false;
   /** It was logged that the data directory is not writable. */
   #isUnwritable = false;
@@ -61,18 +65,19 @@ export class Placement {
     this.#log = parts.log;
     this.#slots = new Slots(parts.settings.maxAwake);
     this.#assignments = new Assignments(parts, {
-      give: (entry, input) => this.#give(entry, input),
+      give: (entry, input) => this.give(entry, input),
       ended: (entry, end) => this.#workerEnded(entry, end),
     });
     this.#due = new DueTimer(parts.registry, parts.now, id => {
       const entry = this.#entries.get(id);
-      if (entry !== undefined) this.#give(entry, {type: 'want', requested: false});
+      if (entry !== undefined) this.give(entry, {type: 'want', requested: false}, 'due');
     });
   }
 
   /** Opens the tenants that were open when the server last stopped. From now on, watches for idle and due tenants. */
   start(): void {
-    for (const entry of this.#entries.values()) if (entry.isToOpen) this.#give(entry, {type: 'want', requested: false});
+    for (const entry of this.#entries.values())
+      if (entry.isToOpen) this.give(entry, {type: 'want', requested: false}, 'start');
     const {idleStopMs} = this.#parts.settings;
     const sweepMs = idleStopMs === 0 ? SWEEP_MS_MAX : Math.min(SWEEP_MS_MAX, Math.max(SWEEP_MS_MIN, idleStopMs / 4));
     this.#sweepTimer = setInterval(() => this.#sweep(), sweepMs);
@@ -85,12 +90,22 @@ export class Placement {
 
   /** Whether the tenant exists and is not being deleted. */
   isServed(id: string): boolean {
-    const entry = this.#entries.get(id);
-    return entry !== undefined && entry.lifecycle.state !== 'deleting';
+    return this.find(id) !== undefined;
   }
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** The tenant, unless it does not exist or is being deleted. */
+  find(id: string): TenantEntry | undefined {
+    const entry = this.#entries.get(id);
+    return entry?.lifecycle.state === 'deleting' ? undefined : entry;
+  }
+
+  /** All tenants, also those that are being deleted. */
+  entries(): Iterable<TenantEntry> {
+    return this.#entries.values();
   }
 
   /** Tenants that are served, in no order. */
@@ -126,6 +141,7 @@ export class Placement {
   add(tenant: PlacedTenant, marks: EntryMarks): void {
     assert(!this.#entries.has(tenant.id), `tenant ${tenant.id} has one place`);
     const entry = new TenantEntry(tenant, marks);
+    if (this.#parts.registry.paused.has(tenant.id, tenant.generation)) entry.lifecycle = {state: 'paused', crashes: 0};
     this.#parts.code.known(entry);
     this.#entries.set(tenant.id, entry);
   }
@@ -136,7 +152,7 @@ export class Placement {
     assert(entry !== undefined, `tenant ${id} has a place`);
     await new Promise<void>(resolve => {
       entry.onRemovable = resolve;
-      this.#give(entry, {type: 'delete'});
+      this.give(entry, {type: 'delete'});
     });
     return entry;
   }
@@ -157,7 +173,7 @@ export class Placement {
     entry.users.waitingRouters.add(router);
     if (forCode) this.#parts.code.is(entry, true);
     const moves = forCode && entry.worker?.runsCode === false;
-    this.#give(entry, moves ? {type: 'move'} : {type: 'want', requested: true});
+    this.give(entry, moves ? {type: 'move'} : {type: 'want', requested: true});
   }
 
   /** A router has given up the worker that the tenant moves away from. */
@@ -169,7 +185,7 @@ export class Placement {
   }
 
   #moveOn(entry: TenantEntry): void {
-    if (entry.users.isGivenUp) this.#give(entry, {type: 'given_up'});
+    if (entry.users.isGivenUp) this.give(entry, {type: 'given_up'});
   }
 
   released(id: string, router: number, busy: boolean): void {
@@ -221,7 +237,7 @@ export class Placement {
       entry.crashes?.routerEnded(router);
       // If the tenant is still idle, the release is requested again from the remaining routers.
       const isWaitedFor = entry.users.waitingRouters.size > 0 && entry.lifecycle.state !== 'releasing';
-      if (entry.lifecycle.state !== 'asleep' && !isWaitedFor) this.#give(entry, {type: 'router_ended'});
+      if (entry.lifecycle.state !== 'asleep' && !isWaitedFor) this.give(entry, {type: 'router_ended'});
     }
   }
 
@@ -231,7 +247,7 @@ export class Placement {
     this.#due.stop();
     return new Promise(resolve => {
       this.#onDrained = resolve;
-      for (const entry of [...this.#slots.occupied]) this.#give(entry, {type: 'shut_down'});
+      for (const entry of [...this.#slots.occupied]) this.give(entry, {type: 'shut_down'});
       this.#checkDrained();
     });
   }
@@ -241,30 +257,33 @@ export class Placement {
     for (const entry of this.#slots.occupied) entry.worker?.child.kill();
   }
 
-  #give(entry: TenantEntry, input: Input): void {
-    this.#inputs.push({entry, input});
+  /** @param cause of the wake, if the input does not say */
+  give(entry: TenantEntry, input: Input, cause: WakeCause = causeOf(input)): void {
+    this.#inputs.push({entry, input, cause});
     this.#run();
   }
 
   #run(): void {
     if (this.#isTaking) return;
     this.#isTaking = true;
-    for (let next = this.#nextInput(); next !== null; next = this.#nextInput()) this.#take(next.entry, next.input);
+    for (let next = this.#nextInput(); next !== null; next = this.#nextInput()) this.#take(next);
     this.#isTaking = false;
   }
 
-  #nextInput(): {entry: TenantEntry; input: Input} | null {
+  #nextInput(): Given | null {
     return this.#inputs.shift() ?? (this.#onDrained === null ? this.#slots.decide(this.#parts.now()) : null);
   }
 
-  #take(entry: TenantEntry, input: Input): void {
+  #take({entry, input, cause}: Given): void {
     const before = entry.lifecycle;
     const {next, effects} = step(before, input, this.#parts.now());
     entry.lifecycle = next;
     if (next.state !== before.state)
       this.#log.debug('placement', {tenant: entry.id, from: before.state, to: next.state});
     this.#slots.follow(entry);
+    entry.wakes.follow(before, next, cause ?? causeOf(input), this.#parts.now());
     for (const effect of effects) this.#carryOut(entry, effect);
+    for (const watch of entry.watches) watch(effects);
   }
 
   #carryOut(entry: TenantEntry, effect: Effect): void {
@@ -279,7 +298,7 @@ export class Placement {
         return;
       case 'confirm':
         // Two turns: by then, events about processes that ended before this turn have arrived.
-        setImmediate(() => setImmediate(() => this.#give(entry, {type: 'confirm'})));
+        setImmediate(() => setImmediate(() => this.give(entry, {type: 'confirm'})));
         return;
       case 'fail':
         this.#parts.metrics.count('svc_wake_failures_total');
@@ -297,7 +316,7 @@ export class Placement {
         return;
       case 'give_up':
         for (const router of entry.users.beginMove()) {
-          this.#parts.sendToRouter(router, {type: 'give_up', tenant: entry.id});
+          this.#parts.sendToRouter(router, {type: 'give_up', tenant: entry.id, error: effect.error});
         }
         this.#later(entry, 'given_up', effect.withinMs);
         this.#moveOn(entry);
@@ -356,7 +375,7 @@ export class Placement {
       if (entry.users.isReleasing) return; // a second release, because a router ended meanwhile
       // A router that requested the worker meanwhile was notified of it, so the worker stays.
       const isBusy = busy || entry.users.notified.size > 0;
-      this.#give(entry, {type: 'released', busy: isBusy, inUse: entry.inUseUntilMs > this.#parts.now()});
+      this.give(entry, {type: 'released', busy: isBusy, inUse: entry.inUseUntilMs > this.#parts.now()});
     };
     if (busy) give();
     else setImmediate(() => setImmediate(give));
@@ -391,7 +410,8 @@ export class Placement {
 
   #workerEnded(entry: TenantEntry, {socketPath, ranCode, ...end}: AssignmentEnd): void {
     const {lifecycle} = entry;
-    const isClosed = lifecycle.state === 'deleting' || (lifecycle.state === 'closing' && lifecycle.stored);
+    const isEnding = lifecycle.state === 'closing' || lifecycle.state === 'pausing';
+    const isClosed = lifecycle.state === 'deleting' || (isEnding && lifecycle.stored);
     const expected = isClosed || entry.needsIsolates;
     if (entry.needsIsolates) this.#log.info('a tenant needs a worker that runs code', {tenant: entry.id});
     // It did not report whether its tenant has code by now.
@@ -405,7 +425,7 @@ export class Placement {
       });
     }
     const {calls, unheard} = entry.users.ended();
-    this.#give(entry, {type: 'ended', error: entry.openError});
+    this.give(entry, {type: 'ended', error: entry.openError});
     if (!expected && (calls.length > 0 || unheard.size > 0)) {
       entry.crashes ??= new Crashes(
         () => performance.now(),
@@ -421,8 +441,14 @@ export class Placement {
     for (const refusal of refused) this.#log.error('a call ended its worker too often', {tenant: entry.id, ...refusal});
     const suspects = entry.crashes?.suspects() ?? null;
     if (suspects !== null) this.#parts.sendToRouters({type: 'suspects', tenant: entry.id, ...suspects});
-    if (isAttributed) this.#give(entry, {type: 'held'});
+    if (isAttributed) this.give(entry, {type: 'held'});
     if (entry.isReadyPending && SERVING.has(entry.lifecycle.state)) this.#notifyReady(entry);
+  }
+
+  /** The tenant was resumed: its due work is late. */
+  resumed(entry: TenantEntry): void {
+    if (entry.isMarkedAwake) this.give(entry, {type: 'want', requested: false}, 'operator');
+    this.#due.arm();
   }
 
   #store(entry: TenantEntry, nextDueMs: number | null): void {
@@ -442,7 +468,7 @@ export class Placement {
     if (entry.laterTimer !== null) clearTimeout(entry.laterTimer);
     entry.laterTimer = setTimeout(() => {
       entry.laterTimer = null;
-      this.#give(entry, input === 'want' ? {type: 'want', requested: false} : {type: input});
+      this.give(entry, input === 'want' ? {type: 'want', requested: false} : {type: input}, 'crash');
     }, afterMs);
   }
 
@@ -452,7 +478,7 @@ export class Placement {
       const idleSinceMs = now() - settings.idleStopMs;
       for (const entry of [...this.#slots.occupied]) {
         if (entry.lifecycle.state !== 'awake' || entry.lastActiveMs > idleSinceMs) continue;
-        if (entry.inUseUntilMs <= now()) this.#give(entry, {type: 'let_go', forOther: false});
+        if (entry.inUseUntilMs <= now()) this.give(entry, {type: 'let_go', forOther: false});
       }
     }
     // Tenants that wait for a slot may be able to get one now, without any input.

@@ -4,12 +4,16 @@ import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Worker} from '../processes/worker-pool.ts';
 import type {Crashes} from './crashes.ts';
-import type {Lifecycle} from './lifecycle.ts';
+import type {Effect, Lifecycle} from './lifecycle.ts';
+import {Wakes} from './wakes.ts';
 import type {Reporter} from './worker-metric-sums.ts';
 import {WorkerUsers} from './worker-users.ts';
 
 export type PlacedTenant = {id: string; generation: number; createdMs: number};
 export type EntryMarks = {isMarkedAwake: boolean; isToOpen: boolean};
+
+/** Shared, because there are many tenants, and few of them are watched. */
+const NO_WATCHES: TenantEntry['watches'] = [];
 
 export class TenantEntry {
   readonly id: string;
@@ -49,6 +53,10 @@ export class TenantEntry {
   busyUntilMs = 0;
   /** Timer of the pause after a crash, of the cool-down, or of a move. */
   laterTimer: NodeJS.Timeout | null = null;
+  /** When and why it was woken. */
+  readonly wakes = new Wakes();
+  /** Called after each step of `lifecycle`, with its effects. */
+  watches: readonly ((effects: readonly Effect[]) => void)[] = NO_WATCHES;
   /** Resolves the promise of a deletion that waits until the files can be removed. */
   onRemovable: (() => void) | null = null;
 

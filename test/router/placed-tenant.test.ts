@@ -30,6 +30,7 @@ let reserved: string[];
 let refused: number;
 /** Why links were closed for what came over them. */
 let malformed: string[];
+const moves = new ServiceError('session.worker_unavailable', 'the tenant moves');
 let tenant: PlacedTenant;
 let workers: ScriptedWorker[];
 
@@ -59,6 +60,7 @@ beforeEach(() => {
       if (quarantine.died(calls, performance.now()).isAttributed) reserved.push(socketPath);
       tenant.suspect(quarantine.suspects(performance.now()));
     },
+    onTraffic: () => undefined,
     malformed: (_, why) => void malformed.push(why),
     givenUp: () => void mine.givenUp++,
     answered: key => quarantine.answered(key),
@@ -448,7 +450,7 @@ describe('a request that brings code, while the worker runs none,', () => {
     await old.received(4);
     expect(old.frames.at(-1)!.body).toBe('meanwhile');
 
-    tenant.giveUp();
+    tenant.giveUp(moves);
     expect(asked.givenUp).toBe(0);
     expect(await follows.outcome).toBe('cut');
     const after = new RecordedRequest(false, 'after');
@@ -474,7 +476,7 @@ describe('a request that brings code, while the worker runs none,', () => {
     const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
     tenant.forward(deploy);
     deploy.abort();
-    tenant.giveUp();
+    tenant.giveUp(moves);
     expect(asked).toMatchObject({wakes: 3, forCode: 1});
     tenant.forward(new RecordedRequest(false, 'bundle', null, {bringsCode: true}));
     expect(asked).toMatchObject({wakes: 4, forCode: 2});
@@ -488,7 +490,7 @@ describe('a request that brings code, while the worker runs none,', () => {
     const old = await newWorker(false);
     tenant.workerReady(old.address);
     expect(asked).toMatchObject({wakes: 3, forCode: 2});
-    tenant.giveUp();
+    tenant.giveUp(moves);
     const next = await newWorker();
     tenant.workerReady(next.address);
     await next.received(2);

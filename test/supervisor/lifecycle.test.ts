@@ -16,6 +16,9 @@ const evicted: Lifecycle = {...releasing, forOther: true};
 const moving: Lifecycle = {state: 'moving', crashes: 0, requested: true};
 const closing: Lifecycle = {state: 'closing', crashes: 0, wanted: false, requested: false, stored: false};
 const resting: Lifecycle = {state: 'resting', crashes: CRASHES_BEFORE_COOL_DOWN, untilMs: NOW_MS + 12_345, error: null};
+const pausing: Lifecycle = {state: 'pausing', crashes: 0, isEnding: false, stored: false};
+const ending: Lifecycle = {...pausing, isEnding: true};
+const paused: Lifecycle = {state: 'paused', crashes: 0};
 const deleting: Lifecycle = {state: 'deleting', hasWorker: true};
 
 const requested: Input = {type: 'want', requested: true};
@@ -71,6 +74,31 @@ describe('a tenant moves between disk and a worker', () => {
     ['asleep, and it was not the tenant', asleep, {type: 'held'}, 'asleep', ''],
     ['awake again, and it was not the tenant', awake, {type: 'held'}, 'awake', ''],
     ['rested', resting, {type: 'rested'}, 'queued', 'enqueue'],
+    ['asleep, it is paused', asleep, {type: 'pause'}, 'paused', ''],
+    ['queued, it is paused', queued, {type: 'pause'}, 'paused', 'fail'],
+    ['waking, it is paused', waking, {type: 'pause'}, 'pausing', 'fail kill'],
+    ['awake, it is paused', awake, {type: 'pause'}, 'pausing', 'give_up'],
+    ['asked to let go, it is paused', releasing, {type: 'pause'}, 'pausing', 'give_up'],
+    ['moving, it is paused', moving, {type: 'pause'}, 'pausing', 'fail'],
+    ['closing, it is paused', closing, {type: 'pause'}, 'pausing', ''],
+    ['resting, it is paused', resting, {type: 'pause'}, 'paused', ''],
+    ['pausing, a request comes', pausing, requested, 'pausing', 'fail'],
+    ['pausing, nobody uses the worker', pausing, {type: 'given_up'}, 'pausing', 'close'],
+    ['pausing, the worker reports its next due time', ending, {type: 'closed', nextDueMs: 7}, 'pausing', 'store'],
+    ['pausing, its worker ends', ending, ended, 'paused', ''],
+    ['pausing, its worker dies', pausing, ended, 'paused', ''],
+    ['pausing, it is resumed', pausing, {type: 'resume'}, 'moving', ''],
+    ['pausing, its worker ends, it is resumed', ending, {type: 'resume'}, 'closing', ''],
+    ['pausing, it is deleted', pausing, {type: 'delete'}, 'deleting', 'close'],
+    ['pausing, its worker ends, it is deleted', ending, {type: 'delete'}, 'deleting', ''],
+    ['pausing, the server stops', pausing, {type: 'shut_down'}, 'pausing', 'close'],
+    ['paused, a request comes', paused, requested, 'paused', 'fail'],
+    ['paused, it is due', paused, due, 'paused', ''],
+    ['paused, and it was not the tenant', paused, {type: 'held'}, 'paused', ''],
+    ['paused, its rest ends', paused, {type: 'rested'}, 'paused', ''],
+    ['paused, it is resumed', paused, {type: 'resume'}, 'asleep', ''],
+    ['paused, it is deleted', paused, {type: 'delete'}, 'deleting', 'remove'],
+    ['not paused, it is resumed', awake, {type: 'resume'}, 'awake', ''],
     ['asleep, it is deleted', asleep, {type: 'delete'}, 'deleting', 'remove'],
     ['resting, it is deleted', resting, {type: 'delete'}, 'deleting', 'remove'],
     ['waking, it is deleted', waking, {type: 'delete'}, 'deleting', 'kill'],
@@ -185,6 +213,8 @@ test('whatever happens: workers are started only without one, and only who asked
         {type: 'rested'} as const,
         {type: 'move'} as const,
         {type: 'given_up'} as const,
+        {type: 'pause'} as const,
+        {type: 'resume'} as const,
       ],
       ...[{type: 'delete'} as const, {type: 'shut_down'} as const, {type: 'closed', nextDueMs: null} as const],
       ...[
@@ -212,6 +242,9 @@ test('whatever happens: workers are started only without one, and only who asked
           if (effect.type === 'ready') expect(after.state === 'awake' || after.state === 'releasing').toBe(true);
           if (effect.type === 'remove') expect(hasWorker(after)).toBe(false);
           if (effect.type === 'fail' || effect.type === 'ready') isRequested = false;
+        }
+        if (before.state === 'pausing' || before.state === 'paused') {
+          for (const effect of effects) expect(['start', 'enqueue', 'ready']).not.toContain(effect.type);
         }
         if (before.state === 'deleting') expect(after.state).toBe('deleting');
         lifecycle = after;

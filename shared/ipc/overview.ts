@@ -1,0 +1,18 @@
+/** The requests of routers about the states of tenants. Each is answered with the body of the route's response. */
+import type {OverviewOrder, TenantState} from '../protocol/tenant-status.ts';
+
+export type OverviewRequest = {
+  limit: number;
+  cursor: string | null;
+  search: string;
+  state: TenantState | null;
+  order: OverviewOrder;
+};
+
+export type TenantAction = 'wake' | 'sleep' | 'pause' | 'resume';
+
+/** `visible`: the tenants of the caller's key; null: all. */
+export type StatusRequest =
+  | {action: 'tenants_overview'; page: OverviewRequest; visible: string[] | null}
+  | {action: 'tenant_status'; tenant: string}
+  | {action: 'tenant_control'; tenant: string; does: TenantAction};
