@@ -6,6 +6,7 @@ import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {KeyRequest} from '../shared/ipc/keys.ts';
+import type {StatusRequest} from '../shared/ipc/overview.ts';
 
 type Pending = {resolve: (result: unknown) => void; reject: (error: ServiceError) => void};
 type Reply = Extract<SupervisorToRouter, {type: 'reply' | 'reply_error'}>;
@@ -45,6 +46,11 @@ export class ControlChannel {
   /** @returns a page of the audit log, as JSON */
   async audit(request: AuditRequest): Promise<string> {
     return String(await this.#request(id => ({type: 'request', id, ...request})));
+  }
+
+  /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
+  status(request: StatusRequest): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, ...request}));
   }
 
   /** @returns the metrics of the whole service, as Prometheus text */

@@ -85,6 +85,7 @@ import {
 import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
 import {SettingsBody, SettingsChange} from './protocol/settings.ts';
 import {FoundTask, StartedTask, TaskBody, TaskList} from './protocol/tasks.ts';
+import {FoundTenant, OverviewQuery, TenantOverview, WokenTenant} from './protocol/tenant-status.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
 import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
 
@@ -125,6 +126,12 @@ export const OPERATION_TYPES = {
   'tenants.create': {body: CreateTenantBody, answer: CreatedTenant},
   'tenants.list': {answer: TenantList},
   'tenants.delete': nothing,
+  'tenants.overview': {query: OverviewQuery, answer: TenantOverview},
+  'tenants.status': {answer: FoundTenant},
+  'tenants.wake': {answer: WokenTenant},
+  'tenants.sleep': {answer: FoundTenant},
+  'tenants.pause': {answer: FoundTenant},
+  'tenants.resume': {answer: FoundTenant},
   'audit.page': {query: AuditQuery, answer: AuditPage},
   'audit.refusals': {query: AuditQuery, answer: RefusalPage},
   whoami: {answer: WhoAmI},

@@ -320,6 +320,13 @@ export const ROUTER_OPERATIONS = {
   'tenants.create': {method: 'POST', path: '/api/tenants', access: 'admin', success: CREATED},
   'tenants.list': {method: 'GET', path: '/api/tenants', access: 'admin', success: OK},
   'tenants.delete': {method: 'DELETE', path: '/api/tenants/{tenant_id}', access: 'admin', success: NO_CONTENT},
+  /** Not below /api/tenants, where every name is a tenant's. */
+  'tenants.overview': {method: 'GET', path: '/api/overview/tenants', access: 'admin', success: OK},
+  'tenants.status': {method: 'GET', path: '/api/tenants/{tenant_id}/status', access: 'admin', success: OK},
+  'tenants.wake': {method: 'POST', path: '/api/tenants/{tenant_id}/wake', access: 'admin', success: OK},
+  'tenants.sleep': {method: 'POST', path: '/api/tenants/{tenant_id}/sleep', access: 'admin', success: OK},
+  'tenants.pause': {method: 'POST', path: '/api/tenants/{tenant_id}/pause', access: 'admin', success: OK},
+  'tenants.resume': {method: 'POST', path: '/api/tenants/{tenant_id}/resume', access: 'admin', success: OK},
   'audit.page': {method: 'GET', path: '/api/audit', access: 'admin', success: OK},
   'audit.refusals': {method: 'GET', path: '/api/audit/refusals', access: 'admin', success: OK},
   whoami: {method: 'GET', path: '/api/whoami', access: 'admin', success: OK},

@@ -19,6 +19,7 @@ import {BUILD, VERSION} from '../shared/version.ts';
 import type {Confinement} from './confinement/confinement.ts';
 import {findGroups, type WorkerGroups} from './confinement/groups.ts';
 import type {UsersSetting} from './confinement/users.ts';
+import {TenantsTraffic} from './figures/tenant-traffic.ts';
 import {orStartError, ownDataDirectory} from './files/data-directory.ts';
 import {DiskReserve} from './files/disk-reserve.ts';
 import {requireFree} from './files/port-claim.ts';
@@ -45,7 +46,9 @@ import {openRegistry} from './start/open-registry.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
 import {Placement, type PlacementSettings} from './tenants/placement.ts';
 import {TenantCode} from './tenants/tenant-code.ts';
+import {TenantControl} from './tenants/tenant-control.ts';
 import {TenantEgress} from './tenants/tenant-egress.ts';
+import {TenantOverview} from './tenants/tenant-overview.ts';
 import {TenantUsers} from './tenants/tenant-users.ts';
 import {Tenants} from './tenants/tenants.ts';
 
@@ -96,6 +99,8 @@ export class Supervisor {
   readonly #metrics: SupervisorMetrics;
   readonly #placement: Placement;
   readonly #tenants: Tenants;
+  readonly #traffic = new TenantsTraffic(Date.now);
+  readonly #overview: TenantOverview;
   readonly #keys: Keys;
   readonly #audit: AuditLog;
   readonly #refusals: RefusalLog;
@@ -215,7 +220,10 @@ export class Supervisor {
       sendToRouter: (place, message) => this.#routers.send(place, message),
       sendToRouters: message => this.#routers.broadcast(message),
       workerEnded: (worker, lastReport) => this.#page.workerEnded(worker, lastReport),
-      tenantDeleted: tenant => this.#page.tenantDeleted(tenant),
+      tenantDeleted: tenant => {
+        this.#page.tenantDeleted(tenant);
+        this.#traffic.forget(tenant);
+      },
       now: Date.now,
       log,
     });
@@ -230,6 +238,13 @@ export class Supervisor {
       tellRouters,
       now: Date.now,
       log,
+    });
+    this.#overview = new TenantOverview({
+      placement: this.#placement,
+      control: new TenantControl({placement: this.#placement, paused: this.#registry.paused, now: Date.now}),
+      traffic: this.#traffic,
+      files,
+      documentsOf: tenant => this.#page.documentsOf(tenant),
     });
     this.#audit = new AuditLog(join(settings.data, 'audit.sqlite'), Date.now, log);
     this.#refusals = new RefusalLog(join(settings.data, 'refusals.sqlite'), Date.now, log, count =>
@@ -258,6 +273,7 @@ export class Supervisor {
         this.#metrics.count('svc_process_deaths_total', {process: 'router'});
         this.#page.routerEnded(place);
         this.#placement.routerEnded(place);
+        this.#traffic.routerEnded(place);
       },
       onKill: reason => this.#metrics.count('svc_process_kills_total', {process: 'router', reason}),
       log,
@@ -351,6 +367,12 @@ export class Supervisor {
       case 'refused':
         this.#refusals.add(message.refused);
         return;
+      case 'traffic':
+        this.#traffic.add(
+          place,
+          message.reports.filter(({tenant}) => this.#placement.isServed(tenant)),
+        );
+        return;
       case 'keys_used':
         this.#keys.used(message.keys);
         return;
@@ -391,6 +413,10 @@ export class Supervisor {
         return this.#audit.intent(message.audited);
       case 'audit_page':
         return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
+      case 'tenants_overview':
+      case 'tenant_status':
+      case 'tenant_control':
+        return await this.#overview.perform(message);
       default:
         return await this.#keys.perform(message);
     }

@@ -100,6 +100,7 @@ export class Tenant {
   readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
   readonly #tasks: Tasks;
+  readonly #catalog: Catalog;
   readonly #counts: TableCounts;
   readonly #retention: JournalRetention;
   readonly #clean: CleanMark;
@@ -156,6 +157,7 @@ export class Tenant {
     );
     this.#readerDb = openReader(this.#path);
     const catalog = Catalog.read(this.#writerDb);
+    this.#catalog = catalog;
     this.#writer = new Writer(this.#writerDb, catalog, Date.now);
     warnOfFuture(this.#writer.head.timestamp, log);
     this.#clean = new CleanMark(this.#writer);
@@ -365,6 +367,7 @@ export class Tenant {
     metrics.measure('svc_journal_head', () => this.#groups.durableSequence);
     metrics.measure('svc_journal_records', () => Math.max(0, this.#groups.durableSequence - this.#retention.floor + 1));
     metrics.measure('svc_tenant_storage_bytes', () => [[{tenant}, this.#quota.usedBytes]]);
+    metrics.measure('svc_documents', () => this.#catalog.documents);
     metrics.measure('svc_storage_file_bytes', () => sizeOf(this.#path));
     metrics.measure('svc_storage_wal_bytes', () => sizeOf(`${this.#path}-wal`));
     metrics.measure('svc_worker_event_loop_lag_seconds', () => this.#lagSeconds);

@@ -196,6 +196,13 @@ export class Catalog {
     return this.#byNumber.get(number);
   }
 
+  /** Of all tables; of one that is still being counted, those counted so far. */
+  get documents(): number {
+    let documents = 0;
+    for (const table of this.#byNumber.values()) documents += table.documents;
+    return documents;
+  }
+
   /** Tables by name, in order of first use. */
   tables(): IterableIterator<CatalogTable> {
     return this.#byNumber.values();

@@ -96,7 +96,8 @@ export function auditRequest(of: AuditRequest['of'], query: string): AuditReques
   return {action: 'audit_page', of, after, limit: Math.min(limit, AUDIT_PAGE_RECORDS_MAX)};
 }
 
-function numberIn(parameters: URLSearchParams, name: string): number | null {
+/** @throws op.invalid_input 400 */
+export function numberIn(parameters: URLSearchParams, name: string): number | null {
   const text = parameters.get(name);
   if (text === null) return null;
   if (!DIGITS.test(text)) throw new ServiceError('op.invalid_input', `${name} must be a number in digits`);

@@ -54,7 +54,7 @@ import {answerKeys, whoAmI} from './key-handlers.ts';
 import {tenantOfBody, tenantOfQuery, tenantOfSessionPath} from './named-tenant.ts';
 import {conditionsOf, deploymentMeta, metaWithGrant, requestMeta} from './request-meta.ts';
 import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
-import {createTenant, deleteTenant, listTenants} from './tenant-handlers.ts';
+import {controlTenant, createTenant, deleteTenant, listTenants, showOverview, showTenant} from './tenant-handlers.ts';
 
 export type IntakeParts = {
   credentials: Credentials;
@@ -337,6 +337,7 @@ export class Intake {
     if (tenant === undefined) throw tenantNotFound(id);
     exchange.tenantId = id;
     exchange.account = tenant.reserved;
+    exchange.traffic = tenant;
     spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }
@@ -377,6 +378,20 @@ export class Intake {
       case 'tenants.delete':
         this.#tenant(exchange, parameters[0]!);
         this.#later(exchange, () => deleteTenant(control, exchange));
+        return;
+      case 'tenants.overview':
+        this.#later(exchange, () => showOverview(control, exchange, query));
+        return;
+      case 'tenants.status':
+        this.#tenant(exchange, parameters[0]!);
+        this.#later(exchange, () => showTenant(control, exchange));
+        return;
+      case 'tenants.wake':
+      case 'tenants.sleep':
+      case 'tenants.pause':
+      case 'tenants.resume':
+        this.#tenant(exchange, parameters[0]!);
+        this.#later(exchange, () => controlTenant(control, exchange, own));
         return;
       case 'audit.page':
       case 'audit.refusals': {

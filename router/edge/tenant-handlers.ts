@@ -2,14 +2,19 @@
 import type {Buffer} from 'node:buffer';
 import {Compile} from 'typebox/compile';
 import {ServiceError} from '../../shared/errors.ts';
+import type {OverviewRequest} from '../../shared/ipc/overview.ts';
+import {OVERVIEW_PAGE_TENANTS_MAX} from '../../shared/limits.ts';
 import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
+import {OVERVIEW_ORDERS, TENANT_STATES} from '../../shared/protocol/tenant-status.ts';
 import {CreateTenantBody, TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {parseJson} from '../../shared/values/json.ts';
+import {numberIn} from '../auth/audited.ts';
 import {judgeTenant, maySeeTenant} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 
+const OVERVIEW_LIMIT_DEFAULT = 50;
 const createBody = Compile(CreateTenantBody);
 
 /** GET /api/tenants → 200 {tenants: [string]}, sorted: all tenants that the credential is valid for. */
@@ -30,6 +35,61 @@ export async function createTenant(control: ControlChannel, exchange: Exchange):
 export async function deleteTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
   await control.changeTenant('tenant_delete', exchange.tenantId);
   exchange.reply(ROUTER_OPERATIONS['tenants.delete'].success, '');
+}
+
+/** GET /api/overview/tenants → 200: a page of the tenants that the credential is valid for, with their states */
+export async function showOverview(control: ControlChannel, exchange: Exchange, query: string): Promise<void> {
+  const {principal} = exchange;
+  const tenants = principal?.key.tenants ?? null;
+  const visible = tenants === null ? null : [...tenants];
+  const page = await control.status({action: 'tenants_overview', page: overviewRequest(query), visible});
+  exchange.reply(ROUTER_OPERATIONS['tenants.overview'].success, JSON.stringify(page));
+}
+
+/** GET /api/tenants/{tenant_id}/status → 200 {tenant} */
+export async function showTenant(control: ControlChannel, exchange: Exchange): Promise<void> {
+  const found = await control.status({action: 'tenant_status', tenant: exchange.tenantId});
+  exchange.reply(ROUTER_OPERATIONS['tenants.status'].success, JSON.stringify(found));
+}
+
+const ACTIONS = {
+  'tenants.wake': 'wake',
+  'tenants.sleep': 'sleep',
+  'tenants.pause': 'pause',
+  'tenants.resume': 'resume',
+} as const;
+
+/** POST /api/tenants/{tenant_id}/wake, sleep, pause, resume → 200 {tenant}, once it is done */
+export async function controlTenant(
+  control: ControlChannel,
+  exchange: Exchange,
+  operation: keyof typeof ACTIONS,
+): Promise<void> {
+  const {tenantId: tenant} = exchange;
+  const done = await control.status({action: 'tenant_control', tenant, does: ACTIONS[operation]});
+  exchange.reply(ROUTER_OPERATIONS[operation].success, JSON.stringify(done));
+}
+
+/** Parses the query string. @throws op.invalid_input 400 */
+function overviewRequest(query: string): OverviewRequest {
+  const parameters = new URLSearchParams(query);
+  const limit = numberIn(parameters, 'limit') ?? OVERVIEW_LIMIT_DEFAULT;
+  if (limit < 1) throw new ServiceError('op.invalid_input', 'limit must be 1 at least');
+  return {
+    limit: Math.min(limit, OVERVIEW_PAGE_TENANTS_MAX),
+    cursor: parameters.get('cursor'),
+    search: parameters.get('search') ?? '',
+    state: oneIn(parameters, 'state', TENANT_STATES),
+    order: oneIn(parameters, 'order', OVERVIEW_ORDERS) ?? 'id',
+  };
+}
+
+function oneIn<T extends string>(parameters: URLSearchParams, name: string, values: readonly T[]): T | null {
+  const text = parameters.get(name);
+  if (text === null) return null;
+  const value = values.find(each => each === text);
+  if (value === undefined) throw new ServiceError('op.invalid_input', `${name} must be one of ${values.join(', ')}`);
+  return value;
 }
 
 function decodeCreateBody(bytes: Buffer): string {

@@ -42,6 +42,8 @@ export type FileState = {
   fileMs: number | null;
   /** There is a log that no orderly close has merged into the file. */
   hasLog: boolean;
+  /** Of the file and its log. */
+  bytes: number;
 };
 
 /** The individual changes, about one system call each, so that a test can end the process between any two. */
@@ -156,6 +158,7 @@ export function fileStateOf(directory: string): FileState {
     isLost: (file?.size ?? 0) === 0 && !isNew,
     fileMs: file === undefined ? null : Math.floor(file.mtimeMs),
     hasLog: (log?.size ?? 0) > 0,
+    bytes: (file?.size ?? 0) + (log?.size ?? 0),
   };
 }
 

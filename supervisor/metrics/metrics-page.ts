@@ -86,6 +86,11 @@ export class MetricsPage {
     this.#workers.ended(worker, lastReport);
   }
 
+  /** The number of documents, as last reported; null: no worker of the tenant has reported. */
+  documentsOf(tenant: string): number | null {
+    return this.#workers.documentsOf(tenant);
+  }
+
   tenantDeleted(tenant: string): void {
     this.#workers.forget(tenant);
   }

@@ -18,6 +18,7 @@ export type Reporter = {tenant: string};
 type Value = MetricJson['values'][number];
 
 const FINDINGS = 'svc_scrub_findings';
+const DOCUMENTS = 'svc_documents';
 const LABEL_CHARS_MAX = 200;
 
 export class WorkerMetricSums {
@@ -26,6 +27,8 @@ export class WorkerMetricSums {
   #ended: MetricJson[] = [];
   /** Findings by tenant, for sleeping tenants. */
   readonly #findings = new Map<string, number>();
+  /** Documents by tenant, as last reported. */
+  readonly #documents = new Map<string, number>();
 
   /**
    * @param text a report as JSON; null: the worker does not answer in time.
@@ -37,6 +40,8 @@ export class WorkerMetricSums {
     if (report === null || (last !== undefined && countsDown(last, report))) return null;
     this.#last.set(worker, report);
     this.#findings.delete(worker.tenant);
+    const documents = firstOf(report, DOCUMENTS);
+    if (documents !== undefined) this.#documents.set(worker.tenant, Math.max(0, Math.floor(documents)));
     return report;
   }
 
@@ -52,17 +57,23 @@ export class WorkerMetricSums {
     this.#last.delete(worker);
     if (last === undefined) return;
     this.#ended = sumOfCounts(this.#ended, last, WORKER_SERIES_KEPT_MAX);
-    const findings = last.find(({name}) => name === FINDINGS)?.values[0]?.value ?? 0;
+    const findings = firstOf(last, FINDINGS) ?? 0;
     if (findings > 0) this.#findings.set(worker.tenant, findings);
   }
 
   /** The tenant is deleted. */
   forget(tenant: string): void {
     this.#findings.delete(tenant);
+    this.#documents.delete(tenant);
     this.#ended = this.#ended.map(metric => ({
       ...metric,
       values: metric.values.filter(({labels}) => labels.tenant !== tenant),
     }));
+  }
+
+  /** Null: no worker of it has reported. */
+  documentsOf(tenant: string): number | null {
+    return this.#documents.get(tenant) ?? null;
   }
 
   /** Metrics of ended workers, and every metric with 0. */
@@ -72,6 +83,10 @@ export class WorkerMetricSums {
     zero.measure(FINDINGS, () => findings);
     return [this.#ended, zero.report()];
   }
+}
+
+function firstOf(report: readonly MetricJson[], metric: string): number | undefined {
+  return report.find(({name}) => name === metric)?.values[0]?.value;
 }
 
 /** Null: a protocol violation. Metrics that this build does not know are omitted. */

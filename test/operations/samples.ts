@@ -229,6 +229,30 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    'tenants.overview': {
+      succeeds: [{}, {query: `search=${app.tenant.toUpperCase()}&state=awake&order=requests&limit=1`}],
+      refused: {query: 'order=size', code: 'op.invalid_input'},
+    },
+    'tenants.status': {
+      succeeds: [{params: {tenant_id: app.tenant}}],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
+    'tenants.wake': {
+      succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
+    'tenants.sleep': {
+      succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
+    'tenants.pause': {
+      succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
+    'tenants.resume': {
+      succeeds: [{params: {tenant_id: app.tenant}}],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
     'audit.page': {
       succeeds: [{}, {query: 'after=1&limit=2'}],
       refused: {query: 'after=none', code: 'op.invalid_input'},

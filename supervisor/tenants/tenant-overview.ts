@@ -1,0 +1,129 @@
+/** The states of tenants, for operators: a page of them, or one. */
+import {unreachable} from '../../shared/assert.ts';
+import {type ErrorCode, ServiceError} from '../../shared/errors.ts';
+import type {OverviewRequest, StatusRequest} from '../../shared/ipc/overview.ts';
+import type {OverviewOrder, TenantState, TenantStatus} from '../../shared/protocol/tenant-status.ts';
+import type {TenantsTraffic} from '../figures/tenant-traffic.ts';
+import type {TenantFiles} from '../files/tenant-files.ts';
+import type {Placement} from './placement.ts';
+import type {TenantControl} from './tenant-control.ts';
+import type {TenantEntry} from './tenant-entry.ts';
+import {type Page, type PagedTenant, tenantPage} from './tenant-page.ts';
+
+const DAMAGED: ErrorCode = 'op.storage_damaged';
+
+export type TenantOverviewParts = {
+  placement: Pick<Placement, 'entries' | 'find'>;
+  control: TenantControl;
+  traffic: TenantsTraffic;
+  files: TenantFiles;
+  /** Null: not known. */
+  documentsOf: (tenant: string) => number | null;
+};
+
+export class TenantOverview {
+  readonly #parts: TenantOverviewParts;
+
+  constructor(parts: TenantOverviewParts) {
+    this.#parts = parts;
+  }
+
+  /** @returns the body of the route's answer. @throws ServiceError */
+  async perform(request: StatusRequest): Promise<unknown> {
+    switch (request.action) {
+      case 'tenants_overview':
+        return this.#page(request.page, request.visible);
+      case 'tenant_status':
+        return {tenant: this.#status(this.#entry(request.tenant))};
+      case 'tenant_control':
+        return await this.#act(request);
+      default:
+        return unreachable(request);
+    }
+  }
+
+  async #act({tenant: id, does}: StatusRequest & {action: 'tenant_control'}): Promise<unknown> {
+    const {control} = this.#parts;
+    const tookMs = does === 'wake' ? await control.wake(id) : null;
+    if (does === 'sleep') await control.sleep(id);
+    if (does === 'pause') await control.pause(id);
+    if (does === 'resume') control.resume(id);
+    const tenant = this.#status(this.#entry(id));
+    return tookMs === null ? {tenant} : {tenant, took_ms: tookMs};
+  }
+
+  #page(request: OverviewRequest, visible: readonly string[] | null): Page<TenantStatus> {
+    const page = tenantPage(this.#tenants(request.order, visible), request);
+    return {...page, tenants: page.tenants.map(entry => this.#status(entry))};
+  }
+
+  *#tenants(order: OverviewOrder, visible: readonly string[] | null): Generator<PagedTenant<TenantEntry>> {
+    const {placement} = this.#parts;
+    const entries = visible === null ? placement.entries() : visible.flatMap(id => placement.find(id) ?? []);
+    for (const entry of entries) {
+      if (entry.lifecycle.state === 'deleting') continue;
+      yield {of: entry, id: entry.id, state: stateOf(entry), value: this.#valueOf(entry, order)};
+    }
+  }
+
+  #valueOf(entry: TenantEntry, order: OverviewOrder): number {
+    if (order === 'id') return 0;
+    if (order === 'last_active') return entry.lastActiveMs;
+    const {requestsPerSecond, errorRate, p99Ms, sockets} = this.#parts.traffic.recent(entry.id);
+    return {requests: requestsPerSecond, errors: errorRate, p99: p99Ms ?? 0, sockets}[order];
+  }
+
+  #entry(id: string): TenantEntry {
+    const entry = this.#parts.placement.find(id);
+    if (entry !== undefined) return entry;
+    throw new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
+  }
+
+  #status(entry: TenantEntry): TenantStatus {
+    const {traffic, files, documentsOf} = this.#parts;
+    const state = stateOf(entry);
+    const error = state === 'damaged' || state === 'cool_down' ? entry.openError : null;
+    const recent = traffic.recent(entry.id);
+    return {
+      id: entry.id,
+      state,
+      error: error === null ? null : {code: error.code, message: error.message},
+      created_at: entry.createdMs,
+      disk_bytes: files.fileState(entry.id, entry.generation).bytes,
+      documents: documentsOf(entry.id),
+      requests_per_second: recent.requestsPerSecond,
+      error_rate: recent.errorRate,
+      p50_ms: recent.p50Ms,
+      p99_ms: recent.p99Ms,
+      sockets: recent.sockets,
+      last_active_at: entry.lastActiveMs === 0 ? null : entry.lastActiveMs,
+      wakes: [...entry.wakes.last],
+    };
+  }
+}
+
+/** A tenant that is closing, or waits for an attempt after a crash, is what it becomes. */
+function stateOf({lifecycle, openError}: TenantEntry): TenantState {
+  switch (lifecycle.state) {
+    case 'asleep':
+      return openError?.code === DAMAGED ? 'damaged' : 'asleep';
+    case 'queued':
+    case 'waking':
+      return 'waking';
+    case 'awake':
+    case 'releasing':
+    case 'moving':
+      return 'awake';
+    case 'closing':
+      return lifecycle.wanted ? 'waking' : 'asleep';
+    case 'resting':
+      return lifecycle.error?.code === DAMAGED ? 'damaged' : 'cool_down';
+    case 'pausing':
+    case 'paused':
+      return 'paused';
+    case 'deleting':
+      return 'asleep';
+    default:
+      return unreachable(lifecycle);
+  }
+}
