@@ -1,13 +1,16 @@
-/** `svc tenants list|create|delete` manages tenants. */
+/** `svc tenants list|status|create|delete|wake|sleep|pause|resume` manages tenants. */
 import type {Command} from 'commander';
-import {addServerOptions, RefusedRequest, type ServerOptions} from './client.ts';
+import {OVERVIEW_PAGE_TENANTS_MAX} from '../shared/limits.ts';
+import type {QueryOf} from '../shared/operation-types.ts';
+import type {TenantStatus} from '../shared/protocol/tenant-status.ts';
+import {addServerOptions, RefusedRequest, type ServerOptions, type ServiceClient} from './client.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
-import {showList} from './control.ts';
+import {showList, showRecord} from './control.ts';
 import {CommandFailure} from './failure.ts';
 import {atServer} from './server-verb.ts';
 
 export function register(program: Command): void {
-  const tenants = program.command('tenants').description('list, create and delete tenants');
+  const tenants = program.command('tenants').alias('tenant').description('list, create, pause and delete tenants');
   addServerOptions(
     tenants.command('list').description('all tenants of the server').option('--json', 'one tenant per line, as JSON'),
   ).action((options: ServerOptions & {json?: true}) =>
@@ -24,6 +27,7 @@ export function register(program: Command): void {
         process.stdout.write(`created ${id}\n`);
       }),
   );
+  registerStates(tenants);
   addServerOptions(
     addYesOption(tenants.command('delete <id>').description('delete a tenant with all its data; it asks for the name')),
   ).action((id: string, options: ServerOptions & ConfirmOptions) =>
@@ -38,4 +42,68 @@ export function register(program: Command): void {
       process.stdout.write(`deleted ${id}\n`);
     }),
   );
+}
+
+type StatusOptions = ServerOptions & Pick<QueryOf<'tenants.overview'>, 'search' | 'state' | 'order'> & {json?: true};
+
+const ACTIONS = {
+  wake: 'start the worker of a tenant',
+  sleep: 'stop the worker of an idle tenant',
+  pause: 'stop a tenant: its requests are refused and its jobs wait until it is resumed',
+  resume: 'resume a paused tenant',
+} as const;
+
+function registerStates(tenants: Command): void {
+  addServerOptions(
+    tenants
+      .command('status [id]')
+      .description('states and figures of all tenants, or of one')
+      .option('--search <text>', 'tenants with this in their ids')
+      .option('--state <state>', 'asleep, waking, awake, cool_down, paused or damaged')
+      .option('--order <order>', 'id, requests, errors, p99, sockets or last_active')
+      .option('--json', 'one tenant per line, as JSON'),
+  ).action((id: string | undefined, options: StatusOptions) =>
+    atServer('tenants status', options, async client => {
+      if (id !== undefined) showRecord((await client.ask('tenants.status', [id])).tenant);
+      else await showAll(client, options);
+    }),
+  );
+  for (const [action, description] of Object.entries(ACTIONS) as [keyof typeof ACTIONS, string][]) {
+    addServerOptions(tenants.command(`${action} <id>`).description(description)).action(
+      (id: string, options: ServerOptions) =>
+        atServer(`tenants ${action}`, options, async client => {
+          const {tenant} = await client.ask(`tenants.${action}`, [id]);
+          process.stdout.write(`${id} is ${tenant.state}\n`);
+        }),
+    );
+  }
+}
+
+async function showAll(client: ServiceClient, {search, state, order, json}: StatusOptions): Promise<void> {
+  const query = {
+    limit: OVERVIEW_PAGE_TENANTS_MAX,
+    ...(search === undefined ? {} : {search}),
+    ...(state === undefined ? {} : {state}),
+    ...(order === undefined ? {} : {order}),
+  };
+  let page = await client.ask('tenants.overview', [], {query});
+  showList(page.tenants, json === true, lineOf);
+  while (page.next_cursor !== null) {
+    page = await client.ask('tenants.overview', [], {query: {...query, cursor: page.next_cursor}});
+    showList(page.tenants, json === true, lineOf);
+  }
+}
+
+function lineOf(tenant: TenantStatus): string {
+  const {id, state, documents, disk_bytes, requests_per_second, error_rate, p99_ms, sockets} = tenant;
+  return [
+    id.padEnd(24),
+    state.padEnd(9),
+    `${documents ?? '?'} documents`,
+    `${Math.ceil(disk_bytes / 1024)} KiB`,
+    `${requests_per_second} req/s`,
+    `${Math.round(error_rate * 100)}% errors`,
+    `p99 ${p99_ms === null ? '-' : `${p99_ms} ms`}`,
+    `${sockets} sockets`,
+  ].join('  ');
 }

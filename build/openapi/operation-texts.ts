@@ -13,11 +13,13 @@ import {JOURNAL_TEXTS, LIVE_TEXTS, SCHEDULE_TEXTS, SCHEMA_TEXTS} from './texts/f
 import {DEPLOYMENT_TEXTS, FUNCTION_TEXTS} from './texts/functions.ts';
 import {KEY_TEXTS} from './texts/keys.ts';
 import {SERVER_TEXTS} from './texts/server.ts';
+import {TENANT_STATE_TEXTS} from './texts/tenant-states.ts';
 import type {OperationTexts} from './texts/text.ts';
 
 export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...SERVER_TEXTS,
   ...TENANT_TEXTS,
+  ...TENANT_STATE_TEXTS,
   ...KEY_TEXTS,
   ...DOCUMENT_TEXTS,
   ...QUERY_TEXTS,

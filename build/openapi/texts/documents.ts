@@ -18,7 +18,7 @@ const LARGE_CITIES = {
   limit: 5,
 };
 
-export const TENANT_TEXTS: OperationTexts<Named<'tenants'>> = {
+export const TENANT_TEXTS: OperationTexts<'tenants.create' | 'tenants.list' | 'tenants.delete'> = {
   'tenants.create': {
     summary: 'Create a tenant',
     description: 'A tenant that is created again under an old id starts empty, with another journal.',

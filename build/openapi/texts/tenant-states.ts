@@ -1,0 +1,75 @@
+/** Texts of the states of tenants, and of what an operator does to their workers. */
+import type {OperationTexts} from './text.ts';
+
+const tenant = {
+  id: 'acme',
+  state: 'awake',
+  error: null,
+  created_at: 1767225600000,
+  disk_bytes: 139264,
+  documents: 3,
+  requests_per_second: 0.5,
+  error_rate: 0,
+  p50_ms: 0.4,
+  p99_ms: 2.5,
+  sockets: 0,
+  last_active_at: 1767225660000,
+  wakes: [{at: 1767225600100, cause: 'request', ms: 42}],
+};
+const states = {asleep: 0, waking: 0, awake: 1, cool_down: 0, paused: 0, damaged: 0};
+
+export const TENANT_STATE_TEXTS: OperationTexts<
+  'tenants.overview' | 'tenants.status' | 'tenants.wake' | 'tenants.sleep' | 'tenants.pause' | 'tenants.resume'
+> = {
+  'tenants.overview': {
+    tag: 'tenants',
+    summary: 'Tenants with their states and figures, in pages',
+    description:
+      'The tenants that the credential can use. A cursor is only valid with the order of its page. Figures change ' +
+      'while you page, so in other orders than `id` a tenant can appear twice or be missed.',
+    example: {
+      query: {search: 'acme', limit: 10},
+      answer: {tenants: [tenant], next_cursor: null, has_more: false, total: 1, states},
+    },
+  },
+  'tenants.status': {
+    tag: 'tenants',
+    summary: 'State and figures of a tenant',
+    description: 'Does not wake it.',
+    errors: ['session.tenant_not_found'],
+    example: {answer: {tenant}},
+  },
+  'tenants.wake': {
+    tag: 'tenants',
+    summary: 'Start the worker of a tenant',
+    description: 'Answers once it serves, or with the error that a request of the tenant would get.',
+    errors: ['session.tenant_not_found', 'session.tenant_paused', 'session.overloaded', 'op.storage_damaged'],
+    example: {answer: {tenant, took_ms: 42}},
+  },
+  'tenants.sleep': {
+    tag: 'tenants',
+    summary: 'Stop the worker of an idle tenant',
+    description:
+      'Answers once its worker has ended. A tenant that a request, a socket, a service or a sandbox needs is 409 ' +
+      '`op.conflict`. The next request and the next due job wake it again.',
+    errors: ['session.tenant_not_found', 'op.conflict'],
+    example: {answer: {tenant: {...tenant, state: 'asleep'}}},
+  },
+  'tenants.pause': {
+    tag: 'tenants',
+    summary: 'Pause a tenant',
+    description:
+      'Lets requests under way finish for a few seconds, closes the sockets and the worker, and answers once it has ' +
+      'ended. Until the tenant is resumed, its requests get 503 `session.tenant_paused`, and no job, cron or service of ' +
+      'it runs. A pause survives restarts of the server.',
+    errors: ['session.tenant_not_found', 'session.storage_full', 'session.storage_read_only'],
+    example: {answer: {tenant: {...tenant, state: 'paused'}}},
+  },
+  'tenants.resume': {
+    tag: 'tenants',
+    summary: 'Resume a paused tenant',
+    description: 'Jobs that were due meanwhile run now, as after a sleep. A tenant that is not paused stays as it is.',
+    errors: ['session.tenant_not_found', 'session.storage_full', 'session.storage_read_only'],
+    example: {answer: {tenant: {...tenant, state: 'asleep'}}},
+  },
+};
