@@ -2,7 +2,7 @@
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
-import {firstOf} from '../harness/nightly.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {SmallDisk} from '../harness/small-disk.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -79,10 +79,13 @@ describe.skipIf(!disk.isMounted)('a full disk', () => {
   });
 
   test.each<[string, () => Promise<unknown>]>(
-    firstOf(1, [
-      ['stopped in order', () => service.end('SIGTERM')],
-      ['killed', () => service.killAll()],
-    ]),
+    rounds<[string, () => Promise<unknown>][]>({
+      commit: [],
+      nightly: [
+        ['stopped in order', () => service.end('SIGTERM')],
+        ['killed', () => service.killAll()],
+      ],
+    }),
   )('a server that was %s starts on it, and its tenants are read; deleted ones stay deleted', async (_, stop) => {
     const gone = await Tenant.make(service);
     await gone.insert('t', {});

@@ -8,7 +8,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, onTestFailed, test} from 'vitest';
 import {svc} from '../harness/command.ts';
 import {copyOf, directoryIn, startOrRefusal} from '../harness/data-directory.ts';
-import {rounds} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 
@@ -120,7 +120,7 @@ describe.each(Array.from({length: TRIALS}, (_, i) => SEED + i))('seed %i', seed 
     TRIAL_MS,
   );
 
-  test(
+  nightly.test(
     "a bit of the registry's log",
     () =>
       trial(killed, (data, random) => {
@@ -130,7 +130,7 @@ describe.each(Array.from({length: TRIALS}, (_, i) => SEED + i))('seed %i', seed 
     TRIAL_MS,
   );
 
-  test(
+  nightly.test(
     'the registry, its log, or the end of one of them',
     () =>
       trial(isKilled(seed) ? killed : stopped, (data, random) => {

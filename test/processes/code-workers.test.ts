@@ -56,7 +56,7 @@ async function plainTenant(): Promise<{tenant: Tenant; app: App; worker: number}
   return {tenant, app, worker};
 }
 
-describe.each([1, 2])('with %i routers', routers => {
+describe.each(rounds({commit: [1], nightly: [1, 2]}))('with %i routers', routers => {
   beforeAll(async () => {
     service = await Service.start({args: ['--routers', String(routers)]});
   });
@@ -135,7 +135,7 @@ describe('a tenant', () => {
     }
   });
 
-  test('both kinds sleep and wake as what they are, and a restart knows them', async () => {
+  nightly.test('both kinds sleep and wake as what they are, and a restart knows them', async () => {
     const {tenant} = await plainTenant();
     const app = await App.deploy(service, APP);
     const look = async () => {

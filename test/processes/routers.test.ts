@@ -108,7 +108,7 @@ describe('the port', () => {
 
 describe('tenants', () => {
   test('that one router made are there, and those that it deleted are gone, at once in the other', async () => {
-    for (let round = 0; round < rounds({commit: 4, nightly: 20}); round++) {
+    for (let round = 0; round < rounds({commit: 2, nightly: 20}); round++) {
       const [one, other] = round % 2 === 0 ? clients : [clients[1], clients[0]];
       const id = `visible-${round}`;
       expect((await one.request('POST', '/api/tenants', {id})).status).toBe(201);

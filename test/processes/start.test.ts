@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
-import {nightly} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
@@ -19,7 +19,7 @@ const ADMIN = 'an-admin-token-of-ours';
 
 /** Runs `use` with a service of its own. */
 async function withService(options: Parameters<typeof Service.start>[0], use: (service: Service) => Promise<void>) {
-  const service = await Service.start({spares: 1, ...options});
+  const service = await Service.start(options);
   try {
     service.showLogOnFailure();
     await use(service);
@@ -34,8 +34,9 @@ async function allOutput(service: Service): Promise<string[]> {
 }
 
 describe('standard output', () => {
-  test('holds the address, where the credentials are and a first command, and nothing later', () =>
+  test('comes when the service answers; holds the address, where the credentials are and a first command, and nothing later', () =>
     withService({}, async service => {
+      expect((await service.get('/health')).body).toEqual({ok: true});
       const lines = await allOutput(service);
       expect(lines.filter(line => !line.startsWith('missing sandbox layer '))).toEqual([
         `svc listening on http://127.0.0.1:${service.port}`,
@@ -57,11 +58,6 @@ describe('standard output', () => {
       expect(lines[1]).toBe(`access token: $SVC_ACCESS_TOKEN, admin token: ${service.data}/admin.json`);
       expect(lines[2]).toMatch(/^metrics: http:\/\/127\.0\.0\.1:\d+\/metrics$/);
       expect(lines.join('\n')).not.toContain(ACCESS);
-    }));
-
-  test('comes when the service answers: no request after the first line is refused', () =>
-    withService({}, async service => {
-      expect((await service.get('/health')).body).toEqual({ok: true});
     }));
 });
 
@@ -99,16 +95,17 @@ describe('credentials in variables', () => {
     }));
 });
 
-test('XDG_RUNTIME_DIR set to nothing is as if it were not set', () =>
+nightly.test('XDG_RUNTIME_DIR set to nothing is as if it were not set', () =>
   withService({env: {XDG_RUNTIME_DIR: ''}}, async service => {
     expect((await service.get('/health')).status).toBe(200);
-  }));
+  }),
+);
 
 describe('a start that fails: exit code, nothing on standard output, one sentence on standard error', () => {
   let running: Service;
   let taken: Server;
   beforeAll(async () => {
-    running = await Service.start({spares: 1});
+    running = await Service.start();
     taken = createServer();
     await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve));
     writeFileSync(fresh('file'), '');
@@ -168,7 +165,7 @@ describe('a start that fails: exit code, nothing on standard output, one sentenc
     for (const name of ['a', 'b', 'c']) expect(existsSync(fresh(name))).toBe(false);
   });
 
-  test.each([
+  const wrong: [string[], string][] = [
     [['--port', 'http'], '--port'],
     [['--port', '65536'], '--port'],
     [['--idle-stop', '5'], '--idle-stop'],
@@ -178,14 +175,18 @@ describe('a start that fails: exit code, nothing on standard output, one sentenc
     [['--host', '0.0.0.0'], '--listen-beyond-loopback'],
     [['--nonsense'], '--nonsense'],
     [['surplus'], 'too many arguments'],
-  ])('2: a wrong command line is named: %j', async (args, says) => {
-    const data = fresh('never-made');
-    const outcome = await svc(['start', '--data', data, ...args]);
-    expect(outcome).toMatchObject({code: 2, stdout: ''});
-    expect(outcome.stderr).toContain(says);
-    expect(outcome.stderr).not.toMatch(/\n +at /);
-    expect(existsSync(data)).toBe(false);
-  });
+  ];
+  test.each(rounds({commit: wrong.filter((_, n) => n % 3 === 0), nightly: wrong}))(
+    '2: a wrong command line is named: %j',
+    async (args, says) => {
+      const data = fresh('never-made');
+      const outcome = await svc(['start', '--data', data, ...args]);
+      expect(outcome).toMatchObject({code: 2, stdout: ''});
+      expect(outcome.stderr).toContain(says);
+      expect(outcome.stderr).not.toMatch(/\n +at /);
+      expect(existsSync(data)).toBe(false);
+    },
+  );
 
   test('the server that runs is not disturbed, and a directory of a failed start can be used', async () => {
     expect((await running.get('/health')).status).toBe(200);

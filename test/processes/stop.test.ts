@@ -3,6 +3,7 @@ import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
+import {firstOf} from '../harness/nightly.ts';
 import {RoutedClient} from '../harness/routed.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
@@ -34,19 +35,22 @@ function runDirectories(pid: number): string[] {
 const FILES = ['owner.lock', 'tenant.sqlite', 'tenant.sqlite-shm', 'tenant.sqlite-wal'];
 
 describe('a drain', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('%s ends everything in order with exit code 0', async signal => {
-    const tenants = [await Tenant.make(service), await Tenant.make(service)];
-    for (const tenant of tenants) await tenant.insert('t', {n: 1});
-    const pids = service.processes();
-    expect(pids.length).toBeGreaterThanOrEqual(4);
-    expect(runDirectories(service.pid)).toHaveLength(1);
-    expect(await service.end(signal)).toBe(0);
-    expect(pids.filter(isAlive)).toEqual([]);
-    expect(runDirectories(pids[0]!)).toEqual([]);
-    for (const {id} of tenants) expect(readdirSync(service.directoryOf(id)!).sort()).toEqual(FILES);
-    expect(existsSync(`${service.data}/svc.owner`)).toBe(false);
-    expect((await svc(['verify', '--data', service.data])).code).toBe(0);
-  });
+  test.each(firstOf(1, ['SIGTERM', 'SIGINT'] as const))(
+    '%s ends everything in order with exit code 0',
+    async signal => {
+      const tenants = [await Tenant.make(service), await Tenant.make(service)];
+      for (const tenant of tenants) await tenant.insert('t', {n: 1});
+      const pids = service.processes();
+      expect(pids.length).toBeGreaterThanOrEqual(4);
+      expect(runDirectories(service.pid)).toHaveLength(1);
+      expect(await service.end(signal)).toBe(0);
+      expect(pids.filter(isAlive)).toEqual([]);
+      expect(runDirectories(pids[0]!)).toEqual([]);
+      for (const {id} of tenants) expect(readdirSync(service.directoryOf(id)!).sort()).toEqual(FILES);
+      expect(existsSync(`${service.data}/svc.owner`)).toBe(false);
+      expect((await svc(['verify', '--data', service.data])).code).toBe(0);
+    },
+  );
 
   test('finishes the requests that are under way', async () => {
     const tenant = await Tenant.make(service);

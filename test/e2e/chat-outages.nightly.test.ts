@@ -1,6 +1,5 @@
 /** examples/chat when the network, the server or the code goes away under it: nothing is lost, nothing is doubled. */
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
-import {nightly} from '../harness/nightly.ts';
 import {until} from '../harness/until.ts';
 import {ChatApp, type ChatWindow} from './chat-app.ts';
 import {ProjectCopy} from './project-copy.ts';
@@ -28,34 +27,31 @@ async function open(name: string, channel: string): Promise<ChatWindow> {
 }
 
 describe('examples/chat, and then', () => {
-  nightly.test(
-    'one is offline and comes back: what both wrote meanwhile is there, once, and in one order',
-    async () => {
-      const ada = await open('Ada', 'tunnel');
-      const bob = await open('Bob', 'tunnel');
-      await ada.send('before');
-      await bob.shows(['before']);
+  test('one is offline and comes back: what both wrote meanwhile is there, once, and in one order', async () => {
+    const ada = await open('Ada', 'tunnel');
+    const bob = await open('Bob', 'tunnel');
+    await ada.send('before');
+    await bob.shows(['before']);
 
-      // In this order: a browser that is told that it is offline may hear no more of its sockets, not even their end.
-      chat.network.cut();
-      await ada.badge('Reconnecting');
-      await ada.page.context().setOffline(true);
-      await ada.badge('Offline');
-      await ada.send('first in the tunnel');
-      await ada.send('second in the tunnel');
-      await ada.shows(['before', '…first in the tunnel', '…second in the tunnel']);
-      // Or one more: that she is there may have been under way when the network went.
-      await ada.badge(/\b[23] waiting/);
-      await ada.window.screenshot('chat-offline');
+    // In this order: a browser that is told that it is offline may hear no more of its sockets, not even their end.
+    chat.network.cut();
+    await ada.badge('Reconnecting');
+    await ada.page.context().setOffline(true);
+    await ada.badge('Offline');
+    await ada.send('first in the tunnel');
+    await ada.send('second in the tunnel');
+    await ada.shows(['before', '…first in the tunnel', '…second in the tunnel']);
+    // Or one more: that she is there may have been under way when the network went.
+    await ada.badge(/\b[23] waiting/);
+    await ada.window.screenshot('chat-offline');
 
-      await ada.page.context().setOffline(false);
-      chat.network.mend();
-      for (const window of [ada, bob]) await window.shows(['before', 'first in the tunnel', 'second in the tunnel']);
-      await ada.badge('Live');
-      await bob.send('welcome back');
-      await ada.shows(['before', 'first in the tunnel', 'second in the tunnel', 'welcome back']);
-    },
-  );
+    await ada.page.context().setOffline(false);
+    chat.network.mend();
+    for (const window of [ada, bob]) await window.shows(['before', 'first in the tunnel', 'second in the tunnel']);
+    await ada.badge('Live');
+    await bob.send('welcome back');
+    await ada.shows(['before', 'first in the tunnel', 'second in the tunnel', 'welcome back']);
+  });
 
   test('the server is killed and started again while both type', async () => {
     const ada = await open('Ada', 'storm');
@@ -89,7 +85,7 @@ describe('examples/chat, and then', () => {
     for (const {window} of [ada, bob]) expect(window.loads).toBe(1);
   });
 
-  nightly.test('other code is deployed: the open page shows its results, and keeps what was typed', async () => {
+  test('other code is deployed: the open page shows its results, and keeps what was typed', async () => {
     const ada = await open('Ada', 'deploys');
     await ada.send('deployed by the first');
     await ada.shows(['deployed by the first']);
