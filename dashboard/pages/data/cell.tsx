@@ -5,8 +5,8 @@ import {Time} from '../../parts/values.tsx';
 import css from './data.module.css';
 
 const CELL_CHARS_MAX = 120;
-/** As the server makes ids: 26 of these characters. */
-const ID = /^[0-9a-hj-km-np-tv-z]{26}$/;
+/** As the server makes ids: 32 of these characters. */
+const ID = /^[0-9a-hj-km-np-tv-z]{32}$/;
 
 export const CellValue = memo(function CellValue({
   value,

@@ -1,4 +1,4 @@
-/** Finds the table of a document by its id alone: ids do not name their table, so each table is asked, many at once. */
+/** Finds the table of a document by its id alone: ids do not name their table, so all tables are searched, many at once. */
 import {BATCH_QUERIES_MAX} from '../../../shared/limits.ts';
 import {call} from '../../api/client.ts';
 

@@ -21,8 +21,6 @@ export const PREVIEW_ROWS = 50;
 export const IMPORT_ROW_CHARS_MAX = 4 * 1024 * 1024;
 /** Documents that can be selected one by one. Beyond: select all that match instead. */
 export const SELECTED_MAX = 500;
-/** Edits of this page that can be undone, the newest ones. */
-export const UNDO_STEPS_MAX = 20;
 /** Rows between the visible ones and the end of those in memory at which more are requested. */
 export const ROWS_AHEAD = 50;
 /** Time without scrolling after which the live query moves to the visible rows. */
@@ -31,3 +29,6 @@ export const LIVE_MOVE_MS = 120;
 export const MARK_MS = 4_000;
 /** Time between polls of a bulk change. */
 export const TASK_POLL_MS = 400;
+/** Records of the journal that one request for a document's history reads, and requests of one step back. */
+export const HISTORY_PAGE_RECORDS = 25;
+export const HISTORY_PAGES = 8;
