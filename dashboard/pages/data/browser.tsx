@@ -5,15 +5,20 @@ import type {FilterClause} from '../../../shared/protocol/queries.ts';
 import type {StoredIndex, StoredTableSchema} from '../../../shared/protocol/schema.ts';
 import {messageOf} from '../../api/failure.ts';
 import {useOperation} from '../../api/queries.ts';
+import {useMay} from '../../api/session.ts';
 import {Button} from '../../parts/button.tsx';
 import {pathOf} from '../../parts/page.tsx';
 import {Empty, Failed, Loading, Note} from '../../parts/states.tsx';
 import {showToast} from '../../parts/toast.tsx';
 import {plural, Time} from '../../parts/values.tsx';
+import {CellEditor} from './cell-editor.tsx';
+import {ConflictDialog} from './conflict-dialog.tsx';
 import css from './data.module.css';
+import {DocumentPanel, NEW_DOCUMENT} from './document-panel.tsx';
+import {useEdits} from './edits.ts';
 import {FilterBar} from './filter-bar.tsx';
 import {findDocument} from './find-document.ts';
-import {Grid, type GridColumn} from './grid.tsx';
+import {type EditedCell, Grid, type GridColumn} from './grid.tsx';
 import {COLUMNS_SHOWN_MAX, SAMPLED_DOCUMENTS} from './limits.ts';
 import {PlanLine} from './plan-line.tsx';
 import {planShown} from './query-plan.ts';
@@ -43,6 +48,9 @@ export function Browser({tenant, table, tables}: BrowserProps) {
   const [firstVisible, setFirstVisible] = useState(0);
   const fields = useFields(schema, state.jump, rows);
   const columns = useMemo(() => columnsOf(fields, schema?.indexes ?? []), [fields, schema]);
+  const [edited, setEdited] = useState<EditedCell | null>(null);
+  const edits = useEdits(tenant, table);
+  const may = useMay();
   const [, navigate] = useLocation();
 
   const onVisible = useCallback(
@@ -77,6 +85,14 @@ export function Browser({tenant, table, tables}: BrowserProps) {
       <header className={css.bar}>
         <h1>{table}</h1>
         <FilterBar text={view.filterText} filters={filters} fields={fields} onChange={view.setFilterText} />
+        <Button
+          kind="primary"
+          icon="plus"
+          disabled={!may('documents.insert')}
+          onClick={() => view.setOpen(NEW_DOCUMENT)}
+        >
+          New
+        </Button>
       </header>
       {view.fault === null ? null : <Note tone="bad">The filter in the address is not one: {view.fault}</Note>}
       {plan === null || (filters.length === 0 && !plan.isSlow) ? null : (
@@ -99,8 +115,16 @@ export function Browser({tenant, table, tables}: BrowserProps) {
             order={order}
             selection={selection}
             open={view.open}
-            edited={null}
-            editor={() => null}
+            edited={edited}
+            editor={(doc, {field}) => (
+              <CellEditor
+                doc={doc}
+                field={fields.find(({name}) => name === field)!}
+                schema={schema}
+                onSave={(base, saved) => void edits.save(base, saved)}
+                onEnd={() => setEdited(null)}
+              />
+            )}
             onOrder={setOrder}
             onVisible={onVisible}
             onSelect={(id, isShift) =>
@@ -113,7 +137,7 @@ export function Browser({tenant, table, tables}: BrowserProps) {
                 ),
               )
             }
-            onEdit={() => {}}
+            onEdit={(doc, {field}) => may('documents.patch') && setEdited({id: doc._id, field})}
             onOpen={view.setOpen}
             onId={id => void goTo(id)}
           />
@@ -126,7 +150,19 @@ export function Browser({tenant, table, tables}: BrowserProps) {
             onJump={time => source.jumpTo({value: time, created: time, id: ''})}
           />
         ) : null}
+        {view.open === '' ? null : (
+          <DocumentPanel
+            key={view.open}
+            tenant={tenant}
+            table={table}
+            id={view.open}
+            schema={schema}
+            edits={edits}
+            onOpen={view.setOpen}
+          />
+        )}
       </div>
+      <ConflictDialog edits={edits} />
       <footer className={css.status}>
         <span>
           {count.data === undefined ? 'Counting…' : plural(count.data, 'document')}

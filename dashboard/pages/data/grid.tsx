@@ -49,7 +49,7 @@ const CHECK_PX = 40;
 const OVERSCAN_ROWS = 10;
 
 export function Grid(props: GridProps) {
-  const {state, columns, order, open, label, onVisible, onOrder, onSelect, onEdit, onOpen} = props;
+  const {state, columns, order, open, label, edited, onVisible, onOrder, onSelect, onEdit, onOpen} = props;
   const {rows, isAtStart} = state.window;
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState({row: 0, column: 0});
@@ -87,6 +87,13 @@ export function Grid(props: GridProps) {
   }, [rows, state.jump, state.isFromEnd, isAtStart]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: other rows can be visible after each change of them
   useEffect(report, [rows]);
+
+  const wasEdited = useRef(false);
+  useEffect(() => {
+    const isEdited = edited !== null;
+    if (wasEdited.current && !isEdited && document.activeElement === document.body) scroller.current!.focus();
+    wasEdited.current = isEdited;
+  }, [edited]);
 
   const template = `${CHECK_PX}px ${columns.map(({width}) => `minmax(${width}px, ${width}fr)`).join(' ')}`;
   const width = columns.reduce((sum, column) => sum + column.width, CHECK_PX);
