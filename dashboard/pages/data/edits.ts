@@ -6,7 +6,7 @@ import {ApiFailure, messageOf} from '../../api/failure.ts';
 import {showToast} from '../../parts/toast.tsx';
 import {type Fields, ownFields, patchOf, versionOf} from './document-edit.ts';
 import type {Doc} from './row-order.ts';
-import {sendLines} from './send-lines.ts';
+import {sendLines} from './transfer/send-lines.ts';
 
 const CONFLICT = 412;
 

@@ -6,12 +6,12 @@
 import {useVirtualizer} from '@tanstack/react-virtual';
 import {type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState} from 'react';
 import {valueAt} from '../../../shared/values/paths.ts';
+import type {Selection} from './bulk/selection.ts';
 import {CellValue} from './cell.tsx';
 import css from './data.module.css';
 import type {Doc, RowOrder} from './row-order.ts';
 import type {RowState} from './row-source.ts';
 import type {Row} from './row-window.ts';
-import type {Selection} from './selection.ts';
 
 export type GridColumn = {
   readonly field: string;

@@ -1,9 +1,9 @@
 /** Rows of a file as it is streamed, their mapping to fields, and the requests of an import. */
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {type FileFormat, type FileRow, formatOf, rowsOf} from '../../../dashboard/pages/data/file-rows.ts';
-import {importRequests, mappedRow, suggestedMapping} from '../../../dashboard/pages/data/import-mapping.ts';
 import {IMPORT_CHARS_PER_REQUEST} from '../../../dashboard/pages/data/limits.ts';
+import {type FileFormat, type FileRow, formatOf, rowsOf} from '../../../dashboard/pages/data/transfer/file-rows.ts';
+import {importRequests, mappedRow, suggestedMapping} from '../../../dashboard/pages/data/transfer/import-mapping.ts';
 import type {StoredTableSchema} from '../../../shared/protocol/schema.ts';
 
 async function* cut(text: string, size: number): AsyncGenerator<string> {

@@ -1,9 +1,9 @@
 /** Sends JSON lines to the import of a tenant. */
-import type {AnswerOf} from '../../../shared/operation-types.ts';
-import type {ImportQuery} from '../../../shared/protocol/imports.ts';
-import {send} from '../../api/client.ts';
-import {ApiFailure} from '../../api/failure.ts';
-import {protectionOf} from '../../api/production.ts';
+import type {AnswerOf} from '../../../../shared/operation-types.ts';
+import type {ImportQuery} from '../../../../shared/protocol/imports.ts';
+import {send} from '../../../api/client.ts';
+import {ApiFailure} from '../../../api/failure.ts';
+import {protectionOf} from '../../../api/production.ts';
 
 export type ImportAnswer = AnswerOf<'imports.run'>;
 

@@ -2,11 +2,11 @@
  * How the columns of a file become fields of documents, and the requests of an import. Rows that do not fit are
  * described and left out; the others are sent as JSON lines, in order, in requests of bounded size.
  */
-import type {FieldType, StoredTableSchema} from '../../../shared/protocol/schema.ts';
-import type {Value} from '../../../shared/values/value.ts';
-import {checkDocument, type Fields} from './document-edit.ts';
+import type {FieldType, StoredTableSchema} from '../../../../shared/protocol/schema.ts';
+import type {Value} from '../../../../shared/values/value.ts';
+import {checkDocument, type Fields} from '../document-edit.ts';
+import {IMPORT_CHARS_PER_REQUEST, IMPORT_LINES_PER_REQUEST} from '../limits.ts';
 import type {FileRow} from './file-rows.ts';
-import {IMPORT_CHARS_PER_REQUEST, IMPORT_LINES_PER_REQUEST} from './limits.ts';
 
 export type ColumnMapping = {
   readonly column: string;
@@ -85,6 +85,8 @@ export type ImportRequest = {
   readonly rows: number;
   /** Number of the first of these lines among those that are sent, from 1. */
   readonly firstLine: number;
+  /** The line of the file that each of these lines comes from. */
+  readonly fileLines: readonly number[];
   /** Rows left out since the request before. */
   readonly refused: readonly MappedRow[];
 };
@@ -96,13 +98,14 @@ export async function* importRequests(
   schema: StoredTableSchema | null,
 ): AsyncGenerator<ImportRequest, void, void> {
   let lines: string[] = [];
+  let fileLines: number[] = [];
   let chars = 0;
   let firstLine = 1;
   let refused: MappedRow[] = [];
   const request = () => {
-    const made = {body: `${lines.join('\n')}\n`, rows: lines.length, firstLine, refused};
+    const made = {body: `${lines.join('\n')}\n`, rows: lines.length, firstLine, fileLines, refused};
     firstLine += lines.length;
-    [lines, chars, refused] = [[], 0, []];
+    [lines, fileLines, chars, refused] = [[], [], 0, []];
     return made;
   };
   for await (const row of rows) {
@@ -115,6 +118,7 @@ export async function* importRequests(
     const line = JSON.stringify(mapped.fields);
     if (chars + line.length > IMPORT_CHARS_PER_REQUEST && lines.length > 0) yield request();
     lines.push(line);
+    fileLines.push(row.line);
     chars += line.length + 1;
     if (lines.length >= IMPORT_LINES_PER_REQUEST) yield request();
   }

@@ -1,5 +1,6 @@
 /** The selected rows of a table: some of them, or all that match the filters. */
-import {SELECTED_MAX} from './limits.ts';
+import type {FilterClause} from '../../../../shared/protocol/queries.ts';
+import {SELECTED_MAX} from '../limits.ts';
 
 export type Selection = {
   /** All documents that match, of which `ids` are then empty. */
@@ -8,6 +9,11 @@ export type Selection = {
   /** The row from which shift-click selects. */
   readonly anchor: string | null;
 };
+
+/** The filters that find what is selected. */
+export function filtersOf({isAll, ids}: Selection, filters: readonly FilterClause[]): FilterClause[] {
+  return isAll ? [...filters] : [{field: '_id', op: 'in', value: [...ids]}];
+}
 
 export const NOTHING: Selection = {isAll: false, ids: new Set(), anchor: null};
 

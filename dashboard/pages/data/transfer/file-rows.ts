@@ -1,7 +1,7 @@
 /**
  * Reads the rows of a file as it is streamed: CSV (RFC 4180) or JSON lines. Only the row that is being read is in memory.
  */
-import {IMPORT_ROW_CHARS_MAX} from './limits.ts';
+import {IMPORT_ROW_CHARS_MAX} from '../limits.ts';
 
 export type FileFormat = 'csv' | 'jsonl';
 
