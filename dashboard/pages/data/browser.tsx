@@ -7,10 +7,13 @@ import {messageOf} from '../../api/failure.ts';
 import {useOperation} from '../../api/queries.ts';
 import {useMay} from '../../api/session.ts';
 import {Button} from '../../parts/button.tsx';
+import {Menu} from '../../parts/menu.tsx';
 import {pathOf} from '../../parts/page.tsx';
 import {Empty, Failed, Loading, Note} from '../../parts/states.tsx';
 import {showToast} from '../../parts/toast.tsx';
 import {plural, Time} from '../../parts/values.tsx';
+import {clicked, NOTHING, type Selection} from './bulk/selection.ts';
+import {SelectionBar} from './bulk/selection-bar.tsx';
 import {CellEditor} from './cell-editor.tsx';
 import {ConflictDialog} from './conflict-dialog.tsx';
 import css from './data.module.css';
@@ -23,10 +26,11 @@ import {COLUMNS_SHOWN_MAX, SAMPLED_DOCUMENTS} from './limits.ts';
 import {PlanLine} from './plan-line.tsx';
 import {planShown} from './query-plan.ts';
 import {BY_CREATION, type RowOrder} from './row-order.ts';
-import {clicked, NOTHING, type Selection} from './selection.ts';
 import {expectedType, type TableField, tableFields} from './table-fields.ts';
 import {useTableState} from './table-state.ts';
 import {TimeBar} from './time-bar.tsx';
+import {ExportDialog} from './transfer/export-dialog.tsx';
+import {ImportDialog} from './transfer/import-dialog.tsx';
 import {useBounds, useCount, useRows} from './use-rows.ts';
 
 const NO_FILTERS: readonly FilterClause[] = [];
@@ -48,6 +52,7 @@ export function Browser({tenant, table, tables}: BrowserProps) {
   const [firstVisible, setFirstVisible] = useState(0);
   const fields = useFields(schema, state.jump, rows);
   const columns = useMemo(() => columnsOf(fields, schema?.indexes ?? []), [fields, schema]);
+  const [dialog, setDialog] = useState<'import' | 'export' | null>(null);
   const [edited, setEdited] = useState<EditedCell | null>(null);
   const edits = useEdits(tenant, table);
   const may = useMay();
@@ -93,6 +98,14 @@ export function Browser({tenant, table, tables}: BrowserProps) {
         >
           New
         </Button>
+        <Menu
+          label="More for this table"
+          items={[
+            {label: 'Import a file', disabled: !may('imports.run'), onSelect: () => setDialog('import')},
+            {label: 'Export to a file', disabled: !may('exports.run'), onSelect: () => setDialog('export')},
+            {label: 'Schema and indexes', onSelect: () => navigate(pathOf(tenant, 'schema', table))},
+          ]}
+        />
       </header>
       {view.fault === null ? null : <Note tone="bad">The filter in the address is not one: {view.fault}</Note>}
       {plan === null || (filters.length === 0 && !plan.isSlow) ? null : (
@@ -162,7 +175,26 @@ export function Browser({tenant, table, tables}: BrowserProps) {
           />
         )}
       </div>
+      {selection.isAll || selection.ids.size > 0 ? (
+        <SelectionBar
+          tenant={tenant}
+          table={table}
+          filters={filters}
+          selection={selection}
+          matching={count.data}
+          onSelection={setSelection}
+        />
+      ) : null}
       <ConflictDialog edits={edits} />
+      {dialog === 'import' ? (
+        <ImportDialog
+          tenant={tenant}
+          table={table}
+          schemas={schemas.data?.tables ?? {}}
+          onClose={() => setDialog(null)}
+        />
+      ) : null}
+      {dialog === 'export' ? <ExportDialog tenant={tenant} table={table} onClose={() => setDialog(null)} /> : null}
       <footer className={css.status}>
         <span>
           {count.data === undefined ? 'Counting…' : plural(count.data, 'document')}

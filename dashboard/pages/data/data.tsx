@@ -1,13 +1,18 @@
 /** The documents of a tenant: its tables, and the rows of one of them. */
+
+import {useState} from 'react';
 import {Link, Redirect, useLocation} from 'wouter';
 import {useOperation} from '../../api/queries.ts';
+import {useMay} from '../../api/session.ts';
 import {REFRESH_MS} from '../../limits.ts';
+import {Button} from '../../parts/button.tsx';
 import {Select} from '../../parts/field.tsx';
 import {pathOf, type TenantPageProps} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
 import {countText} from '../../parts/values.tsx';
 import {Browser} from './browser.tsx';
 import css from './data.module.css';
+import {ImportDialog} from './transfer/import-dialog.tsx';
 
 export default function Data({tenant, rest}: TenantPageProps) {
   const tables = useOperation('tables.list', {tenant}, {every: REFRESH_MS});
@@ -24,6 +29,7 @@ export default function Data({tenant, rest}: TenantPageProps) {
             {table === undefined ? (
               <Empty title="No documents yet" icon="data">
                 A table begins with its first document. Insert one with the API, a client, or <code>svc import</code>.
+                <ImportButton tenant={tenant} />
               </Empty>
             ) : (
               <Browser key={table} tenant={tenant} table={table} tables={all} />
@@ -32,6 +38,19 @@ export default function Data({tenant, rest}: TenantPageProps) {
         );
       }}
     </Loaded>
+  );
+}
+
+function ImportButton({tenant}: {tenant: string}) {
+  const [isOpen, setOpen] = useState(false);
+  const may = useMay();
+  return (
+    <>
+      <Button disabled={!may('imports.run')} onClick={() => setOpen(true)}>
+        Import a file
+      </Button>
+      {isOpen ? <ImportDialog tenant={tenant} table="" schemas={{}} onClose={() => setOpen(false)} /> : null}
+    </>
   );
 }
 
