@@ -21,3 +21,5 @@ export const LOG_HISTORY_ENTRIES = 200;
 export const LOG_ENTRIES_MAX = 1_000;
 /** How often new executions are added to the page: a busy tenant does not render it for each. (ours) */
 export const LOG_SHOW_MS = 250;
+/** Names that the palette lists. Typing more finds the others. (ours) */
+export const PALETTE_ROWS_MAX = 50;

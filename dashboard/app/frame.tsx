@@ -11,10 +11,19 @@ import {showToast} from '../parts/toast.tsx';
 import css from './frame.module.css';
 import {Notices} from './notices.tsx';
 import {SERVER_PAGES, TENANT_PAGES} from './pages.ts';
+import {Palette} from './palette.tsx';
 import type {Place} from './place.ts';
+import {KeysDialog, useShortcuts} from './shortcuts.tsx';
 
 export function Frame({place, children}: {place: Place; children: ReactNode}) {
   const [isOpen, setOpen] = useState(false);
+  const [above, setAbove] = useState<'palette' | 'tenants' | 'keys' | null>(null);
+  const close = () => setAbove(null);
+  useShortcuts({
+    openPalette: () => setAbove('palette'),
+    openTenants: () => setAbove('tenants'),
+    openKeys: () => setAbove('keys'),
+  });
   const tenant = place.kind === 'tenant' ? place.tenant : null;
   const title = place.kind === 'none' ? 'Not found' : place.page.title;
 
@@ -41,12 +50,23 @@ export function Frame({place, children}: {place: Place; children: ReactNode}) {
         <span className={css.where}>
           {tenant === null ? 'svc' : tenant} <span className={css.muted}>{title}</span>
         </span>
+        <Button kind="quiet" icon="search" aria-label="Go to" onClick={() => setAbove('palette')} />
       </header>
       <nav id="navigation" className={[css.nav, isOpen ? css.open : ''].join(' ')} aria-label="Pages">
-        <Link href="/tenants" className={css.brand}>
-          svc
-        </Link>
-        {tenant === null ? null : <TenantLinks tenant={tenant} current={title} />}
+        <div className={css.brandLine}>
+          <Link href="/tenants" className={css.brand}>
+            svc
+          </Link>
+          <button
+            type="button"
+            className={css.goTo}
+            title="Go to a tenant, page or table"
+            onClick={() => setAbove('palette')}
+          >
+            Go to <kbd>Ctrl K</kbd>
+          </button>
+        </div>
+        {tenant === null ? null : <TenantLinks tenant={tenant} current={title} onSwitch={() => setAbove('tenants')} />}
         <ServerLinks current={place.kind === 'server' ? title : null} />
         <Account />
       </nav>
@@ -54,18 +74,21 @@ export function Frame({place, children}: {place: Place; children: ReactNode}) {
         <Notices tenant={tenant} />
         {children}
       </main>
+      {above === 'palette' ? <Palette place={place} only="all" onClose={close} /> : null}
+      {above === 'tenants' ? <Palette place={place} only="tenants" onClose={close} /> : null}
+      {above === 'keys' ? <KeysDialog onClose={close} /> : null}
     </div>
   );
 }
 
-function TenantLinks({tenant, current}: {tenant: string; current: string}) {
+function TenantLinks({tenant, current, onSwitch}: {tenant: string; current: string; onSwitch(): void}) {
   const may = useMay();
   return (
     <section className={css.group} aria-label={`Pages of ${tenant}`}>
-      <Link href="/tenants" className={css.tenant} title="All tenants">
+      <button type="button" className={css.tenant} title="Go to another tenant (T)" onClick={onSwitch}>
         <span className={css.name}>{tenant}</span>
         <Icon name="down" />
-      </Link>
+      </button>
       <ul>
         {TENANT_PAGES.filter(({needs}) => may(needs)).map(({id, title, icon}) => (
           <li key={id}>
