@@ -68,6 +68,13 @@ export const TENANT_PAGES: readonly TenantPage[] = [
     Content: lazy(() => import('../pages/deployments/deployments.tsx')),
   },
   {
+    id: 'live',
+    title: 'Live queries',
+    icon: 'live',
+    needs: 'live_queries.list',
+    Content: lazy(() => import('../pages/live/live.tsx')),
+  },
+  {
     id: 'services',
     title: 'Services',
     icon: 'services',

@@ -6,17 +6,33 @@ import {useMay} from '../../api/session.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Button} from '../../parts/button.tsx';
 import {Field} from '../../parts/field.tsx';
-import {OperationButton} from '../../parts/operation-button.tsx';
+import {Menu} from '../../parts/menu.tsx';
 import {Page, pathOf, Toolbar, useUrlState} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
-import {Table} from '../../parts/table.tsx';
+import {type Column, Table} from '../../parts/table.tsx';
 import {CreateTenant} from './create-tenant.tsx';
+import {DeleteTenant} from './delete-tenant.tsx';
 
 export default function Tenants() {
   const tenants = useOperation('tenants.list', {}, {every: REFRESH_MS});
   const [search, setSearch] = useUrlState('search');
   const [isCreating, setCreating] = useState(false);
+  const [deleted, setDeleted] = useState<string | null>(null);
   const may = useMay();
+  const columns: Column<string>[] = [
+    {title: 'Tenant', grows: true, cell: id => <Link href={pathOf(id, 'overview')}>{id}</Link>},
+    {
+      title: 'Actions',
+      isTitleHidden: true,
+      align: 'end',
+      cell: id => (
+        <Menu
+          label={`Actions of ${id}`}
+          items={[{label: 'Delete', isDanger: true, disabled: !may('tenants.delete'), onSelect: () => setDeleted(id)}]}
+        />
+      ),
+    },
+  ];
   const create = (
     <Button kind="primary" icon="plus" disabled={!may('tenants.create')} onClick={() => setCreating(true)}>
       New tenant
@@ -51,38 +67,14 @@ export default function Tenants() {
                   <Button onClick={() => setSearch('')}>Show all</Button>
                 </Empty>
               ) : (
-                <Table label="Tenants" columns={COLUMNS} rows={found} keyOf={id => id} />
+                <Table label="Tenants" columns={columns} rows={found} keyOf={id => id} />
               )}
             </>
           );
         }}
       </Loaded>
+      {deleted === null ? null : <DeleteTenant id={deleted} onClose={() => setDeleted(null)} />}
       {isCreating ? <CreateTenant onClose={() => setCreating(false)} /> : null}
     </Page>
   );
 }
-
-const COLUMNS = [
-  {title: 'Tenant', grows: true, cell: (id: string) => <Link href={pathOf(id, 'overview')}>{id}</Link>},
-  {
-    title: 'Actions',
-    isTitleHidden: true,
-    align: 'end',
-    cell: (id: string) => (
-      <OperationButton
-        operation="tenants.delete"
-        input={{tenant: id}}
-        refresh={['tenants.list']}
-        done={`Deleted ${id}`}
-        kind="quiet"
-        question={{
-          title: `Delete ${id}`,
-          text: 'Deletes the tenant with all its documents, code, schedules and its journal. This cannot be undone.',
-          name: id,
-        }}
-      >
-        Delete
-      </OperationButton>
-    ),
-  },
-] as const;
