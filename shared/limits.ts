@@ -203,6 +203,8 @@ export const RESPONSE_HEADERS_BYTES_MAX = 16 * KIB;
  * Beyond: the deploy is refused. (reference 12.2)
  */
 export const DEPLOYMENT_CODE_BYTES_MAX = 32 * MIB;
+/** Original sources in an upload. Beyond: the deploy is refused; svc deploy leaves them out. (ours) */
+export const DEPLOYMENT_SOURCES_BYTES_MAX = 8 * MIB;
 /** Files of a bundle, and the path of one. Beyond: 400. (ours) */
 export const BUNDLE_FILES_MAX = 10_000;
 export const BUNDLE_PATH_CHARS_MAX = 512;

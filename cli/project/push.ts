@@ -5,6 +5,7 @@ import {RefusedRequest} from '../client.ts';
 import {bundle} from './bundle.ts';
 import {generateCode} from './codegen.ts';
 import {telling} from './deploy-progress.ts';
+import {originalSources} from './original-sources.ts';
 import {sendPackages} from './package-tarballs.ts';
 import {ProjectFailure} from './project-failure.ts';
 import {ask, type Target} from './target.ts';
@@ -41,12 +42,15 @@ export async function push(target: Target, options: PushOptions, say: (text: str
   const bytes = upload.files.reduce((sum, {source}) => sum + source.length, 0);
   const modules = upload.modules.length === 1 ? '1 module' : `${upload.modules.length} modules`;
   say(`bundled ${modules}, ${(bytes / 1024).toFixed(1)} KiB`);
+  const originals = await originalSources(project.root, sources);
+  if (originals === null) say('warning: the sources are too large to be shown beside the deployment');
+  const body = {...upload, sources: originals ?? []};
   await sendPackages(target, packages, say);
   try {
     // The server builds indexes of large tables before it answers: this has no timeout and must happen only once.
     const requestId = randomUUID();
     const reply = await telling(target, requestId, say, () =>
-      ask(target, 'deployments.create', [], {body: upload, headers: {'x-request-id': requestId}, repeat: 'once'}),
+      ask(target, 'deployments.create', [], {body, headers: {'x-request-id': requestId}, repeat: 'once'}),
     );
     const changes = changeLines(reply.changes);
     if ('dry_run' in reply) return {deployment: null, functions: reply.functions.length, changes, sources};

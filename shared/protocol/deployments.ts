@@ -29,6 +29,12 @@ export const DeploymentUploadBody = Type.Object({
     Type.Object({path: BundlePath, source: Type.String(), sourceMap: Type.Union([Type.String(), Type.Null()])}),
     {maxItems: BUNDLE_FILES_MAX},
   ),
+  sources: Type.Optional(
+    Type.Array(Type.Object({path: BundlePath, text: Type.String()}), {
+      maxItems: BUNDLE_FILES_MAX,
+      description: 'the original sources, which only people read',
+    }),
+  ),
   modules: Type.Array(BundlePath, {maxItems: BUNDLE_FILES_MAX}),
   runtimes: Type.Optional(
     Type.Record(AnyKey, Type.Union([Type.Literal('default'), Type.Literal('node'), Type.Literal('bun')])),

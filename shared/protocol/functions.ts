@@ -36,8 +36,20 @@ export type UploadedPackage = NodePackage & {
   optional?: boolean;
 };
 
+/** A file of the project as it is written, for people to read. */
+export type SourceFile = {
+  /** Relative to the project: `svc/messages.ts`. */
+  path: string;
+  text: string;
+};
+
+/** Where original sources are among the files of a deployment. Files of bundles cannot be there. */
+export const SOURCES_DIRECTORY = '.svc/sources/';
+
 export type DeploymentUpload = {
   files: BundleFile[];
+  /** Missing: an older client sends none. */
+  sources?: SourceFile[];
   /** Module paths (no extension) whose exports are functions: `messages`, `a/b`, `http`. In code unit order. */
   modules: string[];
   /** Where each module runs, by its path. Missing modules run in the default runtime. */
@@ -213,6 +225,38 @@ export const DryRunView = Type.Object({
 export type DryRunView = Static<typeof DryRunView>;
 
 export const DeploymentList = Type.Object({deployments: Type.Array(DeploymentView, {description: 'newest first'})});
+
+const FileName = {
+  path: Type.String({description: 'of a source relative to the project, of the bundle below its root'}),
+  kind: Type.Enum(['source', 'bundle']),
+};
+export const DeploymentFile = Type.Object({
+  ...FileName,
+  bytes: Type.Integer({minimum: 0}),
+  sha256: Type.String({description: 'hex; of the text and its source map'}),
+});
+export type DeploymentFile = Static<typeof DeploymentFile>;
+export const DeploymentFileList = Type.Object({
+  files: Type.Array(DeploymentFile, {description: 'sources first; none if the client that deployed sends none'}),
+});
+export const DeploymentFileText = Type.Object({
+  ...FileName,
+  sha256: Type.String({description: 'hex; of the text and its source map'}),
+  text: Type.String(),
+});
+export type DeploymentFileText = Static<typeof DeploymentFileText>;
+
+const FileChange = Type.Enum(['added', 'removed', 'changed']);
+const Bytes = Type.Union([Type.Integer({minimum: 0}), Type.Null()], {description: 'null: it is not there'});
+export const DeploymentDiff = Type.Object({
+  from: Type.Integer(),
+  to: Type.Integer(),
+  files: Type.Array(Type.Object({...FileName, change: FileChange, bytes_before: Bytes, bytes_after: Bytes})),
+  functions: Type.Array(Type.Object({path: Type.String(), change: FileChange}), {
+    description: 'changed: its code, kind, visibility, arguments or result',
+  }),
+});
+export type DeploymentDiff = Static<typeof DeploymentDiff>;
 
 export const DeployStep = Type.Enum([
   'waiting',

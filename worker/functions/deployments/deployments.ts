@@ -46,6 +46,7 @@ import type {NodeAnalysisOptions, NodeModules, NodeUpload} from '../../runtime/a
 import type {FunctionTable} from '../../runtime/call.ts';
 import type {Environment} from '../../runtime/environment.ts';
 import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../limits.ts';
+import {DeploymentFiles} from './deployment-files.ts';
 
 export type DeploymentParts = {
   writer: Writer;
@@ -65,6 +66,7 @@ type StoredCode = {list: string; nodeFiles: ReadonlyMap<string, AnalysedFile>};
 export class Deployments {
   readonly #parts: DeploymentParts;
   readonly #progress: DeploysUnderWay;
+  readonly files: DeploymentFiles;
   readonly #committed: Database.Statement<[], DeploymentRow>;
   readonly #committedActive: Database.Statement<[string], number>;
   #active: ActiveDeployment | null = null;
@@ -83,6 +85,7 @@ export class Deployments {
     this.#progress = new DeploysUnderWay(parts.clock);
     const {statements, catalog} = parts.writer;
     const {db} = parts.reader;
+    this.files = new DeploymentFiles(parts.reader);
     this.#committed = db.prepare('SELECT * FROM deployments ORDER BY id DESC');
     this.#committedActive = db.prepare<[string], number>('SELECT value FROM meta WHERE key = ?').pluck();
     this.#lastId = statements.lastDeployment.get() ?? 0;

@@ -8,7 +8,7 @@ import {wireType} from '../../../engine/wire-type.ts';
 import {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
 import {ANALYSIS_ANSWER_BYTES_MAX} from '../limits.ts';
 import type {Fields} from '../process/frames.ts';
-import {isBelow, isPackagePath} from './deployment-upload.ts';
+import {isPackagePath, isStoredPath} from './deployment-upload.ts';
 
 export type AnalysisTask = {seed: string; env: Readonly<Record<string, string>>};
 
@@ -57,7 +57,7 @@ function answerIn(json: string): AnalysisAnswer | null {
   const {upload, files} = answer;
   const paths = new Set(files.map(({path}) => path));
   const {node} = upload;
-  const arePaths = [...paths].every(isBelow) && paths.size === files.length;
+  const arePaths = [...paths].every(isStoredPath) && paths.size === files.length;
   const isNode =
     node === null ||
     (node.files.every(path => paths.has(path)) && node.packages.every(({path}) => isPackagePath(path)));

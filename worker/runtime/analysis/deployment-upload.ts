@@ -2,10 +2,15 @@
 import {Buffer} from 'node:buffer';
 import {decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {invalid, type ServiceError} from '../../../shared/errors.ts';
-import {DEPLOYMENT_CODE_BYTES_MAX} from '../../../shared/limits.ts';
+import {DEPLOYMENT_CODE_BYTES_MAX, DEPLOYMENT_SOURCES_BYTES_MAX} from '../../../shared/limits.ts';
 import {isNodeVersion, NODE_VERSION_DEFAULT, NODE_VERSIONS} from '../../../shared/node-version.ts';
 import {DeploymentUploadBody} from '../../../shared/protocol/deployments.ts';
-import type {BundleFile, DeploymentError, DeploymentUpload} from '../../../shared/protocol/functions.ts';
+import {
+  type BundleFile,
+  type DeploymentError,
+  type DeploymentUpload,
+  SOURCES_DIRECTORY,
+} from '../../../shared/protocol/functions.ts';
 import {isDefaultOnly, NO_BUN, NOT_FOR_NODE, runtimeOf} from '../../../shared/runtime-directive.ts';
 import {DIRECTIVE_CHARS_MAX} from '../limits.ts';
 import {checkModulePath, ManifestFault} from './manifest.ts';
@@ -33,6 +38,7 @@ function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
   const errors: DeploymentError[] = [];
   const add = (message: string, file: string | null = null) => errors.push({message, file, line: null});
   const paths = new Set(files.map(file => file.path));
+  for (const fault of sourceFaults(upload)) add(fault);
   if (paths.size < files.length) add('the bundle has two files with the same path');
   if (new Set(modules).size < modules.length) add('a module is named twice');
   const bytes = codeBytes(files);
@@ -55,6 +61,27 @@ function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
     if (!named.has(module)) add(`a runtime is given for ${module}, which is no module`);
   }
   return [...errors, ...packageErrors(upload), ...runtimeErrors(upload)];
+}
+
+function* sourceFaults({sources = []}: DeploymentUpload): Generator<string, void, void> {
+  if (new Set(sources.map(({path}) => path)).size < sources.length) yield 'two sources have the same path';
+  for (const {path} of sources) {
+    if (!isBelow(path)) yield `${JSON.stringify(path)} cannot be the path of a source`;
+  }
+  const bytes = sources.reduce((sum, {text}) => sum + Buffer.byteLength(text), 0);
+  if (bytes > DEPLOYMENT_SOURCES_BYTES_MAX) {
+    yield `the sources take ${(bytes / MIB).toFixed(1)} MiB; the limit is ${DEPLOYMENT_SOURCES_BYTES_MAX / MIB} MiB`;
+  }
+}
+
+/** All files that are stored of an upload. */
+export function storedFiles({files, sources = []}: DeploymentUpload): BundleFile[] {
+  const originals = sources.map(({path, text}) => ({path: SOURCES_DIRECTORY + path, source: text, sourceMap: null}));
+  return [...files, ...originals];
+}
+
+export function isStoredPath(path: string): boolean {
+  return isBelow(path.startsWith(SOURCES_DIRECTORY) ? path.slice(SOURCES_DIRECTORY.length) : path);
 }
 
 /** Names in the directory of the code that bundles cannot use. */

@@ -13,7 +13,7 @@ import {ANALYSIS_ANSWER_BYTES_MAX, ISOLATE_FRAME_BYTES_MAX} from '../limits.ts';
 import {WorkerPipe} from '../process/worker-pipe.ts';
 import type {AnalysisTask, SentAnalysis, ToAnalysis} from './analysis-message.ts';
 import {analyze} from './analyze.ts';
-import {decodeUpload, nodeFilesOf, refusal} from './deployment-upload.ts';
+import {decodeUpload, nodeFilesOf, refusal, storedFiles} from './deployment-upload.ts';
 
 /** The files are sent after the answer. */
 type Answered = {answer: Buffer; files: BundleFile[]};
@@ -56,7 +56,7 @@ async function answered({seed, env}: AnalysisTask, bytes: Buffer): Promise<Answe
     const {manifest, nodeModules} = analysed;
     const {modifiedMs, message, dryRun, development = false} = upload;
     const nodeFiles = new Set(nodeFilesOf(upload));
-    const files = dryRun ? upload.files.filter(({path}) => nodeFiles.has(path)) : upload.files;
+    const files = dryRun ? upload.files.filter(({path}) => nodeFiles.has(path)) : storedFiles(upload);
     const node =
       upload.node === undefined
         ? null

@@ -1,0 +1,136 @@
+/**
+ * The files of stored deployments, for people: the original sources that came with the upload, and the bundle that runs.
+ * Both are code of the tenant's file, stored once by digest; paths of sources are below a directory that no bundle can
+ * use.
+ */
+import type Database from 'better-sqlite3';
+import {reading, storageDamaged} from '../../../engine/storage/damage.ts';
+import {digestOf} from '../../../engine/storage/file-digest.ts';
+import type {Reader} from '../../../engine/storage/reader.ts';
+import {checkedDeployment} from '../../../engine/storage/row-checksum.ts';
+import type {DeploymentRow} from '../../../engine/storage/statements.ts';
+import {ServiceError} from '../../../shared/errors.ts';
+import {
+  type DeploymentDiff,
+  type DeploymentFile,
+  type DeploymentFileText,
+  type FunctionEntry,
+  type Manifest,
+  SOURCES_DIRECTORY,
+} from '../../../shared/protocol/functions.ts';
+
+type StoredText = {source: string; source_map: string | null};
+type Stored = {readonly manifest: Manifest; readonly files: readonly {path: string; sha256: string}[]};
+
+export class DeploymentFiles {
+  readonly #reader: Reader;
+  readonly #deployment: Database.Statement<[number], DeploymentRow>;
+  readonly #bytes: Database.Statement<[string], number>;
+  readonly #text: Database.Statement<[string], StoredText>;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+    const {db} = reader;
+    this.#deployment = db.prepare('SELECT * FROM deployments WHERE id = ?');
+    this.#bytes = db.prepare<[string], number>('SELECT octet_length(source) FROM code WHERE sha256 = ?').pluck();
+    this.#text = db.prepare('SELECT source, source_map FROM code WHERE sha256 = ?');
+  }
+
+  /** Sources first. @throws op.not_found 404, op.storage_damaged 503 */
+  list(id: string): DeploymentFile[] {
+    return this.#filesOf(this.#stored(id)).sort(inOrder);
+  }
+
+  /** A source, or else a file of the bundle. @throws as `list` */
+  text(id: string, path: string): DeploymentFileText {
+    const {files} = this.#stored(id);
+    const found =
+      files.find(file => file.path === SOURCES_DIRECTORY + path) ?? files.find(file => file.path === path) ?? null;
+    if (found === null) throw new ServiceError('op.not_found', `deployment ${id} has no file ${shown(path)}`);
+    const {sha256} = found;
+    const stored = reading(() => this.#text.get(sha256));
+    if (stored === undefined || digestOf(stored.source, stored.source_map ?? '') !== sha256) {
+      throw storageDamaged({check: 'code', path: found.path});
+    }
+    return {...nameOf(found.path), sha256, text: stored.source};
+  }
+
+  /** What differs from one deployment to another. @throws as `list` */
+  diff(from: string, to: string): DeploymentDiff {
+    const [before, after] = [this.#stored(from), this.#stored(to)];
+    const names = (file: DeploymentFile) => `${file.kind} ${file.path}`;
+    const files = changes(this.#filesOf(before), this.#filesOf(after), names, ({sha256}) => sha256);
+    const {functions: functionsBefore} = before.manifest;
+    const functions = changes(functionsBefore, after.manifest.functions, ({path}) => path, identityOf);
+    return {
+      from: Number(from),
+      to: Number(to),
+      files: files
+        .map(({change, before: old, after: now}) => {
+          const {path, kind} = (now ?? old)!;
+          return {path, kind, change, bytes_before: old?.bytes ?? null, bytes_after: now?.bytes ?? null};
+        })
+        .sort(inOrder),
+      functions: functions.map(({change, before: old, after: now}) => ({path: (now ?? old)!.path, change})),
+    };
+  }
+
+  #stored(id: string): Stored {
+    this.#reader.inSnapshot();
+    const row = /^\d{1,15}$/.test(id) ? reading(() => this.#deployment.get(Number(id))) : undefined;
+    if (row === undefined) throw new ServiceError('op.not_found', `there is no deployment ${shown(id)}`);
+    const {manifest, files, hash} = checkedDeployment(row);
+    if (digestOf(files) !== hash) {
+      throw storageDamaged({check: 'code', stored: `the list of files of deployment ${row.id}`});
+    }
+    return {manifest: JSON.parse(manifest) as Manifest, files: JSON.parse(files) as Stored['files']};
+  }
+
+  #filesOf({files}: Stored): DeploymentFile[] {
+    return files.map(({path, sha256}) => {
+      const bytes = reading(() => this.#bytes.get(sha256));
+      if (bytes === undefined) throw storageDamaged({check: 'code', path});
+      return {...nameOf(path), bytes, sha256};
+    });
+  }
+}
+
+function nameOf(path: string): Pick<DeploymentFile, 'path' | 'kind'> {
+  if (!path.startsWith(SOURCES_DIRECTORY)) return {path, kind: 'bundle'};
+  return {path: path.slice(SOURCES_DIRECTORY.length), kind: 'source'};
+}
+
+type Changed<T> = {change: 'added' | 'removed' | 'changed'; before: T | null; after: T | null};
+
+/** @param identity equal if there is no change */
+function changes<T>(
+  before: readonly T[],
+  after: readonly T[],
+  name: (one: T) => string,
+  identity: (one: T) => string,
+): Changed<T>[] {
+  const old = new Map(before.map(one => [name(one), one]));
+  const found: Changed<T>[] = [];
+  for (const one of after) {
+    const was = old.get(name(one));
+    old.delete(name(one));
+    if (was === undefined) found.push({change: 'added', before: null, after: one});
+    else if (identity(was) !== identity(one)) found.push({change: 'changed', before: was, after: one});
+  }
+  for (const one of old.values()) found.push({change: 'removed', before: one, after: null});
+  return found;
+}
+
+function identityOf({kind, visibility, args, returns, hash}: FunctionEntry): string {
+  return JSON.stringify([kind, visibility, args, returns, hash]);
+}
+
+/** Sources before the bundle, each in code unit order. */
+function inOrder(a: Pick<DeploymentFile, 'path' | 'kind'>, b: Pick<DeploymentFile, 'path' | 'kind'>): number {
+  if (a.kind !== b.kind) return a.kind === 'source' ? -1 : 1;
+  return a.path < b.path ? -1 : a.path > b.path ? 1 : 0;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 100));
+}
