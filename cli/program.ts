@@ -18,6 +18,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   dev: () => import('./dev.ts'),
   deploy: () => import('./deploy.ts'),
   rollback: () => import('./rollback.ts'),
+  deployments: () => import('./deployments.ts'),
   codegen: () => import('./codegen.ts'),
   run: () => import('./run.ts'),
   logs: () => import('./logs.ts'),

@@ -51,13 +51,13 @@ async function previous(target: Target): Promise<number> {
 async function list(target: Target, {json}: Options): Promise<void> {
   const all = await deployments(target);
   if (json === true) process.stdout.write(`${JSON.stringify(all)}\n`);
-  else
-    for (const {id, active, created_at: created, functions, message, development} of all) {
-      const mark = active ? '*' : ' ';
-      process.stdout.write(
-        `${mark} ${id}  ${new Date(created).toISOString()}  ${functions} functions  ${message ?? (development ? '(svc dev)' : '')}\n`,
-      );
-    }
+  else for (const one of all) process.stdout.write(`${deploymentText(one)}\n`);
+}
+
+export function deploymentText(deployment: DeploymentView): string {
+  const {id, active, created_at: created, functions, message, development} = deployment;
+  const what = message ?? (development ? '(svc dev)' : '');
+  return `${active ? '*' : ' '} ${id}  ${new Date(created).toISOString()}  ${functions} functions  ${what}`;
 }
 
 async function deployments(target: Target): Promise<DeploymentView[]> {

@@ -31,6 +31,9 @@ import {
 } from './protocol/function-calls.ts';
 import {
   DeployedView,
+  DeploymentDiff,
+  DeploymentFileList,
+  DeploymentFileText,
   DeploymentList,
   DeploymentView,
   DeployProgressList,
@@ -199,6 +202,9 @@ export const OPERATION_TYPES = {
   'packages.put': nothing,
   'deployments.progress': {answer: DeployProgressList},
   'deployments.list': {answer: DeploymentList},
+  'deployments.files': {answer: DeploymentFileList},
+  'deployments.file': {answer: DeploymentFileText},
+  'deployments.diff': {answer: DeploymentDiff},
   'deployments.activate': {answer: DeploymentView},
   'functions.list': {answer: FunctionList},
   'functions.run': {body: FunctionRunBody, answer: FunctionReply},

@@ -209,6 +209,10 @@ export const OPERATIONS = {
   /** The steps of deploys that are not answered yet. */
   'deployments.progress': {...read, ...at('GET', '/deployments/progress'), isShort: true, isAtOnce: true},
   'deployments.list': {...read, ...at('GET', '/deployments'), isShort: true},
+  'deployments.files': {...read, ...at('GET', '/deployments/{deployment_id}/files')},
+  'deployments.file': {...read, ...at('GET', '/deployments/{deployment_id}/files/{file_path}')},
+  /** What differs from the first to the second. */
+  'deployments.diff': {...read, ...at('GET', '/deployments/{deployment_id}/diff/{other_id}')},
   'deployments.activate': {...write, ...at('POST', '/deployments/{deployment_id}/activate'), bringsCode: true},
   'functions.list': {...read, ...at('GET', '/functions'), isShort: true},
   'functions.run': {...write, ...at('POST', '/functions/run'), runsUserCode: true},

@@ -55,6 +55,16 @@ const PATH: Record<InPaths | 'tenant_id' | 'key_id' | 'file' | 'crons.name' | 'e
     example: '0'.repeat(128),
   },
   deployment_id: {description: 'a deployment', schema: {type: 'string', pattern: '^[0-9]+$'}, example: '1'},
+  other_id: {
+    description: 'the deployment to compare with',
+    schema: {type: 'string', pattern: '^[0-9]+$'},
+    example: '1',
+  },
+  file_path: {
+    description: 'a path of the list of files, percent-encoded with its slashes',
+    schema: text,
+    example: 'messages.js',
+  },
   service_name: {description: 'a service', schema: {type: 'string', pattern: SERVICE_NAME}, example: 'mailer'},
   sandbox_id: {description: 'a sandbox', schema: text, example: 'b3f0a1c2d4e5'},
   session_id: {

@@ -547,6 +547,18 @@ export async function samplesOf(app: App): Promise<Samples> {
     },
     'deployments.progress': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'deployments.list': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'deployments.files': {
+      succeeds: [{params: {deployment_id: '2'}}],
+      refused: {params: {deployment_id: '999'}, code: 'op.not_found'},
+    },
+    'deployments.file': {
+      succeeds: [{params: {deployment_id: '2', file_path: 'm.js'}}],
+      refused: {params: {deployment_id: '2', file_path: '.svc/sources/m.ts'}, code: 'op.not_found'},
+    },
+    'deployments.diff': {
+      succeeds: [{params: {deployment_id: '1', other_id: '2'}}],
+      refused: {params: {deployment_id: '2', other_id: 'x'}, code: 'op.not_found'},
+    },
     'deployments.activate': {
       succeeds: [{params: {deployment_id: '2'}}],
       refused: {params: {deployment_id: '999'}, code: 'op.not_found'},

@@ -77,6 +77,7 @@ const LOG_ENTRY = {
   error: null,
   lines: [],
 };
+const ONE = {operation: 'deployments.create', values: {deployment_id: '$response.body#/id'}};
 const VARIABLE_FROM = {operation: 'env.set', values: {name: '$request.path.name'}};
 const SETTINGS = {egress: {allow: [], deny: ['10.0.0.0/8']}, allowed_origins: ['https://app.example']};
 
@@ -187,12 +188,43 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
       answer: {deploys: [{request_id: 'r-1', step: 'activating', detail: null, since: 1_800_000_000_000}]},
     },
   },
+  'deployments.files': {
+    tag: 'deployments',
+    summary: 'Files of a deployment',
+    description: 'The original sources that came with the upload, and the bundle that runs.',
+    errors: ['op.not_found'],
+    example: {answer: {files: [{path: 'svc/messages.ts', kind: 'source', bytes: 412, sha256: HASH}]}, from: ONE},
+  },
+  'deployments.file': {
+    tag: 'deployments',
+    summary: 'A file of a deployment',
+    description: 'A source if there is one of this path, otherwise a file of the bundle.',
+    errors: ['op.not_found'],
+    example: {answer: {path: 'messages.js', kind: 'bundle', sha256: HASH, text: MESSAGES}, from: ONE},
+  },
+  'deployments.diff': {
+    tag: 'deployments',
+    summary: 'Files and functions that differ between two deployments',
+    errors: ['op.not_found'],
+    example: {
+      answer: {
+        from: 1,
+        to: 2,
+        files: [{path: 'svc/messages.ts', kind: 'source', change: 'changed', bytes_before: 400, bytes_after: 412}],
+        functions: [{path: 'messages:send', change: 'changed'}],
+      },
+      from: {
+        operation: 'deployments.create',
+        values: {deployment_id: '$response.body#/id', other_id: '$response.body#/id'},
+      },
+    },
+  },
   'deployments.activate': {
     summary: 'Activate an earlier deployment',
     errors: ['op.not_found', 'op.schema_violation', 'op.conflict'],
     example: {
       answer: DEPLOYMENT,
-      from: {operation: 'deployments.create', values: {deployment_id: '$response.body#/id'}},
+      from: ONE,
     },
   },
   'packages.missing': {

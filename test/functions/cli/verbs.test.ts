@@ -211,6 +211,14 @@ describe('svc env, data and rollback', () => {
 
     edit('svc/tasks.ts', 'done: false', 'done: true');
     await svc('deploy');
+    const {stdout: diff} = await svc('deployments', 'diff', '1', '2');
+    expect(diff).toMatch(
+      /^changed function tasks:add\n(?:changed function .*\n)*--- svc\/tasks\.ts\n\+\+\+ svc\/tasks\.ts\n@@ /,
+    );
+    expect(diff).toMatch(/^-.*done: false.*\n\+.*done: true/m);
+    expect((await svc('deployments', 'show', '2')).stdout).toMatch(/^source {2}svc\/tasks\.ts {2}\d+ bytes$/m);
+    const source = readFileSync(join(project, 'svc/tasks.ts'), 'utf8');
+    expect((await svc('deployments', 'file', '2', 'svc/tasks.ts')).stdout).toBe(source);
     expect((await svc('rollback')).stdout).toContain('deployment 1 of');
     expect((await svc('rollback')).stdout).toContain('deployment 2 of');
   });

@@ -1,6 +1,7 @@
 /** Handlers that use the function platform, which the first request loads. */
 import {Buffer} from 'node:buffer';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
+import {cutUp} from '../../../engine/journal/chunks.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import {preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {DEPLOYMENT_BYTES_MAX} from '../../../shared/limits.ts';
@@ -61,6 +62,16 @@ export const functions: Handlers<
   ),
   'deployments.progress': by(({deployments}) => json<'deployments.progress'>({deploys: deployments.underWay})),
   'deployments.list': by(({deployments}) => json<'deployments.list'>({deployments: deployments.list()})),
+  'deployments.files': by(({deployments}, {params}) =>
+    json<'deployments.files'>({files: deployments.files.list(params.deployment_id)}),
+  ),
+  'deployments.file': streamedBy(async ({deployments}, {params}, to) => {
+    const text = json<'deployments.file'>(deployments.files.text(params.deployment_id, params.file_path));
+    to.chunks(() => cutUp(text));
+  }),
+  'deployments.diff': by(({deployments}, {params}) =>
+    json<'deployments.diff'>(deployments.files.diff(params.deployment_id, params.other_id)),
+  ),
   'deployments.activate': by(async ({deployments}, {params}) =>
     json<'deployments.activate'>(await deployments.activate(params.deployment_id)),
   ),
