@@ -5,24 +5,22 @@ import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type Example, openExample} from '../../examples/run/example.ts';
 import {nightly} from '../harness/nightly.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {until} from '../harness/until.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const directory = (name: string) => join(root, 'examples', name);
 
-let service: Service;
+const service = await sharedService();
 let example: Example;
 let ada: string;
 
 beforeAll(async () => {
-  service = await Service.start();
   example = await openExample({directory: directory('chat'), server: service, port: 0});
   ada = await tokenOf('Ada');
 });
 afterAll(async () => {
   await example?.close();
-  await service?.stop();
 });
 
 async function svc(name: string, ...args: string[]): Promise<{code: number; output: string}> {
@@ -128,7 +126,7 @@ describe('the functions of examples/chat', () => {
   });
 });
 
-describe('the functions of examples/tickets', () => {
+nightly.describe('the functions of examples/tickets', () => {
   test('are deployed by one command; their types, and those of the page, fit', async () => {
     const {code, output} = await svc('tickets', 'deploy', '--create');
     expect(output).toContain('types fit');

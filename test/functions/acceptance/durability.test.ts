@@ -1,4 +1,5 @@
 import {beforeAll, describe, expect, test} from 'vitest';
+import {rounds} from '../../harness/nightly.ts';
 import {sharedService} from '../../harness/shared-service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -46,7 +47,7 @@ describe('a mutation that was acknowledged', () => {
     const ids = (await app.mutation('transfers:open', {})) as string[];
     const acknowledged: string[] = [];
     const attempted = new Set<string>();
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < rounds({commit: 2, nightly: 4}); round++) {
       let isOver = false;
       const load = Array.from({length: 8}, async (_, client) => {
         for (let i = 0; !isOver; i++) {

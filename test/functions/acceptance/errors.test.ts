@@ -1,5 +1,6 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {expectError} from '../../harness/tenant.ts';
 import {App} from '../app.ts';
 
@@ -19,16 +20,18 @@ const FILES = {
     export const page = paginatedQuery((ctx, args) => ctx.db.query('t').paginate(args.paginationOpts));`,
 };
 
+const open = await sharedService();
+
 describe('what callers see of a failure', () => {
-  let open: Service;
   let closed: Service;
   let app: App;
+  let redacted: App;
   beforeAll(async () => {
-    open = await Service.start();
     closed = await Service.start({args: ['--redact-errors']});
     app = await App.deploy(open, FILES);
+    redacted = await App.deploy(closed, FILES);
   });
-  afterAll(() => Promise.all([open.stop(), closed.stop()]));
+  afterAll(() => closed.stop());
 
   test('[55] in development message, stack and log lines', async () => {
     const reply = await app.reply('query', 'e:boom', {});
@@ -48,7 +51,7 @@ describe('what callers see of a failure', () => {
   });
 
   test('[55] in production the request id alone; the log of the server has the rest', async () => {
-    const app = await App.deploy(closed, FILES);
+    const app = redacted;
     for (const path of ['e:boom', 'e:missing']) {
       expect(await app.reply('query', path, {})).toEqual({
         status: 'error',
@@ -65,7 +68,6 @@ describe('what callers see of a failure', () => {
   });
 
   test('that a cursor is no good is told in production too, for clients to begin again, and not what is wrong with it', async () => {
-    const redacted = await App.deploy(closed, FILES);
     const error = await redacted.paginatedError('e:page', {paginationOpts: {numItems: 1, cursor: 'x'}});
     expect(error).toMatch(/^\[Request ID: \S+\] Server Error\nInvalidCursor$/);
   });
@@ -75,7 +77,6 @@ describe('what callers see of a failure', () => {
     expect(boom).toMatch(/^Uncaught Error: boom\n {4}at handler \(\.\.\/svc\/e\.ts:/);
     expect(typed).toMatch(/^Uncaught TypeError: two\nlines\n {4}at handler/);
     expect(text).toContain('Uncaught a text');
-    const redacted = await App.deploy(closed, FILES);
     expect(await redacted.action('e:tells', {})).toEqual(['boom', 'TypeError: two\nlines', 'a text']);
   });
 

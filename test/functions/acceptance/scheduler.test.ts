@@ -1,4 +1,5 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -160,7 +161,7 @@ describe('the scheduler', () => {
   test('[45] whatever moment the worker is killed at, an effect and its job are there once or not at all', async () => {
     const acknowledged = new Set<string>();
     const attempted: string[] = [];
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < rounds({commit: 2, nightly: 4}); round++) {
       let isOver = false;
       const load = Array.from({length: 6}, async (_, client) => {
         for (let i = 0; !isOver; i++) {

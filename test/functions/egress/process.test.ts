@@ -49,8 +49,11 @@ beforeEach(() => {
 
 const settings = (...allow: string[]) => ({egress: {allow, deny: []}, allowed_origins: null});
 
+let deployed: App | null = null;
+
 async function connected(): Promise<App> {
-  const app = await App.deploy(service, ACTIONS);
+  deployed ??= await App.deploy(service, ACTIONS);
+  const app = deployed;
   await app.admin('PUT', '/settings', settings(`127.0.0.1:${port}`));
   return app;
 }
@@ -148,7 +151,7 @@ describe('workers have no network', () => {
   test('each is in a namespace of its own', async ({skip}) => {
     const missing = missingLayer(service, 'network');
     skip(missing !== null, `no wall "network" on this machine: ${missing}`);
-    const [one, other] = [await connected(), await connected()];
+    const [one, other] = [await connected(), await App.deploy(service, ACTIONS)];
     const workers = [await service.workerOf(one.tenant), await service.workerOf(other.tenant)];
     for (const kind of ['net', 'ipc']) {
       const namespaces = [process.pid, ...workers].map(pid => readlinkSync(`/proc/${pid}/ns/${kind}`));

@@ -2,7 +2,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test} from 'vitest';
 import {parentWatch} from '../../../worker/runtime/process/parent-watch.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
-import {firstOf, nightly} from '../../harness/nightly.ts';
+import {firstOf, nightly, rounds} from '../../harness/nightly.ts';
 import {isAlive, type Reply, Service} from '../../harness/service.ts';
 import {expectError, Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
@@ -15,6 +15,7 @@ const FILES = {
     import {api} from './_generated/api';
     import {action, mutation, query} from './_generated/server';
     export const add = mutation({args: {text: v.string()}, handler: async (ctx, {text}) => { await ctx.db.insert('notes' as never, {text} as never); }});
+    export const clear = mutation({args: {}, handler: async ctx => { for (const {_id} of await ctx.db.query('notes' as never).collect() as any[]) await ctx.db.delete(_id); }});
     export const texts = query({args: {}, handler: async ctx => ((await ctx.db.query('notes' as never).collect()) as any[]).map(({text}) => text)});
     export const echo = query({args: {text: v.string()}, handler: (_ctx, {text}) => text});
     export const slow = query({args: {text: v.string()}, handler: (_ctx, {text}) => {
@@ -44,6 +45,14 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 beforeEach(() => service.showLogOnFailure());
+
+/** An app for tests that kill its processes, and not its worker. It may have several of them. */
+let kept: App | null = null;
+async function sharedApp(): Promise<App> {
+  kept ??= await App.deploy(service, FILES);
+  await kept.mutation('notes:clear', {});
+  return kept;
+}
 
 const workerOf = (app: App) => service.workerOf(app.tenant);
 const processesOf = async (app: App) => isolateProcesses(await workerOf(app));
@@ -114,7 +123,7 @@ describe('code that V8 ends the process for', () => {
 
 describe('a process that is killed', () => {
   test('queries under way are run again and answered', async () => {
-    const app = await App.deploy(service, FILES);
+    const app = await sharedApp();
     const process_ = await processOf(app);
     const beforeMs = cpuMsOf(process_);
     const answers = ['a', 'b', 'c'].map(text => app.query('notes:slow', {text}));
@@ -137,8 +146,8 @@ describe('a process that is killed', () => {
   });
 
   test('mutations go on meanwhile, and all that were acknowledged are there', {timeout: 180_000}, async () => {
-    const app = await App.deploy(service, FILES);
-    const texts = Array.from({length: 5}, (_, i) => `note ${i}`);
+    const app = await sharedApp();
+    const texts = Array.from({length: rounds({commit: 3, nightly: 5})}, (_, i) => `note ${i}`);
     for (const text of texts) {
       const process_ = await processOf(app);
       const written = app.mutation('notes:add', {text});
@@ -149,7 +158,7 @@ describe('a process that is killed', () => {
   });
 
   test('a live query goes on', async () => {
-    const app = await App.deploy(service, FILES);
+    const app = await sharedApp();
     const process_ = await processOf(app);
     await app.mutation('notes:add', {text: 'one'});
     const socket = await FunctionSocket.established(service, app.tenant);
@@ -216,7 +225,7 @@ describe('a worker or a process that is killed while the process starts or close
     expect(await app.query('notes:echo', {text: 'after'})).toBe('after');
   });
 
-  test('a worker that is killed as soon as its process is there takes it along', async () => {
+  nightly.test('a worker that is killed as soon as its process is there takes it along', async () => {
     const app = await App.deploy(service, FILES);
     const {worker, process_, answer} = await starting(app);
     process.kill(worker, 'SIGKILL');
@@ -241,7 +250,7 @@ test('a tenant that keeps documents has no such process; one with functions has 
 });
 
 test('metrics tell of processes and of their ends', async () => {
-  const app = await App.deploy(service, FILES);
+  const app = await sharedApp();
   const process_ = await processOf(app);
   const figures = async () => (await service.get('/metrics')).text;
   expect(await figures()).toMatch(/^svc_isolate_processes [1-9]/m);

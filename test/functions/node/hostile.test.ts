@@ -3,6 +3,7 @@ import {createServer, type Server} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {NODE_VERSIONS} from '../../../shared/node-version.ts';
+import {rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {App} from '../app.ts';
 import {nodeVariables, onNode} from './node-app.ts';
@@ -123,7 +124,9 @@ const PROBES = `"use node";
   }));
 `;
 
-describe.each(NODE_VERSIONS)('on Node %s', version => {
+const OWN = process.versions.node.split('.')[0]!;
+
+describe.each(rounds<readonly string[]>({commit: [OWN, '20'], nightly: NODE_VERSIONS}))('on Node %s', version => {
   let app: App;
   beforeAll(async () => {
     app = await App.deploy(service, {...onNode(version), 'probe.ts': PROBES});

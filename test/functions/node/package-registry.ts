@@ -5,7 +5,7 @@
 import {execFile} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {once} from 'node:events';
-import {mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync} from 'node:fs';
+import {cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync} from 'node:fs';
 import {createServer, type Server} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
@@ -19,10 +19,15 @@ export type PackageSource = {manifest?: Record<string, unknown>; files?: Record<
 
 type Published = {manifest: Record<string, unknown>; tarball: Buffer; file: string};
 
+/** What npm writes into a project. */
+const INSTALLED = ['package-lock.json', 'node_modules'];
+
 export class PackageRegistry {
   readonly directory: string;
   readonly #server: Server;
   readonly #published = new Map<string, Published[]>();
+  /** Installed projects, by their dependencies. */
+  readonly #installed = new Map<string, string>();
   /** Paths that were asked for. */
   readonly asked: string[] = [];
 
@@ -56,7 +61,16 @@ export class PackageRegistry {
       'package.json': JSON.stringify({name: 'project', version: '1.0.0', type: 'module', dependencies}),
       ...files,
     });
+    const installed = this.#installed.get(JSON.stringify(dependencies));
+    if (installed !== undefined) {
+      for (const name of INSTALLED) cpSync(join(installed, name), join(root, name), {recursive: true});
+      return root;
+    }
     await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier'], {cwd: root});
+    // A copy, because tests change theirs.
+    const copy = `${root}-installed`;
+    for (const name of INSTALLED) cpSync(join(root, name), join(copy, name), {recursive: true});
+    this.#installed.set(JSON.stringify(dependencies), copy);
     return root;
   }
 
@@ -74,27 +88,30 @@ export class PackageRegistry {
   }
 
   async #publish(packages: Readonly<Record<string, PackageSource>>): Promise<void> {
-    const roots: string[] = [];
+    // `@a/b` and `a-b` make files of the same name: they are in different batches.
+    const batches: Map<string, string>[] = [];
     for (const [id, {manifest = {}, files = {}}] of Object.entries(packages)) {
       const at = id.lastIndexOf('@');
       const whole = {name: id.slice(0, at), version: id.slice(at + 1), ...manifest};
-      const root = join(this.directory, 'sources', String(roots.length));
+      const root = join(this.directory, 'sources', id);
       write(root, {...files, 'package.json': JSON.stringify(whole)});
-      const out = join(root, '..', `${roots.length}.out`);
-      mkdirSync(out);
-      roots.push(root);
+      const name = `${whole.name.replace('@', '').replace('/', '-')}-${whole.version}.tgz`;
+      const batch = batches.find(each => !each.has(name)) ?? new Map<string, string>();
+      if (!batches.includes(batch)) batches.push(batch);
+      batch.set(name, root);
     }
-    // Each apart: `@a/b` and `a-b` make files of the same name.
-    const pack = (root: string) =>
-      run('npm', ['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', `${root}.out`], {cwd: root});
-    for (let at = 0; at < roots.length; at += 2) await Promise.all(roots.slice(at, at + 2).map(pack));
-    for (const root of roots) this.#add(root);
+    for (const [n, batch] of batches.entries()) {
+      const out = join(this.directory, 'packed', String(n));
+      mkdirSync(out, {recursive: true});
+      const given = ['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', out, ...batch.values()];
+      await run('npm', given, {cwd: this.directory});
+      for (const [name, root] of batch) this.#add(root, join(out, name));
+    }
   }
 
-  #add(root: string): void {
+  #add(root: string, path: string): void {
     const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {name: string; version: string};
-    const [name] = readdirSync(`${root}.out`);
-    const tarball = readFileSync(join(`${root}.out`, name!));
+    const tarball = readFileSync(path);
     const file = `${manifest.name.split('/').at(-1)}-${manifest.version}.tgz`;
     this.#published.set(manifest.name, [...(this.#published.get(manifest.name) ?? []), {manifest, tarball, file}]);
   }

@@ -3,12 +3,14 @@ import {createHash} from 'node:crypto';
 import {existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {beforeAll, expect, test} from 'vitest';
 import {ServiceClient} from '../../../cli/client.ts';
 import {readProject} from '../../../cli/project/project-file.ts';
 import {push} from '../../../cli/project/push.ts';
 import type {DeploymentUpload, UploadedPackage} from '../../../shared/protocol/functions.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {until} from '../../harness/until.ts';
 import {App, uploadOf} from '../app.ts';
 import {projectDirectory} from '../cli/project.ts';
@@ -28,11 +30,12 @@ const TARBALL = tarball([
 const SHA512 = createHash('sha512').update(TARBALL).digest('hex');
 const A: UploadedPackage = {path: 'node_modules/a', version: '1.0.0', sha512: SHA512};
 
-let service: Service;
+const service = await sharedService();
+/** For tests that leave nothing in it. */
+let empty: App;
 beforeAll(async () => {
-  service = await Service.start();
+  empty = await App.empty(service);
 });
-afterAll(() => service.stop());
 
 async function uploadWith(packages: UploadedPackage[], more: Partial<DeploymentUpload> = {}) {
   const upload = await uploadOf({...onNode(OWN), 'm.ts': MODULE});
@@ -60,7 +63,7 @@ test('a tarball is sent by its SHA-512 and deployed by it', async () => {
 });
 
 test('a long tarball arrives in pieces', async () => {
-  const app = await App.empty(service);
+  const app = empty;
   const long = tarball([{name: 'package/a.txt', text: Array.from({length: 60_000}, (_, n) => `${n * 7919}`).join()}]);
   expect(long.length).toBeGreaterThan(100_000);
   expect((await put(app, createHash('sha512').update(long).digest('hex'), long)).status).toBe(204);
@@ -80,18 +83,16 @@ test.each<[string, UploadedPackage[], string]>([
   ['twice', [A, A], 'there are two packages node_modules/a'],
   ['by what is no SHA-512', [{...A, sha512: 'abc'}], 'sha512'],
 ])('a package %s refuses the deploy', async (_name, packages, reason) => {
-  const app = await App.empty(service);
-  const {status, text} = await app.admin('POST', '/deployments', await uploadWith(packages));
+  const {status, text} = await empty.admin('POST', '/deployments', await uploadWith(packages));
   expect([status, text]).toEqual([400, expect.stringContaining(reason)]);
 });
 
 test.each(['_deps/node/../../../../../escaped.js', '/tmp/escaped.js', '.svc/node-child.js', 'node_modules/a/index.js'])(
   'a file %s of a bundle is refused',
   async path => {
-    const app = await App.empty(service);
     const {files, ...upload} = await uploadWith([]);
     const hostile = {...upload, files: [...files, {path, source: 'export {};', sourceMap: null}]};
-    const {status, text} = await app.admin('POST', '/deployments', hostile);
+    const {status, text} = await empty.admin('POST', '/deployments', hostile);
     expect([status, text]).toEqual([400, expect.stringContaining('cannot be the path of a file of the bundle')]);
     expect(existsSync(join(service.data, 'escaped.js'))).toBe(false);
   },
@@ -110,40 +111,47 @@ test('one that is optional and has native code is left out; one that is not refu
   expect(await app.action('m:value', {})).toBe('from a');
 });
 
-test('whoever deploys is shown that the server installs a version of Node, for as long as it does', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'svc-progress-'));
-  const version = ['20', '22', '24', '26'].find(each => each !== OWN)!;
-  const variables = await nodeVariables();
-  // In the place of npm: brings it when it is let.
-  const npm = `#!/bin/sh
+nightly.test(
+  'whoever deploys is shown that the server installs a version of Node, for as long as it does',
+  async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'svc-progress-'));
+    const version = ['20', '22', '24', '26'].find(each => each !== OWN)!;
+    const variables = await nodeVariables();
+    // In the place of npm: brings it when it is let.
+    const npm = `#!/bin/sh
     for prefix; do :; done
     while [ ! -e ${directory}/let ]; do sleep 0.05; done
     mkdir -p "$prefix/node_modules/node-${process.platform}-${process.arch}/bin"
     cp ${variables[`SVC_NODE_${version}`]} "$prefix/node_modules/node-${process.platform}-${process.arch}/bin/node"`;
-  writeFileSync(join(directory, 'npm'), npm, {mode: 0o755});
-  const slow = await Service.start({env: {PATH: `${directory}:${process.env.PATH}`}});
-  process.env.SVC_ACCESS_TOKEN = slow.accessToken;
-  const client = await ServiceClient.open({url: slow.url}, 4);
-  try {
-    const app = await App.empty(slow);
-    const said: string[] = [];
-    const files = {'svc.json': JSON.stringify({node: {nodeVersion: version}}), 'svc/m.ts': '"use node";\nexport {};\n'};
-    const project = await readProject(projectDirectory(files));
-    const pushing = push(
-      {project, client, tenant: app.tenant},
-      {typecheck: 'disable', message: null, dryRun: false},
-      text => said.push(text),
-    );
-    await until('it is told', () => said.some(text => text.startsWith(`the server installs Node ${version}`)));
-    const {deploys} = (await app.admin('GET', '/deployments/progress')).body as {deploys: object[]};
-    expect(deploys).toMatchObject([{step: 'installing_node', detail: version}]);
-    writeFileSync(join(directory, 'let'), '');
-    expect((await pushing).deployment?.active).toBe(true);
-    expect((await app.admin('GET', '/deployments/progress')).body).toEqual({deploys: []});
-  } finally {
-    delete process.env.SVC_ACCESS_TOKEN;
-    await client.close();
-    await slow.stop();
-    rmSync(directory, {recursive: true});
-  }
-}, 300_000);
+    writeFileSync(join(directory, 'npm'), npm, {mode: 0o755});
+    const slow = await Service.start({env: {PATH: `${directory}:${process.env.PATH}`}});
+    process.env.SVC_ACCESS_TOKEN = slow.accessToken;
+    const client = await ServiceClient.open({url: slow.url}, 4);
+    try {
+      const app = await App.empty(slow);
+      const said: string[] = [];
+      const files = {
+        'svc.json': JSON.stringify({node: {nodeVersion: version}}),
+        'svc/m.ts': '"use node";\nexport {};\n',
+      };
+      const project = await readProject(projectDirectory(files));
+      const pushing = push(
+        {project, client, tenant: app.tenant},
+        {typecheck: 'disable', message: null, dryRun: false},
+        text => said.push(text),
+      );
+      await until('it is told', () => said.some(text => text.startsWith(`the server installs Node ${version}`)));
+      const {deploys} = (await app.admin('GET', '/deployments/progress')).body as {deploys: object[]};
+      expect(deploys).toMatchObject([{step: 'installing_node', detail: version}]);
+      writeFileSync(join(directory, 'let'), '');
+      expect((await pushing).deployment?.active).toBe(true);
+      expect((await app.admin('GET', '/deployments/progress')).body).toEqual({deploys: []});
+    } finally {
+      delete process.env.SVC_ACCESS_TOKEN;
+      await client.close();
+      await slow.stop();
+      rmSync(directory, {recursive: true});
+    }
+  },
+  300_000,
+);

@@ -183,7 +183,7 @@ test('["*"] is all dependencies that modules for Node import; those of other mod
   expect(missing).not.toContain(service.data);
 });
 
-test('a service has the packages of its module', async () => {
+nightly.test('a service has the packages of its module', async () => {
   const app = await App.empty(service);
   const worker = `"use node";
     import common from 'common';
@@ -336,8 +336,10 @@ describe('a deploy is refused', () => {
       'is of a version that has no "packages"',
     ],
   ];
+  let refusing: App | null = null;
   test.each(firstOf(3, refused))('with %s', async (_name, spoil, reason) => {
-    const app = await App.empty(service);
+    refusing ??= await App.empty(service);
+    const app = refusing;
     const root = await project({});
     spoil(root);
     expect((await errorsOf(deployed(app, root))).map(({message}) => message).join('\n')).toContain(reason);

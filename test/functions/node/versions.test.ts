@@ -1,7 +1,7 @@
 /** A project of which some modules are for Node, on each version that it may ask for. */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {afterAll, beforeAll, expect, test} from 'vitest';
 import {NODE_VERSIONS} from '../../../shared/node-version.ts';
-import {firstOf} from '../../harness/nightly.ts';
+import {nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {App} from '../app.ts';
 import {nodeVariables, onNode} from './node-app.ts';
@@ -47,8 +47,8 @@ function project(): Record<string, string> {
   return files;
 }
 
-describe.each(firstOf(1, NODE_VERSIONS))('node.nodeVersion %s', version => {
-  test('a project of twenty modules, five of them for Node, deploys and runs', async () => {
+nightly.describe('a project of twenty modules, five of them for Node, deploys and runs', () => {
+  test.each(NODE_VERSIONS)('with node.nodeVersion %s', async version => {
     const app = await App.deploy(service, {...onNode(version), ...project()});
     const {body} = await app.admin('GET', '/functions');
     const {functions} = body as {functions: {module: string; kind: string; runtime?: string}[]};
@@ -71,7 +71,7 @@ test('svc.json asks for 24 unless it says otherwise', async () => {
   expect(await app.action('m:v', {})).toMatch(/^v24\./);
 });
 
-test('a version that is not there and cannot be had refuses the deploy, with what to do', async () => {
+nightly.test('a version that is not there and cannot be had refuses the deploy, with what to do', async () => {
   const poor = await Service.start({env: {SVC_NODE_20: '/nowhere/node', npm_config_offline: 'true', PATH: '/nowhere'}});
   try {
     const app = await App.empty(poor);
