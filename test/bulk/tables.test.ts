@@ -108,7 +108,7 @@ test('a follower of the journal has the same documents and schemas, after a kill
 });
 
 test('what is made after it was asked for stays, with the schema; a cancelled one leaves the schema', async () => {
-  await fill('first');
+  await fill('first', 10_000);
   await fill('cities', 500);
   await drop('first'); // which the other waits for
   const id = await drop('cities');
@@ -118,7 +118,7 @@ test('what is made after it was asked for stays, with the schema; a cancelled on
   expect(await tables()).toEqual([{name: 'cities', documents: 1}]);
   expectError(await tenant.request('POST', '/documents', {table: 'cities', fields: {}}), 400, 'op.schema_violation');
 
-  await fill('behind');
+  await fill('behind', 10_000);
   const running = await drop('behind');
   const again = expectError(await tenant.request('DELETE', '/tables/behind'), 409, 'op.conflict');
   expect(again.detail).toEqual({task: running});

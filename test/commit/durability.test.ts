@@ -352,7 +352,7 @@ describe('what anybody learns of is there after a crash', () => {
 
   test('also while the log begins anew, again and again', async () => {
     const tenant = newTenant();
-    for (let n = 0; n < 24; n++) {
+    for (let n = 0; n < rounds({commit: 10, nightly: 24}); n++) {
       const told = tenant.write(n % 3 === 2 ? 'patch' : 'insert', n, n, 'x'.repeat(500_000));
       tenant.read();
       await tenant.finish();

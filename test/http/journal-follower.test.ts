@@ -2,7 +2,7 @@ import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import fc from 'fast-check';
-import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {bundleProject} from '../../cli/project/bundle.ts';
 import type {DeploymentUpload} from '../../shared/protocol/functions.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
@@ -10,18 +10,16 @@ import type {PendingJob} from '../../shared/protocol/schedule.ts';
 import {follow, state} from '../harness/follower.ts';
 import {bootstrap, checkChain, journalAfter} from '../harness/journal.ts';
 import {nightly, rounds} from '../harness/nightly.ts';
-import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
-let service: Service;
+const service = await sharedService();
 let tenant: Tenant;
 let uploads: DeploymentUpload[];
 beforeAll(async () => {
-  service = await Service.start();
   uploads = [await bundled('items: defineTable({n: v.number()}).index("by_n", ["n"])'), await bundled('')];
 });
-afterAll(() => service.stop());
 beforeEach(async () => {
   service.showLogOnFailure();
   tenant = await Tenant.make(service);

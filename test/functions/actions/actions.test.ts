@@ -275,14 +275,14 @@ describe('an action', () => {
 describe('limits of an action', () => {
   let small: ActionHost;
   beforeAll(() => {
-    small = new ActionHost(MODULES, {actionMsMax: 2_000, actionCpuMsMax: 300});
+    small = new ActionHost(MODULES, {actionMsMax: 1_000, actionCpuMsMax: 300});
   });
   afterAll(() => small.close());
 
   test.each([
     ['loops', 'maximum CPU time: 0.3s'],
     ['loopsInMicrotasks', 'maximum CPU time: 0.3s'],
-    ['waits', 'maximum duration: 2s'],
+    ['waits', 'maximum duration: 1s'],
   ])('%s ends: %s', async (name, message) => {
     expect(await small.failure(name)).toContain(message);
   });

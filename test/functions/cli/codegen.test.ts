@@ -145,7 +145,7 @@ describe('generated code', () => {
     },
   );
 
-  test('types an app without schema: every table, documents of any shape', async () => {
+  nightly.test('types an app without schema: every table, documents of any shape', async () => {
     const directory = projectDirectory({
       'tsconfig.json': SETTINGS,
       'client.ts': "import {api} from './svc/_generated/api';\nexport const reference = api.m.list;\n",
@@ -160,7 +160,7 @@ export const list = query(async ({db}) => (await db.query('anything').collect())
     expect(compile(directory)).toBe('');
   });
 
-  test('is made for a project without modules', async () => {
+  nightly.test('is made for a project without modules', async () => {
     const directory = projectDirectory({'tsconfig.json': SETTINGS, 'client.ts': 'export {};\n', 'svc/readme.md': ''});
     await generateCode(directory);
     expect(compile(directory)).toBe('');

@@ -1,8 +1,8 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {firstOf, nightly} from '../../harness/nightly.ts';
@@ -14,15 +14,24 @@ const cli = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
 let service: Service;
 let directory: string;
 let project: string;
+/** What `svc init` wrote. */
+let fresh: string;
 beforeAll(async () => {
   service = await Service.start();
+  fresh = join(mkdtempSync(join(tmpdir(), 'svc-verbs-')), 'todo-0');
+  directory = dirname(fresh);
+  expect((await svc('init', fresh)).code).toBe(0);
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await service.stop();
+  rmSync(dirname(fresh), {recursive: true});
+});
 let projects = 0;
-beforeEach(async () => {
+beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'svc-verbs-'));
   project = join(directory, `todo-${++projects}`);
-  expect((await svc('init', project)).code).toBe(0);
+  cpSync(fresh, project, {recursive: true});
+  edit('svc.json', 'todo-0', `todo-${projects}`);
 });
 afterEach(() => rmSync(directory, {recursive: true}));
 
@@ -145,9 +154,24 @@ describe('svc run', () => {
     [['run', 'tasks:add', '[1]'], 2, 'must be a JSON object'],
     [['run', 'tasks:add', '{}'], 1, 'ArgumentValidationError'],
   ];
-  test.each(firstOf(2, wrong))('%j fails with %i and a sentence', async (args, code, message) => {
+  /** Under --watch. */
+  const refused = [
+    ['tasks.ts:add', 'tasks:add is of the kind mutation'],
+    ['tasks:add', 'tasks:add is of the kind mutation'],
+    ['tasks', 'there is no function tasks:default'],
+  ] as const;
+  test('fails with a code and a sentence', async () => {
     await svc('deploy', '--create');
-    expect(await svc(...args)).toMatchObject({code, stderr: expect.stringContaining(message)});
+    for (const [args, code, message] of firstOf(2, wrong)) {
+      expect(await svc(...args)).toMatchObject({code, stderr: expect.stringContaining(message)});
+    }
+    for (const [path, message] of firstOf(1, refused)) {
+      expect(await svc('run', path, '{"text": "x"}', '--watch')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(message),
+      });
+    }
+    expect((await svc('run', 'tasks:open')).stdout).toBe('[]\n');
   });
 });
 
@@ -164,20 +188,6 @@ describe('svc run --watch', () => {
     expect(seen).toMatch(/^\[\]\n\[\n {2}\{/);
     child.kill('SIGINT');
     expect(await once(child, 'close')).toEqual([0, null]);
-  });
-
-  const refused = [
-    ['tasks.ts:add', 'tasks:add is of the kind mutation'],
-    ['tasks:add', 'tasks:add is of the kind mutation'],
-    ['tasks', 'there is no function tasks:default'],
-  ] as const;
-  test.each(firstOf(1, refused))('refuses %s', async (path, message) => {
-    await svc('deploy', '--create');
-    expect(await svc('run', path, '{"text": "x"}', '--watch')).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(message),
-    });
-    expect((await svc('run', 'tasks:open')).stdout).toBe('[]\n');
   });
 });
 
@@ -241,11 +251,7 @@ describe('svc dev', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
   });
 
-  const settings = [
-    ['tenant', 'another'],
-    ['functions', 'source/'],
-  ] as const;
-  test.each(firstOf(1, settings))('asks to be started again when %j in svc.json changes', async (key, value) => {
+  const restarted = async (key: string, value: string) => {
     const child = start(['dev'], project);
     let seen = '';
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', text => (seen += text));
@@ -257,7 +263,13 @@ describe('svc dev', () => {
     await until('the second deployment', () => seen.includes('deployment 2 is live'));
     child.kill('SIGINT');
     expect(await once(child, 'close')).toEqual([0, null]);
-  });
+  };
+  for (const [key, value] of [
+    ['tenant', 'another'],
+    ['functions', 'source/'],
+  ] as const) {
+    nightly.test(`asks to be started again when "${key}" in svc.json changes`, () => restarted(key, value));
+  }
 
   nightly.test('a flag wins over svc.json, whose change does not matter then', async () => {
     const child = start(['dev', '--tenant', 'flagged'], project);

@@ -2,7 +2,7 @@
 import {readFileSync} from 'node:fs';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {ANALYSIS_DATA_BYTES_MAX} from '../../../worker/runtime/limits.ts';
-import {rounds} from '../../harness/nightly.ts';
+import {nightly, rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
@@ -65,7 +65,7 @@ describe('in a running service', () => {
     expect(await service.workerOf(app.tenant)).toBe(worker);
   });
 
-  test('modules that say more of themselves than fits are refused, and end nothing', async () => {
+  nightly.test('modules that say more of themselves than fits are refused, and end nothing', async () => {
     await app.admin('GET', '/documents/items');
     const worker = await service.workerOf(app.tenant);
     const source = `export const f = Object.assign(() => null, {isSvcFunction: true, kind: 'query', visibility: 'public',
@@ -87,7 +87,14 @@ describe('in a running service', () => {
     const limit = new RegExp(`^Max data size +${ANALYSIS_DATA_BYTES_MAX} +${ANALYSIS_DATA_BYTES_MAX} `, 'm');
     await until('its limit', () => limit.test(readFileSync(`/proc/${child}/limits`, 'latin1')));
     await until('its wish to go first', () => readFileSync(`/proc/${child}/oom_score_adj`, 'latin1').trim() === '1000');
-    const {status, text} = await deploying;
+    process.kill(Number(child), 'SIGKILL');
+    expect((await deploying).status).toBe(503);
+    await until('its end', () => childrenOf(worker).length === 0);
+  });
+
+  nightly.test('code that loads without end is refused, and its process ended', async () => {
+    const worker = await service.workerOf(app.tenant);
+    const {status, text} = await app.admin('POST', '/deployments', uploadWith('for (;;);'));
     expect([status, text]).toEqual([400, expect.stringContaining('Loading the module took longer than 4 seconds')]);
     await until('its end', () => childrenOf(worker).length === 0);
   });

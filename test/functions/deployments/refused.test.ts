@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {rounds} from '../../harness/nightly.ts';
+import {firstOf, rounds} from '../../harness/nightly.ts';
 import {errorsOf, SERVER, TenantDeployments, uploadOf} from './tenant-deployments.ts';
 
 const OK = `${SERVER} export const f = query(() => null);`;
@@ -265,7 +265,7 @@ describe('a deploy is refused', () => {
   test('for a module that tampers with what it exports, whatever it says', async () => {
     const tampered = ['null', '5', '[null]', '[5]', '[{}]', '[{"name": {"toString": 1}}]', '{', '[[]]'];
     const says = (text: string) => `JSON.stringify = () => ${JSON.stringify(text)};`;
-    for (const text of tampered) {
+    for (const text of firstOf(3, tampered)) {
       const tenant = new TenantDeployments();
       const errors = await errorsOf(tenant.deploy({'m.ts': `${OK}\n${says(text)}`}));
       expect(errors).toMatchObject([{file: 'svc/m.ts'}]);

@@ -1,4 +1,5 @@
 import {describe, expect, test} from 'vitest';
+import {rounds} from '../../harness/nightly.ts';
 import {sharedService} from '../../harness/shared-service.ts';
 import {App, type CallReply} from '../app.ts';
 
@@ -49,7 +50,8 @@ describe('a deploy under load', () => {
       ...Array.from({length: 6}, () => client(() => app.reply('query', 'items:find', {}))),
       ...Array.from({length: 2}, () => client(() => app.reply('mutation', 'items:add', {}))),
     ];
-    for (let i = 1; i <= 8; i++) await app.deploy(VERSIONS[i % 2]!);
+    const deploys = rounds({commit: 3, nightly: 8});
+    for (let i = 1; i <= deploys; i++) await app.deploy(VERSIONS[i % 2]!);
     isDeploying = false;
     await Promise.all(clients);
     expect(failed).toEqual([]);

@@ -1,13 +1,12 @@
 /** What a query that takes long costs those that came with it: told by the order of answers, not by the clock. */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {firstOf} from '../../harness/nightly.ts';
-import {Service} from '../../harness/service.ts';
+import {beforeAll, describe, expect, test} from 'vitest';
+import {nightly, rounds} from '../../harness/nightly.ts';
+import {sharedService} from '../../harness/shared-service.ts';
 import {App} from '../app.ts';
 
-let service: Service;
+const service = await sharedService();
 let app: App;
 beforeAll(async () => {
-  service = await Service.start();
   app = await App.deploy(service, {
     'q.ts': `
       import {v} from 'svc/values';
@@ -18,7 +17,6 @@ beforeAll(async () => {
       export const sometimes = query({args: {loops: v.boolean()}, handler: (_ctx, {loops}) => { while (loops); return 'done'; }});`,
   });
 });
-afterAll(() => service.stop());
 
 const cheap = (count: number) => Array.from({length: count}, (_, n) => () => app.query('q:cheap', {n}));
 
@@ -35,7 +33,9 @@ describe('cheap queries are answered before a query in a loop that was sent with
     ['as many loops as there are threads, of one function', 4],
     ['more loops than threads, of one function', 8],
   ];
-  test.each(firstOf(1, cases))('%s', async (_title, loops) => {
+  for (const [title, loops] of cases) nightly.test(title, () => behind(loops));
+
+  async function behind(loops: number): Promise<void> {
     await app.query('q:cheap', {n: 0});
     await app.queryError('q:loop', {});
     const calls: [string, () => Promise<unknown>][] = [
@@ -48,7 +48,7 @@ describe('cheap queries are answered before a query in a loop that was sent with
     const names = await order(calls);
     expect(names.slice(0, 20)).toEqual(Array(20).fill('cheap'));
     expect(names).toHaveLength(20 + loops);
-  });
+  }
 
   test('loops of a function that never was slow, before and behind them in one batch', async () => {
     const loop: [string, () => Promise<unknown>] = ['loop', () => app.queryError('q:otherLoop', {})];
@@ -59,7 +59,9 @@ describe('cheap queries are answered before a query in a loop that was sent with
   });
 
   test('every query has its own answer, whichever thread gave it', async () => {
-    const loops = Array.from({length: 3}, () => app.queryError('q:sometimes', {loops: true}));
+    const loops = Array.from({length: rounds({commit: 1, nightly: 3})}, () =>
+      app.queryError('q:sometimes', {loops: true}),
+    );
     const values = await Promise.all(cheap(300).map(call => call()));
     expect(values).toEqual(Array.from({length: 300}, (_, n) => n));
     expect(await app.query('q:sometimes', {loops: false})).toBe('done');
