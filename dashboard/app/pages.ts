@@ -22,7 +22,7 @@ export const TENANT_PAGES: readonly TenantPage[] = [
     id: 'overview',
     title: 'Overview',
     icon: 'overview',
-    needs: 'tenants.list',
+    needs: 'tenants.status',
     Content: lazy(() => import('../pages/overview/overview.tsx')),
   },
   {
@@ -95,7 +95,7 @@ export const SERVER_PAGES: readonly ServerPage[] = [
     id: 'tenants',
     title: 'Tenants',
     icon: 'tenants',
-    needs: 'tenants.list',
+    needs: 'tenants.overview',
     Content: lazy(() => import('../pages/tenants/tenants.tsx')),
   },
   {

@@ -1,5 +1,5 @@
 /** Finds tenants, pages and tables by typing: Ctrl K. As the tenant switcher it has tenants only. */
-import {type KeyboardEvent, useEffect, useId, useRef, useState} from 'react';
+import {type KeyboardEvent, useDeferredValue, useEffect, useId, useRef, useState} from 'react';
 import {useLocation} from 'wouter';
 import {useOperation} from '../api/queries.ts';
 import {useMay} from '../api/session.ts';
@@ -19,7 +19,7 @@ export function Palette({place, only, onClose}: {place: Place; only: 'all' | 'te
   const [at, setAt] = useState(0);
   const [, navigate] = useLocation();
   const id = useId();
-  const entries = useEntries(place, only);
+  const entries = useEntries(place, only, useDeferredValue(text));
   const found = matching(entries, text).slice(0, PALETTE_ROWS_MAX);
 
   useEffect(() => {
@@ -98,17 +98,21 @@ export function Palette({place, only, onClose}: {place: Place; only: 'all' | 'te
   );
 }
 
-function useEntries(place: Place, only: 'all' | 'tenants'): readonly Entry[] {
+function useEntries(place: Place, only: 'all' | 'tenants', text: string): readonly Entry[] {
   const may = useMay();
   const tenant = place.kind === 'tenant' ? place.tenant : null;
   const page = place.kind === 'tenant' ? place.page.id : 'overview';
-  const tenants = useOperation('tenants.list', {});
+  const tenants = useOperation(
+    'tenants.overview',
+    {query: {search: text.trim(), limit: PALETTE_ROWS_MAX}},
+    {keep: true},
+  );
   const tables = useOperation(
     'tables.list',
     {tenant: tenant ?? ''},
     {enabled: tenant !== null && only === 'all' && may('tables.list')},
   );
-  const ofTenants = (tenants.data?.tenants ?? []).map(id => ({
+  const ofTenants = (tenants.data?.tenants ?? []).map(({id}) => ({
     path: pathOf(id, page),
     title: id,
     kind: 'tenant',

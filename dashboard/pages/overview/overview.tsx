@@ -1,41 +1,155 @@
-/** A tenant at a glance: what it holds, and what needs attention. */
+/** A tenant at a glance: its state and figures, what needs attention, and what it holds. */
+import {Link} from 'wouter';
 import {useOperation} from '../../api/queries.ts';
-import {Facts, Page, type TenantPageProps} from '../../parts/page.tsx';
-import {Empty, Loaded} from '../../parts/states.tsx';
+import {useMay} from '../../api/session.ts';
+import {REFRESH_MS} from '../../limits.ts';
+import {OperationButton} from '../../parts/operation-button.tsx';
+import {Facts, Page, pathOf, Section, type TenantPageProps} from '../../parts/page.tsx';
+import {Empty, Loaded, Note} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
-import {countText} from '../../parts/values.tsx';
+import {TenantState, type TenantStatus} from '../../parts/tenant-state.tsx';
+import {Bytes, countText, durationText, Time} from '../../parts/values.tsx';
 
 export default function Overview({tenant}: TenantPageProps) {
-  const tables = useOperation('tables.list', {tenant});
+  const status = useOperation('tenants.status', {tenant}, {every: REFRESH_MS});
+  const may = useMay();
   return (
     <Page title={tenant}>
-      <Loaded query={tables}>
-        {({tables: all}) => (
+      <Loaded query={status}>
+        {({tenant: found}) => (
           <>
-            <Facts
-              facts={[
-                ['Tables', countText(all.length)],
-                ['Documents', countText(all.reduce((sum, table) => sum + table.documents, 0))],
-              ]}
-            />
-            {all.length === 0 ? (
-              <Empty title="No documents yet" icon="data">
-                Insert one with the API, a client or <code>svc import</code>: a table begins with its first document.
-              </Empty>
-            ) : (
-              <Table
-                label="Tables"
-                rows={all}
-                keyOf={({name}) => name}
-                columns={[
-                  {title: 'Table', grows: true, cell: ({name}) => name},
-                  {title: 'Documents', align: 'end', cell: ({documents}) => countText(documents)},
-                ]}
-              />
-            )}
+            <Warnings status={found} />
+            <Facts facts={factsOf(found)} />
+            {found.state === 'asleep' ? <Asleep tenant={tenant} /> : null}
+            {may('tables.list') && found.state === 'awake' ? <Tables tenant={tenant} /> : null}
+            <Wakes wakes={found.wakes} />
           </>
         )}
       </Loaded>
     </Page>
+  );
+}
+
+function Warnings({status: {id, state, error, error_rate}}: {status: TenantStatus}) {
+  const may = useMay();
+  const crons = useOperation('crons.list', {tenant: id}, {enabled: may('crons.list') && state === 'awake'});
+  const failing = crons.data?.crons.filter(({failures}) => failures > 0) ?? [];
+  return (
+    <>
+      {state === 'paused' ? (
+        <Note tone="warn">
+          This tenant is paused: its requests are refused.{' '}
+          <OperationButton
+            operation="tenants.resume"
+            input={{tenant: id}}
+            refresh={['tenants.status', 'tenants.overview']}
+            done={`${id} is resumed`}
+          >
+            Resume
+          </OperationButton>
+        </Note>
+      ) : null}
+      {error === null ? null : (
+        <Note tone="bad">
+          {error.message} (<code>{error.code}</code>).{' '}
+          {state === 'damaged'
+            ? 'Run svc verify, then restore the tenant from a copy.'
+            : "The next attempt comes by itself; the server's log has the reason."}
+        </Note>
+      )}
+      {error_rate > 0 ? (
+        <Note tone="bad">
+          {`${(error_rate * 100).toFixed(1)} % of the requests of the last minute failed at the server. `}
+          <Link href={`${pathOf(id, 'logs')}?outcome=error`}>Look at the errors</Link>
+        </Note>
+      ) : null}
+      {failing.length === 0 ? null : (
+        <Note tone="warn">
+          {`Failing crons: ${failing.map(({name}) => name).join(', ')}. `}
+          <Link href={pathOf(id, 'schedules')}>Look at their errors</Link>
+        </Note>
+      )}
+    </>
+  );
+}
+
+function factsOf(status: TenantStatus) {
+  const milliseconds = (ms: number | null) => (ms === null ? '–' : durationText(ms));
+  return [
+    ['State', <TenantState key="state" state={status.state} />],
+    ['Documents', status.documents === null ? '–' : countText(status.documents)],
+    ['Disk', <Bytes key="disk" value={status.disk_bytes} />],
+    ['Requests/s', countText(Math.round(status.requests_per_second * 10) / 10)],
+    ['p50 of the last minute', milliseconds(status.p50_ms)],
+    ['p99 of the last minute', milliseconds(status.p99_ms)],
+    ['Sockets', countText(status.sockets)],
+    ['Created', <Time key="created" at={status.created_at} />],
+  ] as const;
+}
+
+/** Looking at a tenant does not wake it. */
+function Asleep({tenant}: {tenant: string}) {
+  return (
+    <Empty title="This tenant is asleep" icon="overview">
+      <p>It has no process until the next request or scheduled run. Wake it to see its tables.</p>
+      <OperationButton
+        operation="tenants.wake"
+        input={{tenant}}
+        refresh={['tenants.status', 'tenants.overview']}
+        done={`${tenant} is awake`}
+        kind="primary"
+      >
+        Wake
+      </OperationButton>
+    </Empty>
+  );
+}
+
+function Tables({tenant}: {tenant: string}) {
+  const tables = useOperation('tables.list', {tenant});
+  return (
+    <Section title="Tables">
+      <Loaded query={tables}>
+        {({tables: all}) =>
+          all.length === 0 ? (
+            <Empty title="No documents yet" icon="data">
+              Insert one with the API, a client or <code>svc import</code>: a table begins with its first document.
+            </Empty>
+          ) : (
+            <Table
+              label="Tables"
+              rows={all}
+              keyOf={({name}) => name}
+              columns={[
+                {
+                  title: 'Table',
+                  grows: true,
+                  cell: ({name}) => <Link href={pathOf(tenant, 'data', name)}>{name}</Link>,
+                },
+                {title: 'Documents', align: 'end', cell: ({documents}) => countText(documents)},
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+function Wakes({wakes}: {wakes: TenantStatus['wakes']}) {
+  if (wakes.length === 0) return null;
+  return (
+    <Section title="Last wakes">
+      <Table
+        label="Last wakes"
+        rows={wakes}
+        keyOf={({at}) => at}
+        columns={[
+          {title: 'When', cell: ({at}) => <Time at={at} />},
+          {title: 'Cause', grows: true, cell: ({cause}) => cause},
+          {title: 'Took', align: 'end', cell: ({ms}) => durationText(ms)},
+        ]}
+      />
+    </Section>
   );
 }

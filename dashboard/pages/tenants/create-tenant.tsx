@@ -11,7 +11,7 @@ import {showToast} from '../../parts/toast.tsx';
 
 export function CreateTenant({onClose}: {onClose(): void}) {
   const [id, setId] = useState('');
-  const create = useChange('tenants.create', ['tenants.list']);
+  const create = useChange('tenants.create', ['tenants.overview']);
   const [, navigate] = useLocation();
 
   const submit = () =>

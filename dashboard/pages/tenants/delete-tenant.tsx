@@ -5,7 +5,7 @@ import {ConfirmDialog} from '../../parts/confirm.tsx';
 import {showToast} from '../../parts/toast.tsx';
 
 export function DeleteTenant({id, onClose}: {id: string; onClose(): void}) {
-  const remove = useChange('tenants.delete', ['tenants.list']);
+  const remove = useChange('tenants.delete', ['tenants.overview']);
   const confirm = () =>
     remove.mutate(
       {tenant: id},
