@@ -33,6 +33,13 @@ export const TENANT_PAGES: readonly TenantPage[] = [
     Content: lazy(() => import('../pages/data/data.tsx')),
   },
   {
+    id: 'schema',
+    title: 'Schema',
+    icon: 'schema',
+    needs: 'schema.all',
+    Content: lazy(() => import('../pages/schema/schema.tsx')),
+  },
+  {
     id: 'journal',
     title: 'Journal',
     icon: 'journal',

@@ -1,7 +1,13 @@
 /** A document as JSON: CodeMirror, in a chunk of its own that is loaded on use. */
 import {defaultKeymap, history, historyKeymap, indentWithTab} from '@codemirror/commands';
 import {json, jsonParseLinter} from '@codemirror/lang-json';
-import {bracketMatching, defaultHighlightStyle, indentOnInput, syntaxHighlighting} from '@codemirror/language';
+import {
+  bracketMatching,
+  defaultHighlightStyle,
+  HighlightStyle,
+  indentOnInput,
+  syntaxHighlighting,
+} from '@codemirror/language';
 import {linter, lintGutter} from '@codemirror/lint';
 import {EditorState} from '@codemirror/state';
 import {drawSelection, EditorView, keymap, lineNumbers} from '@codemirror/view';
@@ -27,6 +33,15 @@ const theme = EditorView.theme({
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': {backgroundColor: 'var(--accent-soft) !important'},
   '.cm-tooltip': {backgroundColor: 'var(--raised)', color: 'var(--text)', border: '1px solid var(--line)'},
 });
+
+/** The default colours are for light pages only: each becomes one of this page's, which know both themes. */
+const COLORS: Readonly<Record<string, string>> = {'#a11': 'var(--bad)', '#164': 'var(--good)', '#219': 'var(--accent)'};
+const colors = HighlightStyle.define(
+  defaultHighlightStyle.specs.map(spec => ({
+    ...spec,
+    ...(spec.color === undefined ? {} : {color: COLORS[String(spec.color)] ?? 'var(--accent)'}),
+  })),
+);
 
 export default function JsonEditor({text, label, onChange, onSave}: JsonEditorProps) {
   const parent = useRef<HTMLDivElement>(null);
@@ -58,7 +73,7 @@ export default function JsonEditor({text, label, onChange, onSave}: JsonEditorPr
           drawSelection(),
           bracketMatching(),
           indentOnInput(),
-          syntaxHighlighting(defaultHighlightStyle, {fallback: true}),
+          syntaxHighlighting(colors),
           theme,
         ],
       }),

@@ -2,6 +2,7 @@
 import type {StoredTableSchema} from '../../../shared/protocol/schema.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {OperationButton} from '../../parts/operation-button.tsx';
+import {declaredIndexes} from '../schema/declared-indexes.ts';
 import css from './data.module.css';
 import type {PlanShown} from './query-plan.ts';
 
@@ -17,11 +18,6 @@ export function PlanLine({
   schema: StoredTableSchema | null;
 }) {
   const {index} = plan;
-  const indexes = (schema?.indexes ?? []).map(({name, fields, unique}) => ({
-    name,
-    fields,
-    ...(unique === undefined ? {} : {unique}),
-  }));
   return (
     <div className={css.plan}>
       <Badge tone={plan.isSlow ? 'warn' : 'good'}>{plan.isSlow ? 'slow' : 'fast'}</Badge>
@@ -32,7 +28,7 @@ export function PlanLine({
           input={{
             tenant,
             params: {table},
-            body: {table, fields: schema?.fields ?? [], indexes: [...indexes, index]},
+            body: {table, fields: schema?.fields ?? [], indexes: [...declaredIndexes(schema), index]},
           }}
           refresh={['schema.all']}
           done={`${index.name} is being built`}
