@@ -5,8 +5,10 @@
 import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
-import type {KeyRequest} from '../shared/ipc/keys.ts';
+import type {Actor, KeyRequest} from '../shared/ipc/keys.ts';
 import type {StatusRequest} from '../shared/ipc/overview.ts';
+import type {Holder, SessionRequest} from '../shared/ipc/sessions.ts';
+import type {DashboardSessionList} from '../shared/protocol/dashboard.ts';
 
 type Pending = {resolve: (result: unknown) => void; reject: (error: ServiceError) => void};
 type Reply = Extract<SupervisorToRouter, {type: 'reply' | 'reply_error'}>;
@@ -32,6 +34,20 @@ export class ControlChannel {
   /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
   keys(request: KeyRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
+  }
+
+  /** @returns what the action says. @throws the supervisor's ServiceError */
+  sessions(request: SessionRequest): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, ...request}));
+  }
+
+  async sessionsOf(actor: Actor): Promise<DashboardSessionList> {
+    return (await this.sessions({action: 'session_list', actor})) as DashboardSessionList;
+  }
+
+  /** Uses up the code of a one-time link. @throws auth.unauthorized 401 */
+  async takeCode(code: string): Promise<Holder> {
+    return ((await this.sessions({action: 'code_take', code})) as {holder: Holder}).holder;
   }
 
   /**

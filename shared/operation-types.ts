@@ -7,6 +7,7 @@
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
 import {AuditPage, AuditQuery, RefusalPage} from './protocol/audit.ts';
+import {DashboardCode, DashboardSessionList} from './protocol/dashboard.ts';
 import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
   DocumentList,
@@ -143,6 +144,10 @@ export const OPERATION_TYPES = {
   'keys.get': {answer: FoundKey},
   'keys.rotate': {body: RotateBody, answer: MadeKey},
   'keys.revoke': nothing,
+  'dashboard.code': {answer: DashboardCode},
+  'dashboard.sessions': {answer: DashboardSessionList},
+  'dashboard.end_all': nothing,
+  'dashboard.end': nothing,
 
   'documents.insert': {body: InsertBody, answer: WrittenDocument},
   'documents.list': {answer: DocumentList},

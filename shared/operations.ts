@@ -302,8 +302,11 @@ export type RouterOperationTraits = {
   readonly method: string;
   /** As in OperationRoute, from the root. */
   readonly path: string;
-  /** `open`: to everyone. `deployment`: to the tenant's own users, whose tokens the worker verifies. */
-  readonly access: 'open' | 'admin' | 'deployment';
+  /**
+   * `open`: to everyone. `session`: to those who are signed in to the dashboard. `deployment`: to the tenant's own users,
+   * whose tokens the worker verifies.
+   */
+  readonly access: 'open' | 'admin' | 'session' | 'deployment';
   readonly success: number;
   /** As in an operation's row. */
   readonly variants?: Readonly<Record<string, number>>;
@@ -339,9 +342,34 @@ export const ROUTER_OPERATIONS = {
   'keys.get': {method: 'GET', path: '/api/keys/{key_id}', access: 'admin', success: OK},
   'keys.rotate': {method: 'POST', path: '/api/keys/{key_id}/rotate', access: 'admin', success: OK},
   'keys.revoke': {method: 'DELETE', path: '/api/keys/{key_id}', access: 'admin', success: NO_CONTENT},
+  /** A one-time link to the dashboard, and the sessions of those who are signed in there. */
+  'dashboard.code': {method: 'POST', path: '/api/dashboard/codes', access: 'admin', success: CREATED},
+  'dashboard.sessions': {method: 'GET', path: '/api/dashboard/sessions', access: 'admin', success: OK},
+  'dashboard.end_all': {method: 'DELETE', path: '/api/dashboard/sessions', access: 'admin', success: NO_CONTENT},
+  'dashboard.end': {
+    method: 'DELETE',
+    path: '/api/dashboard/sessions/{session_id}',
+    access: 'admin',
+    success: NO_CONTENT,
+  },
 } as const satisfies Record<string, RouterOperationTraits>;
 
 export type RouterOperation = keyof typeof ROUTER_OPERATIONS;
+
+/**
+ * The operations that only the dashboard's own origin has, because their credential is its cookie. They are not part of
+ * the API: everything else that a page does is an operation of the other tables.
+ */
+export const DASHBOARD_OPERATIONS = {
+  'dashboard.sign_in': {method: 'POST', path: '/_dashboard/session', access: 'open', success: OK},
+  'dashboard.session': {method: 'GET', path: '/_dashboard/session', access: 'session', success: OK},
+  'dashboard.sign_out': {method: 'DELETE', path: '/_dashboard/session', access: 'session', success: NO_CONTENT},
+} as const satisfies Record<string, RouterOperationTraits>;
+
+export type DashboardOperation = keyof typeof DASHBOARD_OPERATIONS;
+
+/** Everything that a router answers itself. */
+export const OWN_OPERATIONS = {...ROUTER_OPERATIONS, ...DASHBOARD_OPERATIONS};
 
 export function traitsOf(operation: Operation): OperationTraits {
   return OPERATIONS[operation];

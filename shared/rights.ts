@@ -7,7 +7,14 @@
  * An operation requires the scopes of all its effects: one that contains another operation requires that one's as well.
  * `schedule` only covers when something is done; the work itself requires the scope that doing it now would.
  */
-import type {OPERATIONS, Operation, ROUTER_OPERATIONS, RouterOperation} from './operations.ts';
+import type {
+  DASHBOARD_OPERATIONS,
+  DashboardOperation,
+  OPERATIONS,
+  Operation,
+  ROUTER_OPERATIONS,
+  RouterOperation,
+} from './operations.ts';
 
 /** Each allows the operations that name it; the two admin credentials hold them all. */
 export const SCOPES = [
@@ -129,6 +136,8 @@ type Complete = {
   readonly [O in Operation]: (typeof OPERATIONS)[O]['kind'] extends 'write' ? Traced : Rights;
 } & {
   readonly [O in RouterOperation]: (typeof ROUTER_OPERATIONS)[O]['method'] extends 'GET' ? Rights : Traced;
+} & {
+  readonly [O in DashboardOperation]: (typeof DASHBOARD_OPERATIONS)[O]['method'] extends 'GET' ? Rights : Traced;
 };
 
 export const RIGHTS: Complete = {
@@ -158,6 +167,14 @@ export const RIGHTS: Complete = {
   'keys.get': {...needs('keys', 'none'), concerns: 'caller'},
   'keys.rotate': {...action('keys', 'none'), concerns: 'caller'},
   'keys.revoke': {...action('keys', 'none'), concerns: 'caller'},
+  /** Of the caller's own credential; an admin credential sees and ends all. */
+  'dashboard.code': {...action(null, 'none'), concerns: 'caller'},
+  'dashboard.sessions': {...needs(null, 'none'), concerns: 'caller'},
+  'dashboard.end_all': {...action(null, 'none'), concerns: 'caller'},
+  'dashboard.end': {...action(null, 'none'), concerns: 'caller'},
+  'dashboard.sign_in': {...action(null, 'none'), concerns: 'caller'},
+  'dashboard.session': {...needs(null, 'none'), concerns: 'caller'},
+  'dashboard.sign_out': {...action(null, 'none'), concerns: 'caller'},
 
   'documents.insert': writes('data:write', {at: ['table']}),
   'documents.list': needs('data:read', 'path'),

@@ -19,6 +19,26 @@ export const KEYS_OF_FAMILY_MAX = 500;
 export const KEYS_MADE_BY_KEYS_MAX = 4_000;
 /** How often the last use of keys is written to disk. (ours) */
 export const KEY_USES_WRITE_MS = 60_000;
+/**
+ * Sessions of the dashboard: of one credential, and in total. Beyond: the least recently used one ends, of this
+ * credential or of all keys. (ours)
+ */
+export const SESSIONS_OF_CREDENTIAL_MAX = 32;
+export const SESSIONS_MAX = 1_000;
+/** A session ends when it was not used for this long, and this long after it was opened. (ours) */
+export const SESSION_IDLE_MS = 12 * 3_600_000;
+export const SESSION_LIFE_MS = 14 * 24 * 3_600_000;
+/** How often ended sessions are removed, which is when their open answers and sockets end, too. (ours) */
+export const SESSION_SWEEP_MS = 30_000;
+/** What is stored of the name that a browser gives itself. (ours) */
+export const SESSION_BROWSER_CHARS_MAX = 200;
+/**
+ * One-time links of the dashboard: how long one is valid, and how many of one credential and in total. Beyond: the
+ * oldest of the credential ends; in total 429 op.rate_limited. (ours)
+ */
+export const DASHBOARD_CODE_MS = 60_000;
+export const DASHBOARD_CODES_OF_CREDENTIAL_MAX = 8;
+export const DASHBOARD_CODES_MAX = 1_000;
 /** Records that the audit log keeps; beyond, the oldest 1 in 100 are removed at once. (ours) */
 export const AUDIT_RECORDS_MAX = 200_000;
 /** Maximum delay before the outcome of an action is written. (ours) */

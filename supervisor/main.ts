@@ -5,7 +5,7 @@
  *   start:  own the data directory → finish interrupted deletions → routers listen → spares, and tenants that were awake
  *   drain:  routers stop accepting and finish → workers close their files → exit 0, all within DRAIN_MS
  */
-import {randomBytes} from 'node:crypto';
+import {hash, randomBytes} from 'node:crypto';
 import {existsSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -30,6 +30,7 @@ import {AuditLog} from './keys/audit-log.ts';
 import {type Credentials, loadCredentials} from './keys/credentials.ts';
 import {Keys} from './keys/keys.ts';
 import {RefusalLog} from './keys/refusal-log.ts';
+import {Sessions} from './keys/sessions.ts';
 import {DRAIN_MS} from './limits.ts';
 import {SupervisorMetrics} from './metrics/metrics.ts';
 import {MetricsPage} from './metrics/metrics-page.ts';
@@ -55,7 +56,15 @@ import {Tenants} from './tenants/tenants.ts';
 /** Settings that are passed on to routers unchanged. */
 type EdgeSettings = Pick<
   RouterSettings,
-  'host' | 'port' | 'metricsPort' | 'allowedHosts' | 'allowedOrigins' | 'trustedProxies' | 'rateLimits' | 'routers'
+  | 'host'
+  | 'port'
+  | 'metricsPort'
+  | 'allowedHosts'
+  | 'allowedOrigins'
+  | 'trustedProxies'
+  | 'dashboard'
+  | 'rateLimits'
+  | 'routers'
 >;
 
 export type SupervisorSettings = PlacementSettings &
@@ -102,6 +111,7 @@ export class Supervisor {
   readonly #traffic = new TenantsTraffic(Date.now);
   readonly #overview: TenantOverview;
   readonly #keys: Keys;
+  readonly #sessions: Sessions;
   readonly #audit: AuditLog;
   readonly #refusals: RefusalLog;
   readonly #routers: Routers;
@@ -252,14 +262,20 @@ export class Supervisor {
     );
     this.#keys = new Keys({path: join(settings.data, 'keys.sqlite'), tellRouters, now: Date.now, log});
     const {host, port, metricsPort, routers} = settings;
-    const {allowedHosts, allowedOrigins, trustedProxies, rateLimits} = settings;
+    const {allowedHosts, allowedOrigins, trustedProxies, dashboard, rateLimits} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;
+    this.#sessions = new Sessions({
+      path: join(settings.data, 'sessions.sqlite'),
+      adminSha256: hash('sha256', `${accessTokenSha256}:${adminTokenSha256}`, 'hex'),
+      keys: this.#keys,
+      ...{tellRouters, now: Date.now, log},
+    });
     this.#routers = new Routers({
       entry: entries.router,
       env: childEnv,
       confinement: confinement.router,
       settings: {
-        ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, rateLimits, routers},
+        ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, dashboard, rateLimits, routers},
         ...{accessTokenSha256, adminTokenSha256, grantKey},
         ...{version: VERSION, build: BUILD},
       },
@@ -267,6 +283,7 @@ export class Supervisor {
         tenants: this.#tenants.ids(),
         suspects: this.#placement.suspects(),
         keys: this.#keys.records(),
+        sessions: this.#sessions.records(),
       }),
       onMessage: (place, message) => this.#received(place, message),
       onEnd: place => {
@@ -321,6 +338,7 @@ export class Supervisor {
     this.#page.close();
     clearTimeout(deadline);
     this.#reserve.close();
+    this.#sessions.close();
     this.#keys.close();
     this.#audit.close();
     this.#refusals.close();
@@ -375,6 +393,7 @@ export class Supervisor {
         return;
       case 'keys_used':
         this.#keys.used(message.keys);
+        this.#sessions.used(message.keys);
         return;
       case 'request':
         void this.#answer(place, message);
@@ -417,6 +436,18 @@ export class Supervisor {
       case 'tenant_status':
       case 'tenant_control':
         return await this.#overview.perform(message);
+      case 'session_open':
+      case 'session_list':
+      case 'session_end':
+      case 'code_make':
+      case 'code_take':
+        return await this.#sessions.perform(message);
+      case 'key_rotate':
+      case 'key_revoke': {
+        const answer = await this.#keys.perform(message);
+        await this.#sessions.sweep();
+        return answer;
+      }
       default:
         return await this.#keys.perform(message);
     }

@@ -9,6 +9,8 @@ export type AuditedAction = {
   /** Null: an admin credential. */
   key: string | null;
   key_name: string;
+  /** The session of the dashboard; absent: none. */
+  session?: string;
   address: string;
   request_id: string;
 };

@@ -14,6 +14,7 @@ import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from '
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 import type {StatusRequest} from './overview.ts';
+import type {SessionRecord, SessionRequest} from './sessions.ts';
 
 /**
  * Where a router reaches a tenant's worker. The secret is generated for every worker and never leaves memory. `owner`:
@@ -43,6 +44,12 @@ export function portTaken(host: string, port: number): string {
   return `cannot listen on ${host} port ${port}: it is taken, or the address is not this machine's`;
 }
 
+/**
+ * Where the dashboard is. `origin`: its pages' origin behind a proxy; null: dashboard.localhost on the port of the API.
+ * `port`: of a listener of its own; null: none; 0: any free port.
+ */
+export type DashboardSettings = {origin: string | null; port: number | null};
+
 export type RouterSettings = {
   /** This router's number, from 0; its replacement has the same number. */
   place: number;
@@ -59,6 +66,8 @@ export type RouterSettings = {
   allowedOrigins: string[];
   /** Addresses and ranges of proxies that are trusted to state a request's origin. */
   trustedProxies: string[];
+  /** Null: there is no dashboard. */
+  dashboard: DashboardSettings | null;
   /** Null: no limit. */
   rateLimits: {tenant: RateLimit | null; key: RateLimit | null};
   /** SHA-256 digests, in hex, of the two admin credentials. */
@@ -83,13 +92,25 @@ export type TrafficReport = {
   latencies: number[];
 };
 
+/** The data that a starting router needs. */
+export type RouterState = {
+  tenants: string[];
+  suspects: TenantSuspects[];
+  keys: KeyRecord[];
+  sessions: SessionRecord[];
+};
+
 export type SupervisorToRouter =
   /** Once, first. */
-  | {type: 'start'; settings: RouterSettings; tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]}
+  | ({type: 'start'; settings: RouterSettings} & RouterState)
   /** A key is new, or was rotated. */
   | {type: 'key_put'; key: KeyRecord}
   /** The key with this id no longer exists. */
   | {type: 'key_removed'; key: string}
+  /** A session of the dashboard is new. */
+  | {type: 'session_put'; session: SessionRecord}
+  /** The session with this id has ended. */
+  | {type: 'session_removed'; session: string}
   | {type: 'tenant_added'; tenant: string}
   /** The tenant is being deleted: forget it, fail the requests that wait for it, close its connection. */
   | {type: 'tenant_removed'; tenant: string}
@@ -117,8 +138,11 @@ export type SupervisorToRouter =
   /** Stop accepting, finish the requests in flight, then exit 0. */
   | {type: 'drain'};
 
+/** Null: there is no such listener. */
+export type Ports = {port: number; metricsPort: number | null; dashboardPort: number | null};
+
 export type RouterToSupervisor =
-  | {type: 'listening'; host: string; port: number; metricsPort: number | null}
+  | ({type: 'listening'; host: string} & Ports)
   /** Start-up failed (port taken, address unavailable): one sentence for the operator. */
   | {type: 'listen_failed'; message: string}
   /**
@@ -130,6 +154,7 @@ export type RouterToSupervisor =
   | {type: 'request'; id: number; action: 'tenant_create' | 'tenant_delete'; tenant: string}
   /** Answered by `reply` with the body of the route's response. */
   | ({type: 'request'; id: number} & KeyRequest)
+  | ({type: 'request'; id: number} & SessionRequest)
   /** An operator requests an action: answered by `reply` with the sequence of its record once that is on disk. */
   | {type: 'request'; id: number; action: 'audit_intent'; audited: AuditedAction}
   /** Answered by `reply` with the page as JSON. */
@@ -142,7 +167,7 @@ export type RouterToSupervisor =
   | ({type: 'audit_outcome'} & AuditedOutcome)
   /** Requests were refused because of their credential: a few of these per minute at most. */
   | {type: 'refused'; refused: RefusedRequest}
-  /** Ids of keys used since the last report; sent every few seconds if there are any. */
+  /** Ids of keys and sessions used since the last report; sent every few seconds if there are any. */
   | {type: 'keys_used'; keys: string[]}
   /** The metrics page of the whole service, as Prometheus text; answered by `reply`. */
   | {type: 'request'; id: number; action: 'metrics'}

@@ -3,7 +3,7 @@
  * a copy. They contain digests of secrets, never a secret.
  */
 import type {RateLimit} from '../rate-limit.ts';
-import type {Scope} from '../rights.ts';
+import {SCOPES, type Scope} from '../rights.ts';
 
 /** What a key can do. Null: no limit. */
 export type Grant = {
@@ -14,6 +14,9 @@ export type Grant = {
   readonly expires_at: number | null;
   readonly rate_limit: RateLimit | null;
 };
+
+/** The rights of an admin credential. */
+export const ALL_RIGHTS: Grant = {scopes: SCOPES, tenants: null, tables: null, expires_at: null, rate_limit: null};
 
 export type KeyRecord = Grant & {
   readonly id: string;

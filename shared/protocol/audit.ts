@@ -22,6 +22,7 @@ export const AuditIntent = Type.Object({
   }),
   key: orNull(Type.String(), 'the id of the key; null: an admin credential'),
   key_name: Type.String(),
+  session: Type.Optional(Type.String({description: 'the session of the dashboard; absent: none'})),
   address: Type.String({description: 'of the client'}),
   request_id: Type.String(),
   ...digest,

@@ -36,8 +36,9 @@ export class AuditLog {
    * @throws session.storage_full 507, op.storage_damaged 503
    */
   intent(action: AuditedAction): number {
-    const {operation, tenant, subject, key, key_name, address, request_id} = action;
-    const record = {at: this.#now(), kind: 'intent', operation, tenant, subject, key, key_name, address, request_id};
+    const {operation, tenant, subject, key, key_name, session, address, request_id} = action;
+    const who = {key, key_name, ...(session === undefined ? {} : {session}), address, request_id};
+    const record = {at: this.#now(), kind: 'intent', operation, tenant, subject, ...who};
     const outcomes = this.#outcomes;
     const first = this.#append([...outcomes, record]);
     this.#outcomes = this.#outcomes.slice(outcomes.length);

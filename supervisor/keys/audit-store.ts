@@ -153,8 +153,8 @@ export function openAuditStore({path, what, recordsMax, now, log}: AuditStorePar
   return store;
 }
 
-/** @returns its new path */
-function putAside(path: string, nowMs: number): string {
+/** Keeps an unreadable file under another name. @returns its new path */
+export function putAside(path: string, nowMs: number): string {
   const aside = `${path}.${new Date(nowMs).toISOString().replaceAll(':', '-')}`;
   renameSync(path, aside);
   const journal = `${path}-journal`;

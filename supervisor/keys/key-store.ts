@@ -1,18 +1,20 @@
 /**
- * The keys on disk: `<data>/keys.sqlite`, one row per key, each with a checksum. A damaged row is not a valid key, and
- * no key is valid if the file is lost or damaged. The admin credentials are stored elsewhere and keep working.
+ * The keys on disk, `<data>/keys.sqlite`, and the sessions of the dashboard, `<data>/sessions.sqlite`: one row each,
+ * with a checksum. A damaged row is not a valid key, and no key is valid if the file is lost or damaged. The admin
+ * credentials are stored elsewhere and keep working.
  *
  *   keys   id, the record as JSON, CRC-32 of both
  *   uses   id, when the key was last used, epoch milliseconds; written from time to time
  */
 import {crc32} from 'node:zlib';
 import type Database from 'better-sqlite3';
-import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import {changeOwn, keepSpare, openOwnDatabase} from '../files/own-database.ts';
 
+/** ASCII "svcK" and "svcS". */
+export const KEYS_FILE = 0x7376634b;
+export const SESSIONS_FILE = 0x73766353;
+
 const FORM = {
-  /** ASCII "svcK". */
-  applicationId: 0x7376634b,
   version: 1,
   tables: `
     CREATE TABLE keys (id TEXT PRIMARY KEY, record TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -23,14 +25,14 @@ const FORM = {
 /** Allows keys to be revoked on a full disk. */
 const SPARE_BYTES = 65_536;
 
-export type StoredKeys = {
-  records: KeyRecord[];
+type Stored<R> = {
+  records: R[];
   /** Ids of damaged rows. */
   damaged: string[];
   usedMs: Map<string, number>;
 };
 
-export class KeyStore {
+export class KeyStore<R extends {readonly id: string}> {
   readonly #db: Database.Database;
   readonly #put: Database.Statement<[string, string, number]>;
   readonly #remove: Database.Statement<[string]>;
@@ -38,8 +40,8 @@ export class KeyStore {
   readonly #use: Database.Statement<[string, number]>;
 
   /** @throws DatabaseUnusable */
-  constructor(path: string) {
-    this.#db = openOwnDatabase(path, FORM);
+  constructor(path: string, applicationId: typeof KEYS_FILE | typeof SESSIONS_FILE) {
+    this.#db = openOwnDatabase(path, {...FORM, applicationId});
     const db = this.#db;
     this.#put = db.prepare('INSERT OR REPLACE INTO keys (id, record, checksum) VALUES (?, ?, ?)');
     this.#remove = db.prepare('DELETE FROM keys WHERE id = ?');
@@ -48,12 +50,12 @@ export class KeyStore {
     keepSpare(db, SPARE_BYTES);
   }
 
-  read(): StoredKeys {
+  read(): Stored<R> {
     type Row = {id: string; record: string; checksum: number};
-    const records: KeyRecord[] = [];
+    const records: R[] = [];
     const damaged: string[] = [];
     for (const {id, record, checksum} of this.#db.prepare<[], Row>('SELECT id, record, checksum FROM keys').all()) {
-      if (checksumOf(id, record) === checksum) records.push(JSON.parse(record) as KeyRecord);
+      if (checksumOf(id, record) === checksum) records.push(JSON.parse(record) as R);
       else damaged.push(id);
     }
     const uses = this.#db.prepare<[], {id: string; used_ms: number}>('SELECT id, used_ms FROM uses').all();
@@ -61,7 +63,7 @@ export class KeyStore {
   }
 
   /** @param gone keys that are removed in the same change. @throws session.storage_full 507 */
-  put(record: KeyRecord, gone: readonly string[] = []): void {
+  put(record: R, gone: readonly string[] = []): void {
     const text = JSON.stringify(record);
     changeOwn(this.#db, () => {
       for (const id of gone) this.#removeOne(id);

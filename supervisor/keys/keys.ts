@@ -9,15 +9,14 @@ import {hash} from 'node:crypto';
 import Database from 'better-sqlite3';
 import {conflict, notFound, ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
-import {type Actor, covers, type Grant, type KeyRecord, type KeyRequest} from '../../shared/ipc/keys.ts';
+import {type Actor, ALL_RIGHTS, covers, type Grant, type KeyRecord, type KeyRequest} from '../../shared/ipc/keys.ts';
 import {newKeyId, newKeySecret} from '../../shared/key-secret.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Key} from '../../shared/protocol/keys.ts';
-import {SCOPES} from '../../shared/rights.ts';
 import {DatabaseUnusable} from '../files/own-database.ts';
 import {KEY_USES_WRITE_MS} from '../limits.ts';
 import {familyOf, makeRoom} from './key-quota.ts';
-import {KeyStore} from './key-store.ts';
+import {KEYS_FILE, KeyStore} from './key-store.ts';
 
 export type KeysParts = {
   path: string;
@@ -28,13 +27,10 @@ export type KeysParts = {
   log: Logger;
 };
 
-/** The rights that an admin credential can grant. */
-const ALL: Grant = {scopes: SCOPES, tenants: null, tables: null, expires_at: null, rate_limit: null};
-
 export class Keys {
   readonly #parts: KeysParts;
   /** Null: the file is unusable, for this reason. */
-  readonly #store: KeyStore | null;
+  readonly #store: KeyStore<KeyRecord> | null;
   readonly #fault: string = '';
   readonly #records = new Map<string, KeyRecord>();
   readonly #damaged = new Set<string>();
@@ -46,7 +42,7 @@ export class Keys {
   constructor(parts: KeysParts) {
     this.#parts = parts;
     try {
-      this.#store = new KeyStore(parts.path);
+      this.#store = new KeyStore<KeyRecord>(parts.path, KEYS_FILE);
       this.#read(this.#store);
     } catch (caught) {
       if (!(caught instanceof DatabaseUnusable)) throw caught;
@@ -66,6 +62,18 @@ export class Keys {
     clearInterval(this.#timer);
     this.#writeUses();
     this.#store?.close();
+  }
+
+  nameOf(id: string): string | null {
+    return this.#records.get(id)?.name ?? null;
+  }
+
+  /** When this secret of the key ends, in epoch milliseconds; 0: the key has no such secret. */
+  endOf(id: string, sha256: string): number {
+    const record = this.#records.get(id);
+    const secret = record?.secrets.find(one => one.sha256 === sha256);
+    if (record === undefined || secret === undefined) return 0;
+    return Math.min(record.expires_at ?? Number.POSITIVE_INFINITY, secret.expires_at ?? Number.POSITIVE_INFINITY);
   }
 
   /** A router reports which keys were used since its last report. */
@@ -104,7 +112,7 @@ export class Keys {
     }
   }
 
-  #read(store: KeyStore): void {
+  #read(store: KeyStore<KeyRecord>): void {
     const {records, damaged, usedMs} = store.read();
     for (const record of records) this.#records.set(record.id, record);
     for (const id of damaged) this.#damaged.add(id);
@@ -113,7 +121,7 @@ export class Keys {
   }
 
   /** @throws op.storage_damaged 503 */
-  #usable(): KeyStore {
+  #usable(): KeyStore<KeyRecord> {
     if (this.#store !== null) return this.#store;
     throw new ServiceError(
       'op.storage_damaged',
@@ -134,7 +142,7 @@ export class Keys {
 
   /** @throws auth.unauthorized 401 for a key that ended during its request */
   #grantOf(actor: Actor): Grant {
-    if (actor === null) return ALL;
+    if (actor === null) return ALL_RIGHTS;
     const record = this.#records.get(actor);
     if (record === undefined) throw new ServiceError('auth.unauthorized', 'this key was revoked');
     return record;
@@ -143,11 +151,11 @@ export class Keys {
   #list(held: Grant): {keys: Key[]; damaged: string[]} {
     const shown = [...this.#records.values()].filter(record => covers(held, record));
     const keys = shown.map(record => this.#view(record)).sort(byName);
-    return {keys, damaged: held === ALL ? [...this.#damaged].sort() : []};
+    return {keys, damaged: held === ALL_RIGHTS ? [...this.#damaged].sort() : []};
   }
 
   async #create(
-    store: KeyStore,
+    store: KeyStore<KeyRecord>,
     held: Grant,
     {actor, name, grant}: KeyRequest & {action: 'key_create'},
   ): Promise<{key: Key; secret: string}> {
@@ -178,7 +186,7 @@ export class Keys {
   }
 
   /** The previous secret stays valid for a while; an older one that is still valid ends now. */
-  async #rotate(store: KeyStore, record: KeyRecord, overlapMs: number): Promise<{key: Key; secret: string}> {
+  async #rotate(store: KeyStore<KeyRecord>, record: KeyRecord, overlapMs: number): Promise<{key: Key; secret: string}> {
     const secret = newKeySecret(record.id);
     const nowMs = this.#parts.now();
     const older = record.secrets.slice(0, overlapMs > 0 ? 1 : 0).map(one => ({...one, expires_at: nowMs + overlapMs}));
@@ -189,8 +197,8 @@ export class Keys {
     return {key: this.#view(rotated), secret};
   }
 
-  async #revoke(store: KeyStore, held: Grant, id: string): Promise<null> {
-    if (held === ALL && this.#damaged.has(id)) {
+  async #revoke(store: KeyStore<KeyRecord>, held: Grant, id: string): Promise<null> {
+    if (held === ALL_RIGHTS && this.#damaged.has(id)) {
       store.remove(id);
       this.#damaged.delete(id);
       return null;

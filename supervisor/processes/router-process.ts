@@ -4,8 +4,7 @@
  */
 
 import {Answers} from '../../shared/answers.ts';
-import type {RouterSettings, RouterToSupervisor, SupervisorToRouter, TenantSuspects} from '../../shared/ipc/control.ts';
-import type {KeyRecord} from '../../shared/ipc/keys.ts';
+import type {RouterSettings, RouterState, RouterToSupervisor, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import {ROUTER_DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
@@ -28,8 +27,7 @@ export type RouterOptions = {
   /** The command in front of its executable. */
   confinement: readonly string[];
   settings: RouterSettings;
-  /** The data that a starting router needs. */
-  state: () => {tenants: string[]; suspects: TenantSuspects[]; keys: KeyRecord[]};
+  state: () => RouterState;
   /** The kill budget that it shares with the other routers. */
   rate: KillRate;
   onMessage: (message: RouterMessage) => void;
@@ -129,7 +127,7 @@ export class RouterProcess {
       case 'listening':
         this.#child?.serves();
         // A restarted router uses the same ports, so that clients can reconnect.
-        this.#settings = {...this.#settings, port: message.port, metricsPort: message.metricsPort};
+        this.#settings = settingsAt(this.#settings, message);
         this.#starting?.resolve(message);
         this.#starting = null;
         return;
@@ -175,6 +173,11 @@ export class RouterProcess {
     this.#options.onEnd();
     setTimeout(() => this.#spawn(), pauseMs);
   }
+}
+
+function settingsAt(settings: RouterSettings, {port, metricsPort, dashboardPort}: Listening): RouterSettings {
+  const dashboard = settings.dashboard === null ? null : {...settings.dashboard, port: dashboardPort};
+  return {...settings, port, metricsPort, dashboard};
 }
 
 function describe({code, signal}: ChildEnd): string {

@@ -1,6 +1,7 @@
 /**
  * All router processes of the service: one, or several that share the port. Each is started, monitored and restarted by
- * itself. The rest of the supervisor addresses them by index, 0 to n - 1. The first one also has the metrics listener.
+ * itself. The rest of the supervisor addresses them by index, 0 to n - 1. The first one also has the
+ * other listeners: metrics, and --dashboard-port.
  */
 import type {RouterSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
@@ -36,7 +37,7 @@ export class Routers {
       (_, place) =>
         new RouterProcess({
           ...this.#options,
-          settings: {...settings, place, metricsPort: place === 0 ? settings.metricsPort : null},
+          settings: place === 0 ? {...settings, place} : {...settings, place, ...withoutListeners(settings)},
           rate,
           onMessage: message => this.#options.onMessage(place, message),
           onEnd: () => this.#options.onEnd(place),
@@ -78,4 +79,10 @@ export class Routers {
   kill(): void {
     for (const router of this.#all) router.kill();
   }
+}
+
+function withoutListeners({
+  dashboard,
+}: Pick<RouterSettings, 'dashboard'>): Pick<RouterSettings, 'metricsPort' | 'dashboard'> {
+  return {metricsPort: null, dashboard: dashboard === null ? null : {...dashboard, port: null}};
 }

@@ -6,7 +6,7 @@ import {afterEach, beforeEach, describe, expect, onTestFinished, test} from 'vit
 import type {AuditPage} from '../../shared/protocol/audit.ts';
 import {AuditLog} from '../../supervisor/keys/audit-log.ts';
 import {AuditStore} from '../../supervisor/keys/audit-store.ts';
-import {KeyStore} from '../../supervisor/keys/key-store.ts';
+import {KEYS_FILE, KeyStore} from '../../supervisor/keys/key-store.ts';
 import {SmallDisk} from '../harness/small-disk.ts';
 
 let folder: string;
@@ -117,7 +117,7 @@ describe('the audit log', () => {
     ['cut inside its header', () => truncateSync(path, 50), true],
     ['cut after its first page', () => truncateSync(path, 4_096), true],
     ['a page shorter', () => truncateSync(path, readFileSync(path).length - 4_096), true],
-    ['of another kind', () => new KeyStore(path).close(), true],
+    ['of another kind', () => new KeyStore(path, KEYS_FILE).close(), true],
   ])(
     'that is %s lets the server start, and has a record of the next action; what there was is kept',
     (what, harm, isAside) => {
