@@ -5,8 +5,9 @@
 import {createHash} from 'node:crypto';
 import {globSync} from 'node:fs';
 import {basename, join, relative} from 'node:path';
-import {gzipSync} from 'node:zlib';
 import {build, type Metafile, type Plugin} from 'esbuild';
+import type {Manifest} from '../shared/shipped-files.ts';
+import {packFiles} from './shipped-files.ts';
 
 const ENTRY = 'dashboard/app/main.tsx';
 /** The server replaces it in each page that it sends. */
@@ -20,15 +21,14 @@ const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#4f46d8"/>' +
   '<path d="M4 6c0-2.5 8-2.5 8 0v4c0 2.5-8 2.5-8 0zM4 8c0 2.5 8 2.5 8 0" fill="none" stroke="#fff" stroke-width="1.3"/></svg>';
 
-export type DashboardManifest = {
-  /** Paths of what the page loads first: `js` and what it imports, and `css`. */
-  entry: {js: string; imports: string[]; css: string};
-  /** All files but the page and the manifest. `path` is below `dist/dashboard`; `gzip` are bytes. */
-  files: {path: string; type: string; hash: string; bytes: number; gzip: number}[];
-};
+/** Paths of what the page loads first: `js` and what it imports, and `css`. */
+type First = {js: string; imports: string[]; css: string};
 
-/** @returns contents by path in dist/ */
-export async function dashboard(root: string): Promise<[name: string, contents: Uint8Array][]> {
+/** `files`: those without a hash have names that stay, as the page has. */
+export type DashboardManifest = Manifest & {entry: First};
+
+/** File names below `dist/` with their contents. */
+export async function dashboard(root: string): Promise<[name: string, contents: Buffer][]> {
   const {outputFiles, metafile} = await build({
     absWorkingDir: root,
     entryPoints: {main: ENTRY},
@@ -58,25 +58,24 @@ export async function dashboard(root: string): Promise<[name: string, contents: 
     .filter(({path}) => path.endsWith('.js') || path === css)
     .map(({path, contents}) => ({path: `assets/${basename(path)}`, contents}));
   files.push({path: `assets/icon-${hashOf(Buffer.from(ICON)).slice(0, 8)}.svg`, contents: Buffer.from(ICON)});
-  const manifest: DashboardManifest = {
-    entry: {
-      js: `assets/${basename(entry[0])}`,
-      imports: staticImports(metafile, entry[0]).map(path => `assets/${basename(path)}`),
-      css: `assets/${basename(css)}`,
-    },
-    files: files.map(({path, contents}) => ({
-      path,
-      type: TYPES[path.slice(path.lastIndexOf('.') + 1)]!,
-      hash: hashOf(contents),
-      bytes: contents.length,
-      gzip: gzipSync(contents, {level: 9}).length,
-    })),
+  const first = {
+    js: `assets/${basename(entry[0])}`,
+    imports: staticImports(metafile, entry[0]).map(path => `assets/${basename(path)}`),
+    css: `assets/${basename(css)}`,
   };
-  return [
-    ...files.map(({path, contents}): [string, Uint8Array] => [`dashboard/${path}`, contents]),
-    ['dashboard/index.html', Buffer.from(page(manifest))],
-    ['dashboard/manifest.json', Buffer.from(JSON.stringify(manifest, null, 1))],
-  ];
+  const icon = files.at(-1)!.path;
+  return packFiles(
+    'dashboard',
+    [
+      ...files.map(({path, contents}) => ({path, contents, type: typeOf(path), hash: hashOf(contents)})),
+      {path: 'index.html', contents: Buffer.from(page(first, icon)), type: 'text/html; charset=utf-8'},
+    ],
+    {entry: first},
+  );
+}
+
+function typeOf(path: string): string {
+  return TYPES[path.slice(path.lastIndexOf('.') + 1)]!;
 }
 
 /** What a file imports before it runs, directly or by way of others. */
@@ -89,9 +88,8 @@ function staticImports({outputs}: Metafile, path: string, found: string[] = []):
   return found;
 }
 
-function page({entry, files}: DashboardManifest): string {
+function page(entry: First, icon: string): string {
   const at = (path: string) => `/_dashboard/${path}`;
-  const icon = files.find(({path}) => path.endsWith('.svg'))!.path;
   return [
     '<!doctype html>',
     '<html lang="en">',

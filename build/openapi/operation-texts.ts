@@ -8,6 +8,7 @@
 import type {Operation, RouterOperation} from '../../shared/operations.ts';
 import {BULK_TEXTS} from './texts/bulk.ts';
 import {SANDBOX_TEXTS, SERVICE_TEXTS} from './texts/control.ts';
+import {DASHBOARD_TEXTS} from './texts/dashboard.ts';
 import {DOCUMENT_TEXTS, QUERY_TEXTS, TENANT_TEXTS} from './texts/documents.ts';
 import {JOURNAL_TEXTS, LIVE_TEXTS, SCHEDULE_TEXTS, SCHEMA_TEXTS} from './texts/followed.ts';
 import {DEPLOYMENT_TEXTS, FUNCTION_TEXTS} from './texts/functions.ts';
@@ -21,6 +22,7 @@ export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...TENANT_TEXTS,
   ...TENANT_STATE_TEXTS,
   ...KEY_TEXTS,
+  ...DASHBOARD_TEXTS,
   ...DOCUMENT_TEXTS,
   ...QUERY_TEXTS,
   ...BULK_TEXTS,

@@ -27,7 +27,10 @@ const text = {type: 'string', minLength: 1};
 const named = (charsMax: number) => ({...text, maxLength: charsMax});
 
 /** Path parameters; `name` has a different meaning in each group. */
-const PATH: Record<InPaths | 'tenant_id' | 'key_id' | 'file' | 'crons.name' | 'env.name', Parameter> = {
+const PATH: Record<
+  InPaths | 'tenant_id' | 'key_id' | 'file' | 'crons.name' | 'env.name' | 'dashboard.session_id',
+  Parameter
+> = {
   tenant_id: {description: 'the tenant', schema: {type: 'string', pattern: TENANT_ID.source}, example: 'acme'},
   table: {
     description: 'a table: a letter, then letters, digits and `_`',
@@ -72,6 +75,7 @@ const PATH: Record<InPaths | 'tenant_id' | 'key_id' | 'file' | 'crons.name' | 'e
     schema: text,
     example: 'acme.5d2c8f0b6a7e4c1d9f3b2a1c0e8d7f6a',
   },
+  'dashboard.session_id': {description: 'a session of the dashboard', schema: text, example: 'h7p4n2qxwzrt'},
   key_id: {description: 'a key', schema: text, example: 'k3m9x2abcdef'},
   path: {description: 'the rest of the path, slashes included', schema: {type: 'string'}, example: 'hello'},
   file: {description: 'a file of the page', schema: text, example: 'swagger-ui.css'},

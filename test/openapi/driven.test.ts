@@ -3,7 +3,8 @@
  * document does not say is a fault.
  */
 import {setTimeout as delay} from 'node:timers/promises';
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {Dashboard} from '../harness/dashboard.ts';
 import {Service} from '../harness/service.ts';
 import {ApiClient, type Asked} from './api-client.ts';
 import type {Json, Operation, Parameter} from './api-document.ts';
@@ -25,6 +26,8 @@ beforeAll(async () => {
   client = new ApiClient(body as Json, service.url, {access_token: service.accessToken});
 });
 afterAll(() => service.stop());
+/** The API has sessions of the dashboard to list and end, and opens none. */
+beforeEach(async () => void (await Dashboard.signedIn(service)));
 
 function operations(): Operation[] {
   const all = client.document.operations;
@@ -62,6 +65,10 @@ describe('by the document alone', () => {
     const faults: string[] = [];
     for (const operation of operations()) {
       if (operation.id === 'schedule.result') await finishedJob();
+      if (operation.id === 'dashboard.end') {
+        await Dashboard.signedIn(service);
+        client.forgetSource(operation);
+      }
       if (MAY_BE_LATE.includes(operation.id)) faults.push(...(await client.tryIt(operation)));
       else faults.push(...(await client.succeed(operation, await sandboxRequestOf(operation))));
       if (operation.id === 'schedule.result' || operation.method === 'DELETE' || ENDING.includes(operation.id)) {

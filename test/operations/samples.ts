@@ -5,6 +5,7 @@ import type {Operation, RouterOperation} from '../../shared/operations.ts';
 import type {LiveQueryPage} from '../../shared/protocol/live-list.ts';
 import {NODE_VERSION} from '../control/service-client.ts';
 import {type App, uploadOf} from '../functions/app.ts';
+import {Dashboard} from '../harness/dashboard.ts';
 import {EventReader} from '../harness/event-reader.ts';
 import {until} from '../harness/until.ts';
 
@@ -281,6 +282,26 @@ export async function samplesOf(app: App): Promise<Samples> {
       refused: {...noKey, body: {overlap_seconds: 0}},
     },
     'keys.revoke': {succeeds: [newKey], refused: noKey},
+    'dashboard.code': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
+    'dashboard.sessions': {
+      succeeds: [
+        async () => {
+          await Dashboard.signedIn(service);
+          return {};
+        },
+      ],
+      refused: {headers: anonymous, code: 'auth.unauthorized'},
+    },
+    'dashboard.end': {
+      succeeds: [
+        async () => {
+          const {body} = await (await Dashboard.signedIn(service)).get('/_dashboard/session');
+          return {params: {session_id: (body as {id: string}).id}};
+        },
+      ],
+      refused: {params: {session_id: 'none'}, code: 'op.not_found'},
+    },
+    'dashboard.end_all': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
 
     'documents.insert': {
       succeeds: [{body: {table: 'cities', fields: {name: 'Bergen', more: [1, {a: null}]}}}],

@@ -26,6 +26,7 @@ export const TAGS = {
   sessions: "A caller's lease on a tenant, with a sandbox.",
   live: 'WebSockets. Their frames are described in words: OpenAPI has none for them.',
   keys: 'Credentials that may do less than everything, and end.',
+  dashboard: 'The pages on which people use a server, and who is signed in there.',
   server: 'The server itself.',
 } as const;
 export type Tag = keyof typeof TAGS;
