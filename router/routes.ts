@@ -5,9 +5,12 @@
 import {assert} from '../shared/assert.ts';
 import {ServiceError} from '../shared/errors.ts';
 import {
+  DASHBOARD_OPERATIONS,
+  type DashboardOperation,
   OPERATIONS,
   type Operation,
   type OperationTraits,
+  OWN_OPERATIONS,
   PATH_PREFIX,
   ROUTER_OPERATIONS,
   type RouterOperation,
@@ -24,9 +27,12 @@ export type Route = {
    * As shown in docs and metrics. `{name}` matches one non-empty segment, `{*name}` the unmodified rest of the path.
    */
   readonly pattern: string;
-  /** `deployment`: called by a tenant's own users, whose bearer tokens the worker judges. */
-  readonly access: 'open' | 'admin' | 'deployment';
-  readonly answer: {readonly operation: Operation} | {readonly own: RouterOperation};
+  /**
+   * `deployment`: called by a tenant's own users, whose bearer tokens the worker judges. `session`: only on the
+   * dashboard's host, where its cookie is the credential of `admin` routes, too.
+   */
+  readonly access: 'open' | 'admin' | 'session' | 'deployment';
+  readonly answer: {readonly operation: Operation} | {readonly own: RouterOperation | DashboardOperation};
   /** Rights that a key needs for it. */
   readonly rights: Rights;
   /** Where the tenant is named: in the first parameter of the path, or see `tenantIn` of an operation. */
@@ -65,8 +71,8 @@ type Row = Omit<Route, 'index'>;
 const DEPLOYMENTS = '/svc/';
 
 /** The route of an operation that the router itself answers. */
-function ownRow(own: RouterOperation): Row {
-  const {method, path, access} = ROUTER_OPERATIONS[own];
+function ownRow(own: RouterOperation | DashboardOperation): Row {
+  const {method, path, access} = OWN_OPERATIONS[own];
   return {
     method,
     pattern: path,
@@ -133,6 +139,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
 
 export const ROUTES: readonly Route[] = [
   ...(Object.keys(ROUTER_OPERATIONS) as RouterOperation[]).map(ownRow),
+  ...(Object.keys(DASHBOARD_OPERATIONS) as DashboardOperation[]).map(ownRow),
   ...(Object.keys(OPERATIONS) as Operation[]).flatMap(rowsOf),
 ].map((row, index) => ({index, ...row}));
 

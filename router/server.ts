@@ -13,10 +13,12 @@ export type PortSharing = 'exclusive' | 'shared';
 
 export class Server {
   readonly port: number;
-  #socket: us_listen_socket | null;
+  readonly #app: TemplatedApp;
+  #sockets: us_listen_socket[];
 
-  private constructor(socket: us_listen_socket) {
-    this.#socket = socket;
+  private constructor(app: TemplatedApp, socket: us_listen_socket) {
+    this.#app = app;
+    this.#sockets = [socket];
     this.port = uws.us_socket_local_port(socket);
   }
 
@@ -54,17 +56,29 @@ export class Server {
           resolve(null);
           return;
         }
-        const server = new Server(socket);
+        const server = new Server(app, socket);
         mount(server.port, app);
         resolve(server);
       });
     });
   }
 
+  /** Serves the same on another port. @returns it; null: it is not available */
+  async alsoListen(host: string, port: number): Promise<number | null> {
+    const wanted = port === 0 ? await freePort(host) : port;
+    if (wanted === null) return null;
+    return await new Promise(resolve => {
+      listenOn(this.#app, host, wanted, 'exclusive', socket => {
+        if (socket !== false) this.#sockets.push(socket);
+        resolve(socket === false ? null : wanted);
+      });
+    });
+  }
+
   /** Accepts no more connections; existing ones stay. */
   stopAccepting(): void {
-    if (this.#socket !== null) uws.us_listen_socket_close(this.#socket);
-    this.#socket = null;
+    for (const socket of this.#sockets) uws.us_listen_socket_close(socket);
+    this.#sockets = [];
   }
 }
 

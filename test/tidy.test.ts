@@ -139,6 +139,7 @@ const HOUSE: Record<string, string[]> = {
     'router/live',
     'router/tenants',
     'router/metrics',
+    'router/dashboard',
     'router/edge',
     'router/ws',
     'router/main.ts',

@@ -6,7 +6,7 @@ import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import {AUDIT_SUBJECT_CHARS_MAX} from '../limits.ts';
 import {decodedOrSame, type Route} from '../routes.ts';
-import type {Principal} from './credentials.ts';
+import {keyOf, type Principal, sessionIdOf} from './credentials.ts';
 
 /** The parts of an exchange that are read here. */
 type AuditedExchange = {
@@ -31,12 +31,15 @@ export function auditedAction(exchange: AuditedExchange): AuditedAction {
   const subject = subjectIn(route, exchange.path);
   if (rights.subject !== undefined) addMembers(subject, rights.subject, exchange.body);
   if (rights.querySubject !== undefined) addParameters(subject, rights.querySubject, exchange.query);
+  const key = keyOf(exchange.principal);
+  const session = sessionIdOf(exchange.principal);
   return {
     operation: 'own' in answer ? answer.own : answer.operation,
     tenant: exchange.tenantId === '' ? null : exchange.tenantId,
     subject,
-    key: exchange.principal?.key.id ?? null,
-    key_name: exchange.principal?.key.name ?? 'admin',
+    key: key?.id ?? null,
+    key_name: key?.name ?? 'admin',
+    ...(session === null ? {} : {session}),
     address: exchange.address,
     request_id: exchange.requestId,
   };

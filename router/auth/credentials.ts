@@ -1,11 +1,12 @@
 /**
- * Determines who sends a request: the holder of one of the two admin credentials, or of a key. The router knows only the
- * SHA-256 digests of all of them.
+ * Determines who sends a request: the holder of one of the two admin credentials, of a key, or of a session that one of
+ * these opened. The router knows only the SHA-256 digests of all of them.
  */
 import {Buffer} from 'node:buffer';
 import {hash, timingSafeEqual} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
-import type {Grant, KeyRecord} from '../../shared/ipc/keys.ts';
+import {ALL_RIGHTS, type Grant, type KeyRecord} from '../../shared/ipc/keys.ts';
+import type {Holder, SessionRecord} from '../../shared/ipc/sessions.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import type {RateLimit} from '../../shared/rate-limit.ts';
 import type {Scope} from '../../shared/rights.ts';
@@ -127,8 +128,55 @@ export class Caller extends Secret {
   }
 }
 
+/** The rights of sessions that an admin credential opened. */
+const ADMIN = new Key({...ALL_RIGHTS, id: '', name: 'admin', created_at: 0, created_by: null, secrets: []});
+
+/** A person who is signed in to the dashboard, with the rights of the credential that opened the session. */
+export class Session extends Secret {
+  readonly id: string;
+  readonly key: Key;
+  readonly endMs: number;
+  /** It has ended before its time. */
+  isEnded = false;
+  /** Since the last report. */
+  isUsed = false;
+  /** The secret of the key that opened it, with which it ends; null: an admin credential. */
+  readonly #opener: Caller | null;
+
+  constructor({id, sha256, ends_at}: SessionRecord, opener: Caller | null) {
+    super(sha256);
+    this.id = id;
+    this.endMs = ends_at;
+    this.key = opener?.key ?? ADMIN;
+    this.#opener = opener;
+  }
+
+  get holder(): Holder {
+    return holderOf(this.#opener);
+  }
+
+  isValid(nowMs: number): boolean {
+    return !this.isEnded && nowMs < this.endMs && this.#opener?.isValid(nowMs) !== false;
+  }
+}
+
 /** Null: an admin credential, which has all rights. */
-export type Principal = Caller | null;
+export type Principal = Caller | Session | null;
+
+/** The key whose rights a principal has; null: an admin credential. */
+export function keyOf(principal: Principal): Key | null {
+  return principal === null || principal.key === ADMIN ? null : principal.key;
+}
+
+export function sessionIdOf(principal: Principal): string | null {
+  return principal instanceof Session ? principal.id : null;
+}
+
+/** The credential that opens the sessions of a principal. */
+export function holderOf(principal: Principal): Holder {
+  if (principal === null) return null;
+  return principal instanceof Session ? principal.holder : {key: principal.key.id, sha256: principal.sha256};
+}
 
 /** A missing header is an empty string. */
 type RequestHeaders = {getHeader(name: string): string};
@@ -136,6 +184,7 @@ type RequestHeaders = {getHeader(name: string): string};
 /** Finds keys by their secrets (`key-ring.ts`). */
 type Keys = {
   find(header: string, at: number, tokenOf: (header: string) => string): Caller | null;
+  secretOf(id: string, sha256: string): Caller | null;
   refusal(token: string): string;
 };
 
@@ -172,6 +221,18 @@ export class Credentials {
     const caller = header.startsWith(KEY_PREFIX) ? this.#keys.find(header, 0, wholeHeader) : null;
     if (caller !== null) return caller;
     return this.#adminToken.isIn(header, wholeHeader) ? null : undefined;
+  }
+
+  /** For a credential without a header around it; undefined: it is not a valid one. */
+  ofToken(token: string): Caller | null | undefined {
+    const caller = token.startsWith(KEY_PREFIX) ? this.ofKey(token) : null;
+    if (caller !== null) return caller;
+    return this.#adminToken.isIn(token, wholeHeader) || this.#accessToken.isIn(token, wholeHeader) ? null : undefined;
+  }
+
+  /** The principal of a credential that was valid a moment ago; undefined: it is not any more. */
+  ofHolder(holder: Holder): Caller | null | undefined {
+    return holder === null ? null : (this.#keys.secretOf(holder.key, holder.sha256) ?? undefined);
   }
 
   /** Finds a key by its secret alone; null: no key has it that is valid now. */

@@ -7,11 +7,14 @@ import {isWellFormed, keyIdIn} from '../../shared/key-secret.ts';
 import {KEY_POLL_MS, KEY_USES_REPORT_MS} from '../limits.ts';
 import {type Caller, Key, wholeHeader} from './credentials.ts';
 
+/** A key or a session. */
+type Used = {readonly id: string; isUsed: boolean};
+
 export type KeyRingParts = {
   records: readonly KeyRecord[];
   /** Epoch milliseconds. */
   now: () => number;
-  /** Receives the ids of keys that were used since the last call. */
+  /** Receives the ids of keys and sessions that were used since the last call. */
   onUsed: (ids: string[]) => void;
 };
 
@@ -19,7 +22,7 @@ export class KeyRing {
   readonly #keys = new Map<string, Key>();
   readonly #parts: KeyRingParts;
   readonly #watchers: (() => void)[] = [];
-  #used: Key[] = [];
+  #used: Used[] = [];
   #lookedMs: number;
 
   constructor(parts: KeyRingParts) {
@@ -39,7 +42,7 @@ export class KeyRing {
     const key = this.#keys.get(record.id);
     if (key === undefined) this.#keys.set(record.id, new Key(record));
     else key.take(record);
-    this.#changed();
+    this.changed();
   }
 
   remove(id: string): void {
@@ -47,7 +50,7 @@ export class KeyRing {
     if (key === undefined) return;
     key.isRevoked = true;
     this.#keys.delete(id);
-    this.#changed();
+    this.changed();
   }
 
   /**
@@ -59,13 +62,21 @@ export class KeyRing {
     if (key === undefined) return null;
     for (const caller of key.callers) {
       if (!caller.isIn(header, tokenOf) || !caller.isValid(this.#parts.now())) continue;
-      if (!key.isUsed) {
-        key.isUsed = true;
-        this.#used.push(key);
-      }
+      this.noteUse(key);
       return caller;
     }
     return null;
+  }
+
+  /** The holder of this secret; null: the key has no such secret. */
+  secretOf(id: string, sha256: string): Caller | null {
+    return this.#keys.get(id)?.callers.find(caller => caller.sha256 === sha256) ?? null;
+  }
+
+  noteUse(used: Used): void {
+    if (used.isUsed) return;
+    used.isUsed = true;
+    this.#used.push(used);
   }
 
   /**
@@ -88,12 +99,13 @@ export class KeyRing {
     const hasEnded = (ms: number) => ms > fromMs && ms <= nowMs;
     for (const {callers} of this.#keys.values()) {
       if (!callers.some(({endMs}) => hasEnded(endMs))) continue;
-      this.#changed();
+      this.changed();
       return;
     }
   }
 
-  #changed(): void {
+  /** An admitted caller may have become invalid. */
+  changed(): void {
     for (const watcher of this.#watchers) watcher();
   }
 

@@ -9,7 +9,7 @@ import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import {misplacedCredential} from '../../shared/own-credential.ts';
 import {decodedOrSame, type Route} from '../routes.ts';
 import {cutSecret} from './audited.ts';
-import {bearerToken, type Principal} from './credentials.ts';
+import {bearerToken, keyOf, type Principal} from './credentials.ts';
 
 export type Refusal = {
   readonly code: string;
@@ -53,7 +53,7 @@ export function noteRefusal(exchange: RefusedExchange, code: string, known: Part
 /** In the format that the supervisor receives. */
 export function refusedRequest(exchange: RefusedExchange, {code, operation, tenant, shown}: Refusal): RefusedRequest {
   const {principal, address, requestId: request_id} = exchange;
-  const key = principal === null ? null : principal.key;
+  const key = keyOf(principal);
   return {
     ...{operation, tenant, code, key: key?.id ?? null, key_name: key?.name ?? null, shown},
     ...{address, request_id, count: 1},

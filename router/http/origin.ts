@@ -59,10 +59,10 @@ export class OriginRule {
    * @returns the accepted origin; empty when the request has none. An empty header counts as none.
    * @throws auth.origin_forbidden 403
    */
-  check(req: HttpRequest): string {
+  check(req: HttpRequest, host: string): string {
     const origin = req.getHeader('origin');
     if (origin !== '') this.checkOrigins(originsOf(req));
-    this.checkHost(req.getHeader('host'));
+    this.checkHost(host);
     return origin;
   }
 
@@ -124,7 +124,8 @@ function shownOrigin(origins: readonly string[]): string {
   return origins.find(origin => ORIGIN.test(origin)) ?? 'ORIGIN';
 }
 
-function originsOf(req: HttpRequest): string[] {
+/** All lines of a repeated header; an empty line counts. */
+export function originsOf(req: HttpRequest): string[] {
   const origins: string[] = [];
   req.forEach((name, value) => {
     if (name === 'origin') origins.push(value);

@@ -42,9 +42,9 @@ export class RateLimits {
   }
 
   /** Null: unlimited. Admin credentials are not keys, so they have no limit. */
-  ofPrincipal(principal: {readonly key: {readonly rateLimit: RateLimit | null}} | null): Allowance | null {
-    const limit = principal === null ? null : (principal.key.rateLimit ?? this.#settings.key);
-    return limit === null ? null : this.#allowance('key', this.#ofKeys, principal!.key, limit);
+  ofKey(key: {readonly rateLimit: RateLimit | null} | null): Allowance | null {
+    const limit = key === null ? null : (key.rateLimit ?? this.#settings.key);
+    return limit === null ? null : this.#allowance('key', this.#ofKeys, key!, limit);
   }
 
   #allowance(name: string, known: WeakMap<object, Allowance>, whose: object, limit: RateLimit): Allowance {

@@ -47,18 +47,17 @@ test('a bucket gives what a plain simulation of it gives, whenever requests come
 test('without a limit there is nothing to count', () => {
   const none = new RateLimits({tenant: null, key: null}, 1, () => 0, new RouterMetrics());
   expect(none.ofTenant({})).toBeNull();
-  expect(none.ofPrincipal(null)).toBeNull();
-  expect(none.ofPrincipal({key: {rateLimit: null}})).toBeNull();
+  expect(none.ofKey(null)).toBeNull();
+  expect(none.ofKey({rateLimit: null})).toBeNull();
 });
 
 test('a key has its own limit, or that of all keys; who comes with another secret of it spends from the same', () => {
   const all = new RateLimits({tenant: null, key: {requests_per_second: 1, burst: 1}}, 1, () => 0, new RouterMetrics());
-  const spend = (principal: Parameters<RateLimits['ofPrincipal']>[0]) =>
-    all.ofPrincipal(principal)?.spend()?.detail?.limit ?? null;
+  const spend = (key: Parameters<RateLimits['ofKey']>[0]) => all.ofKey(key)?.spend()?.detail?.limit ?? null;
   const key = {rateLimit: {requests_per_second: 1, burst: 2}};
-  expect([spend({key}), spend({key}), spend({key})]).toEqual([null, null, 'key']);
+  expect([spend(key), spend(key), spend(key)]).toEqual([null, null, 'key']);
   const other = {rateLimit: null};
-  expect([spend({key: other}), spend({key: other})]).toEqual([null, 'key']);
+  expect([spend(other), spend(other)]).toEqual([null, 'key']);
   expect([spend(null), spend(null), spend(null)]).toEqual([null, null, null]);
 });
 
