@@ -23,12 +23,14 @@ import {Credentials} from './auth/credentials.ts';
 import {FailedCredentials} from './auth/failed-credentials.ts';
 import {KeyRing} from './auth/key-ring.ts';
 import {Refusals} from './auth/refusals.ts';
+import {SessionRing} from './auth/session-ring.ts';
 import {ControlChannel} from './control-channel.ts';
+import {Surfaces} from './dashboard/surfaces.ts';
 import {Callers} from './edge/callers.ts';
 import {Intake} from './edge/intake.ts';
-import {ShippedFiles} from './edge/shipped-files.ts';
 import type {Exchange} from './http/exchange.ts';
 import {OriginRule} from './http/origin.ts';
+import {ShippedFiles} from './http/shipped-files.ts';
 import {Traffic} from './http/traffic.ts';
 import {REFUSAL_POLL_MS} from './limits.ts';
 import {SocketHub} from './live/tenant-live.ts';
@@ -54,6 +56,7 @@ const refusals = new Refusals(
 );
 let directory: TenantDirectory | null = null;
 let keys: KeyRing | null = null;
+let sessions: SessionRing | null = null;
 let traffic: Traffic | null = null;
 let intake: Intake | null = null;
 let sockets: Sockets | null = null;
@@ -107,6 +110,12 @@ function receive(message: SupervisorToRouter): void {
     case 'key_removed':
       keys?.remove(message.key);
       return;
+    case 'session_put':
+      sessions?.put(message.session);
+      return;
+    case 'session_removed':
+      sessions?.remove(message.session);
+      return;
     case 'sync':
       send({type: 'synced', id: message.id});
       return;
@@ -126,6 +135,7 @@ async function start({
   tenants,
   suspects,
   keys: records,
+  sessions: sessionRecords,
 }: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
   const {routers, place} = settings;
   if (routers > 1) log = createLogger({process: 'router', place});
@@ -136,9 +146,12 @@ async function start({
   directory = tenantDirectory;
   const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
   keys = ring;
+  const sessionRing = new SessionRing(sessionRecords, ring, Date.now);
+  sessions = sessionRing;
   const lag = LongestDelay.ofThisProcess();
   metrics.measure('svc_router_event_loop_lag_seconds', () => lag.seconds());
   metrics.measure('svc_router_requests_total', () => [[{router: place}, observer.requests]]);
+  const surfaces = new Surfaces(settings.dashboard);
   const sharing = routers > 1 ? 'shared' : 'exclusive';
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
     const buffered = new BufferedBytes(limits.socketsBufferedBytes);
@@ -154,7 +167,10 @@ async function start({
       rateLimits,
       metrics,
       callers: new Callers(settings.trustedProxies, logsRequests),
+      sessions: sessionRing,
+      surfaces,
       files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
+      dashboardFiles: new ShippedFiles(new URL('./dashboard/', import.meta.url)),
       socketsMax: limits.sockets,
       onBug: (exchange: Exchange, error: unknown) =>
         log.error('a request met an unexpected error', {request: exchange.requestId, error}),
@@ -185,7 +201,17 @@ async function start({
     return;
   }
   servers = metricsServer === null ? [server] : [server, metricsServer];
-  send({type: 'listening', host: settings.host, port: server.port, metricsPort: metricsServer?.port ?? null});
+  const wanted = settings.dashboard?.port ?? null;
+  surfaces.ownPort = wanted === null ? null : await server.alsoListen(settings.host, wanted);
+  if (wanted !== null && surfaces.ownPort === null) {
+    listenFailed(settings.host, wanted);
+    return;
+  }
+  const {ownPort: dashboardPort} = surfaces;
+  send({
+    ...{type: 'listening', host: settings.host, port: server.port, dashboardPort},
+    metricsPort: metricsServer?.port ?? null,
+  });
 }
 
 /** @returns null if no metrics listener is configured, undefined if its port is not available */

@@ -2,30 +2,25 @@
  * Takes a request through the router. Its rules are checked in this order, and the first violation determines the
  * answer:
  *
- *   Origin and Host → length of the URL → route and method → credential → tenant → rate limits → body → forward to the worker
+ *   surface → Origin and Host → length of the URL → route and method → credential → tenant → rate limits → body
+ *   → forward to the worker
  *
- * Deployment routes (`/svc/…`) are exempt from the first rule, and the worker judges their credentials. Only requests
- * with a credential learn that a tenant is unknown. The body is read last and not parsed here, except for the tenant
- * routes' own bodies and where only the body names the tenant.
+ * The surface (`router/dashboard/surfaces.ts`) decides about the origin and the credential. Deployment routes (`/svc/…`)
+ * take any origin, and the worker judges their credentials. Only requests with a credential learn that a tenant is
+ * unknown. The body is read last and not parsed here, except for the tenant routes' own bodies and where only the body
+ * names the tenant.
  */
 
 import type {HttpRequest, HttpResponse, TemplatedApp} from 'uWebSockets.js';
-import {AssertionError, unreachable} from '../../shared/assert.ts';
+import {unreachable} from '../../shared/assert.ts';
 import type {BufferedBytes} from '../../shared/byte-accounts.ts';
 import {signedGrantOf} from '../../shared/egress/signed-grant.ts';
-import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {notFound, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX} from '../../shared/limits.ts';
-import {type Operation, ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
-import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
-import {auditedAction, auditRequest} from '../auth/audited.ts';
-import type {Credentials} from '../auth/credentials.ts';
-import {
-  type FailedCredentials,
-  RATE_LIMIT_RETRY_S,
-  showsCredential,
-  tooManyFailures,
-} from '../auth/failed-credentials.ts';
+import type {Operation} from '../../shared/operations.ts';
+import {keyOf, type Principal} from '../auth/credentials.ts';
+import {showsCredential} from '../auth/failed-credentials.ts';
 import {credentialHint, noteRefusal, refuseMisplaced} from '../auth/refusal.ts';
 import {
   judgeOperation,
@@ -36,42 +31,40 @@ import {
   lackingForBody,
   refuseKeyInUrl,
 } from '../auth/rights.ts';
-import type {ControlChannel} from '../control-channel.ts';
+import type {SessionRing} from '../auth/session-ring.ts';
+import {judgeCall, refuseServiceWorker} from '../dashboard/calls.ts';
+import {cookieIn, cookieName} from '../dashboard/cookie.ts';
+import {answerElsewhere, answerPage, DASHBOARD_API_HEADERS, DASHBOARD_HEADERS} from '../dashboard/pages.ts';
+import {isDashboardPath, type Surface} from '../dashboard/surfaces.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from '../http/origin.ts';
 import {RequestIds} from '../http/reply-head.ts';
 import {announcedBody} from '../http/request-body.ts';
+import type {ShippedFiles} from '../http/shipped-files.ts';
 import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
-import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
-import type {Allowance, RateLimits} from '../rates/rate-limits.ts';
-import {decodedOrSame, decodeParameter, findPath, isDeploymentPath, type PathEntry, type Route} from '../routes.ts';
-import type {TenantDirectory} from '../tenants/directory.ts';
+import type {RateLimits} from '../rates/rate-limits.ts';
+import {decodedOrSame, decodeParameter, findPath, type PathEntry, type Route} from '../routes.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import type {Callers} from './callers.ts';
 import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
-import {answerKeys, whoAmI} from './key-handlers.ts';
 import {tenantOfBody, tenantOfQuery, tenantOfSessionPath} from './named-tenant.ts';
+import {OwnAnswers, type OwnParts} from './own-answers.ts';
 import {conditionsOf, deploymentMeta, metaWithGrant, requestMeta} from './request-meta.ts';
-import type {ShippedFiles, ShippedRequest} from './shipped-files.ts';
-import {controlTenant, createTenant, deleteTenant, listTenants, showOverview, showTenant} from './tenant-handlers.ts';
+import {keep, refuseEncoding, type StepParts, Steps, shippedRequest, spend, stopping} from './steps.ts';
 
-export type IntakeParts = {
-  credentials: Credentials;
-  /** Signs grants (shared/egress/signed-grant.ts). */
-  grantKey: string;
-  failedCredentials: FailedCredentials;
-  directory: TenantDirectory;
-  control: ControlChannel;
-  observer: ExchangeObserver;
-  callers: Callers;
-  /** Bytes buffered for readers of endless answers and for sockets. */
-  buffered: BufferedBytes;
-  rateLimits: RateLimits;
-  files: ShippedFiles;
-  /** Called for a failure that the client did not cause. */
-  onBug: (exchange: Exchange, error: unknown) => void;
-};
+export type IntakeParts = OwnParts &
+  StepParts & {
+    /** Signs grants (shared/egress/signed-grant.ts). */
+    grantKey: string;
+    observer: ExchangeObserver;
+    callers: Callers;
+    /** Bytes buffered for readers of endless answers and for sockets. */
+    buffered: BufferedBytes;
+    rateLimits: RateLimits;
+    sessions: SessionRing;
+    dashboardFiles: ShippedFiles;
+  };
 
 /** One app method per HTTP method, so that the method need not be read from every request. */
 const MOUNTS = [
@@ -91,10 +84,14 @@ export class Intake {
   /** As above: exchanges with a key whose bodies are streamed, for as long as their clients like. */
   readonly #uploads = new Set<Exchange>();
   #isDraining = false;
+  readonly #steps: Steps;
+  readonly #own: OwnAnswers;
 
   constructor(parts: IntakeParts, originRule: OriginRule) {
     this.#parts = parts;
     this.#originRule = originRule;
+    this.#steps = new Steps(parts);
+    this.#own = new OwnAnswers(parts, this.#steps, (exchange, segment) => this.#tenant(exchange, segment));
   }
 
   /** From now on every answer closes its connection, and new work is refused. */
@@ -125,7 +122,7 @@ export class Intake {
       this.#parts.callers.note(exchange, req);
       this.#take(exchange, req);
     } catch (caught) {
-      this.#fail(exchange, caught);
+      this.#steps.fail(exchange, caught);
     }
   }
 
@@ -133,22 +130,29 @@ export class Intake {
     const announced = announcedBody(req);
     if (announced !== null) exchange.announce(announced);
     const path = req.getUrl();
-    const origin = isDeploymentPath(path) ? '' : this.#originRule.check(req);
-    exchange.edgeHeaders = pageHeaders(origin);
+    const host = req.getHeader('host');
     // The types promise a string, but the value is undefined without a query string.
     const query = (req.getQuery() as string | undefined) ?? '';
-    if (path.length + 1 + query.length > URL_BYTES_MAX) {
-      throw new ServiceError('op.invalid_input', `the URL is longer than ${URL_BYTES_MAX} bytes`);
+    const {surfaces} = this.#parts;
+    const surface = surfaces.of(host, path);
+    if (surface === 'dashboard') {
+      this.#takeDashboard(exchange, host, path, query, req);
+      return;
+    }
+    const origin = surface === 'deployment' ? '' : this.#originRule.check(req, host);
+    exchange.edgeHeaders = pageHeaders(origin);
+    requireShort(path, query);
+    if (isDashboardPath(path)) {
+      answerElsewhere(exchange, surfaces.originFrom(host), path, query);
+      return;
     }
     const parameters: string[] = [];
     const entry = findPath(path, parameters);
     if (entry === null) {
-      if (wantsPage(exchange.method, path, req.getHeader('accept'))) {
-        if (this.#isDraining) throw stopping();
-        exchange.reply(200, HOME_PAGE, HOME_HEADERS, HOME_TYPE);
-        return;
-      }
-      throw new ServiceError('op.not_found', 'there is no such route', {missing: 'route'});
+      if (!wantsPage(exchange.method, path, req.getHeader('accept'))) throw noRoute();
+      if (this.#isDraining) throw stopping();
+      exchange.reply(200, HOME_PAGE, HOME_HEADERS, HOME_TYPE);
+      return;
     }
     if (entry.hasCors) exchange.errorHeaders = corsHeaders(undefined, null);
     const preflight = preflightHeaders(exchange.method, origin, req);
@@ -156,6 +160,41 @@ export class Intake {
       exchange.reply(204, '', preflight);
       return;
     }
+    this.#takeRoute(surface, exchange, entry, parameters, path, query, req);
+  }
+
+  /** On the dashboard's host. Its API is `/_dashboard/api/…`, for `/api/…`, and `/_dashboard/session`. */
+  #takeDashboard(exchange: Exchange, host: string, path: string, query: string, req: HttpRequest): void {
+    const {surfaces, dashboardFiles} = this.#parts;
+    exchange.edgeHeaders = DASHBOARD_HEADERS;
+    if (!surfaces.isNamed(host)) this.#originRule.checkHost(host);
+    refuseServiceWorker(req);
+    requireShort(path, query);
+    const called = calledPath(path);
+    if (called === null) {
+      if (this.#isDraining) throw stopping();
+      if (path === '/') answerElsewhere(exchange, '', path, query);
+      else if (path.startsWith('/_dashboard/')) answerPage(exchange, path, dashboardFiles, shippedRequest(req));
+      else throw noRoute();
+      return;
+    }
+    exchange.edgeHeaders = DASHBOARD_API_HEADERS;
+    judgeCall(req, exchange.method, surfaces.originOf(host));
+    const parameters: string[] = [];
+    const entry = findPath(called, parameters);
+    if (entry === null) throw noRoute();
+    this.#takeRoute('dashboard', exchange, entry, parameters, called, query, req);
+  }
+
+  #takeRoute(
+    surface: Surface,
+    exchange: Exchange,
+    entry: PathEntry,
+    parameters: string[],
+    path: string,
+    query: string,
+    req: HttpRequest,
+  ): void {
     const route = entry.methods.get(exchange.method) ?? entry.any;
     if (route === null) {
       this.#refuseMethod(exchange, entry);
@@ -164,22 +203,31 @@ export class Intake {
     exchange.route = route;
     exchange.path = path;
     exchange.query = query;
-    if (announced !== null && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
+    if (exchange.announcedBytes !== 0 && !route.takesBody && route.streamedBytesMax === null) exchange.ignoreBody();
     if (this.#isDraining) throw stopping();
-    if (route.access === 'admin') {
+    if (route.access === 'admin' || route.access === 'session') {
       if (query !== '') refuseKeyInUrl(req);
-      const principal = this.#parts.credentials.of(req);
+      const principal = this.#principalOf(surface, req);
       if (principal === undefined) {
+        if (surface === 'dashboard') throw new ServiceError('auth.unauthorized', NEEDS_SESSION);
         this.#refuseCredential(exchange, req, NEEDS_CREDENTIAL, showsCredential(req));
         return;
       }
       exchange.principal = principal;
       judgeOperation(principal, route.rights);
-      spend(exchange, this.#parts.rateLimits.ofPrincipal(principal));
+      spend(exchange, this.#parts.rateLimits.ofKey(keyOf(principal)));
     }
-    if ('own' in route.answer) this.#answerHere(exchange, route.answer.own, parameters, query, req);
+    if ('own' in route.answer) this.#own.answer(exchange, route.answer.own, parameters, query, req);
     else if (route.access === 'deployment') this.#operateDeployment(exchange, route, parameters, req);
     else this.#operate(exchange, route, route.answer.operation, parameters, query, req);
+  }
+
+  /** Undefined: the request shows no valid credential. Each surface has one kind of credential, and no other counts. */
+  #principalOf(surface: Surface, req: HttpRequest): Principal | undefined {
+    const {credentials, sessions, surfaces} = this.#parts;
+    if (surface !== 'dashboard') return credentials.of(req);
+    const name = cookieName(surfaces.originOf(req.getHeader('host')));
+    return sessions.find(cookieIn(req.getHeader('cookie'), name)) ?? undefined;
   }
 
   #refuseMethod(exchange: Exchange, entry: PathEntry): void {
@@ -189,14 +237,13 @@ export class Intake {
 
   /** @param isWrong a credential was shown and is wrong: after too many of those, answers are delayed */
   #refuseCredential(exchange: Exchange, req: HttpRequest, otherwise: string, isWrong: boolean): void {
-    const {failedCredentials, credentials} = this.#parts;
+    const {credentials} = this.#parts;
     const bearer = exchange.route?.access === 'admin' ? req.getHeader('authorization') : '';
     const adminToken = req.getHeader('x-svc-admin-token');
     const message = credentials.refusal(bearer, adminToken, otherwise);
     noteRefusal(exchange, 'auth.unauthorized', {shown: credentialHint(bearer, adminToken)});
-    if (!isWrong || !failedCredentials.failed(exchange.address)) throw new ServiceError('auth.unauthorized', message);
-    exchange.ignoreBody();
-    failedCredentials.delay(() => exchange.fail(tooManyFailures(), RATE_LIMIT_RETRY_S));
+    if (isWrong) this.#steps.refuseWrong(exchange, message);
+    else throw new ServiceError('auth.unauthorized', message);
   }
 
   #operate(
@@ -257,7 +304,7 @@ export class Intake {
       }
       exchange.principal = principal;
       judgeOperation(principal, route.rights);
-      spend(exchange, this.#parts.rateLimits.ofPrincipal(principal));
+      spend(exchange, this.#parts.rateLimits.ofKey(keyOf(principal)));
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};
@@ -276,11 +323,11 @@ export class Intake {
     exchange.isShort = route.isShort;
     exchange.isUserCall = route.isUserCall;
     if (tenant === null) {
-      this.#readBody(exchange, req, () =>
+      this.#steps.readBody(exchange, req, () =>
         this.#send(this.#tenantNamed(exchange, tenantOfBody(exchange.body)), exchange),
       );
     } else if (route.streamedBytesMax !== null) this.#forwardStreamed(exchange, route, tenant, req);
-    else if (route.takesBody) this.#readBody(exchange, req, () => this.#send(tenant, exchange));
+    else if (route.takesBody) this.#steps.readBody(exchange, req, () => this.#send(tenant, exchange));
     else this.#send(tenant, exchange);
   }
 
@@ -288,7 +335,7 @@ export class Intake {
   #send(tenant: PlacedTenant, exchange: Exchange): void {
     const {directory} = this.#parts;
     if (exchange.route!.rights.trace !== 'audit') directory.forward(tenant, exchange);
-    else this.#later(exchange, async () => directory.forward(tenant, exchange));
+    else this.#steps.later(exchange, async () => directory.forward(tenant, exchange));
   }
 
   /**
@@ -300,7 +347,7 @@ export class Intake {
     exchange.isRead = route.isRead;
     exchange.isShort = route.isShort;
     exchange.isUserCall = route.isUserCall;
-    this.#readBody(exchange, req, () => {
+    this.#steps.readBody(exchange, req, () => {
       exchange.meta = metaWithGrant(exchange.meta, signedGrantOf(grantKey, exchange.tenantId, exchange.body));
       this.#send(tenant, exchange);
     });
@@ -312,7 +359,7 @@ export class Intake {
     const {announcedBytes} = exchange;
     if (announcedBytes !== null && announcedBytes <= WHOLE_UPLOAD_BYTES_MAX) {
       if (announcedBytes === 0) this.#send(tenant, exchange);
-      else this.#collectBody(exchange, () => this.#send(tenant, exchange));
+      else this.#steps.collectBody(exchange, () => this.#send(tenant, exchange));
       return;
     }
     exchange.streamBody(route.streamedBytesMax!);
@@ -341,161 +388,26 @@ export class Intake {
     spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }
-
-  #answerHere(exchange: Exchange, own: RouterOperation, parameters: string[], query: string, req: HttpRequest): void {
-    const {control, directory, files} = this.#parts;
-    const {success} = ROUTER_OPERATIONS[own];
-    switch (own) {
-      case 'health':
-        exchange.reply(success, '{"ok":true}');
-        return;
-      case 'metrics':
-        this.#later(exchange, async () => exchange.reply(success, await control.metrics(), null, PROMETHEUS_TEXT));
-        return;
-      case 'openapi':
-        files.answerDocument(exchange, shippedRequest(req));
-        return;
-      case 'docs.page':
-        files.answerPage(exchange, shippedRequest(req));
-        return;
-      case 'docs.file':
-        files.answerFile(exchange, decodeParameter(parameters[0]!), shippedRequest(req));
-        return;
-      case 'socket':
-        throw new ServiceError('op.invalid_input', 'this path takes WebSocket upgrades of the subprotocol svc.v2');
-      case 'functions.socket':
-        this.#tenant(exchange, parameters[0]!);
-        throw new ServiceError(
-          'op.invalid_input',
-          `this path takes WebSocket upgrades of the subprotocol ${FUNCTION_PROTOCOL}`,
-        );
-      case 'tenants.list':
-        listTenants(directory, exchange);
-        return;
-      case 'tenants.create':
-        this.#readBody(exchange, req, () => this.#later(exchange, () => createTenant(control, exchange)));
-        return;
-      case 'tenants.delete':
-        this.#tenant(exchange, parameters[0]!);
-        this.#later(exchange, () => deleteTenant(control, exchange));
-        return;
-      case 'tenants.overview':
-        this.#later(exchange, () => showOverview(control, exchange, query));
-        return;
-      case 'tenants.status':
-        this.#tenant(exchange, parameters[0]!);
-        this.#later(exchange, () => showTenant(control, exchange));
-        return;
-      case 'tenants.wake':
-      case 'tenants.sleep':
-      case 'tenants.pause':
-      case 'tenants.resume':
-        this.#tenant(exchange, parameters[0]!);
-        this.#later(exchange, () => controlTenant(control, exchange, own));
-        return;
-      case 'audit.page':
-      case 'audit.refusals': {
-        const request = auditRequest(own === 'audit.page' ? 'actions' : 'refusals', query);
-        this.#later(exchange, async () => exchange.reply(success, await control.audit(request)));
-        return;
-      }
-      case 'whoami':
-        whoAmI(exchange);
-        return;
-      case 'keys.list':
-      case 'keys.get':
-      case 'keys.revoke':
-        this.#later(exchange, () => answerKeys(control, exchange, own, decodedOrSame(parameters[0] ?? '')));
-        return;
-      case 'keys.create':
-      case 'keys.rotate': {
-        const id = decodedOrSame(parameters[0] ?? '');
-        this.#readBody(exchange, req, () => this.#later(exchange, () => answerKeys(control, exchange, own, id)));
-        return;
-      }
-      default:
-        unreachable(own);
-    }
-  }
-
-  /** Calls `then` when the whole body has arrived. `then` may throw. */
-  #readBody(exchange: Exchange, req: HttpRequest, then: () => void): void {
-    refuseEncoding(req);
-    this.#collectBody(exchange, then);
-  }
-
-  #collectBody(exchange: Exchange, then: () => void): void {
-    exchange.collectBody(() => {
-      try {
-        // The key may have been revoked or expired while the body arrived.
-        if (exchange.principal?.isValid(Date.now()) === false) throw keyEnded();
-        then();
-      } catch (caught) {
-        this.#fail(exchange, caught);
-      }
-    });
-  }
-
-  #later(exchange: Exchange, act: () => Promise<void>): void {
-    this.#recorded(exchange, act).catch(caught => this.#fail(exchange, caught));
-  }
-
-  /** Runs an operator's action after its audit record is on disk; without a record it does not run. */
-  async #recorded(exchange: Exchange, act: () => Promise<void>): Promise<void> {
-    if (exchange.route!.rights.trace === 'audit') {
-      const {control} = this.#parts;
-      const sequence = await control.intent(auditedAction(exchange));
-      if (exchange.aborted || exchange.hasBegun) {
-        control.send({type: 'audit_outcome', of: sequence, status: null, code: NOT_BEGUN});
-        return;
-      }
-      exchange.audited = sequence;
-    }
-    await act();
-  }
-
-  /**
-   * Turns an error into an answer: a ServiceError into its envelope, anything else into op.failed, logged as a bug. A
-   * failed assertion is not caught, because the router's state is wrong then: the process exits and is restarted.
-   */
-  #fail(exchange: Exchange, caught: unknown): void {
-    if (caught instanceof AssertionError) throw caught;
-    if (!(caught instanceof ServiceError)) this.#parts.onBug(exchange, caught);
-    const error = asServiceError(caught);
-    if (exchange.audited === 0) noteRefusal(exchange, error.code);
-    exchange.fail(error);
-  }
 }
 
-/** Also removes exchanges that are over. */
-function keep(exchanges: Set<Exchange>, exchange: Exchange): void {
-  for (const known of exchanges) if (known.isOver) exchanges.delete(known);
-  exchanges.add(exchange);
-}
-
-/** @throws op.rate_limited 429 */
-function spend(exchange: Exchange, allowance: Allowance | null): void {
-  if (allowance === null) return;
-  const error = allowance.spend();
-  exchange.edgeHeaders = [...(exchange.edgeHeaders ?? []), ...allowance.headers()];
-  if (error !== null) throw error;
-}
-
-function shippedRequest(req: HttpRequest): ShippedRequest {
-  return {ifNoneMatch: req.getHeader('if-none-match'), acceptEncoding: req.getHeader('accept-encoding')};
-}
-
-/** The outcome of an action whose client disconnected before the action began. */
-const NOT_BEGUN = 'not_begun';
 const NEEDS_CREDENTIAL =
   'this route needs Authorization: Bearer with the access token or a key, or X-Svc-Admin-Token with the admin token';
+const NEEDS_SESSION = 'sign in to the dashboard: its session is over, or there was none';
 
-function stopping(): ServiceError {
-  return new ServiceError('session.worker_unavailable', 'the server is stopping');
+/** @throws op.invalid_input 400 */
+function requireShort(path: string, query: string): void {
+  if (path.length + 1 + query.length <= URL_BYTES_MAX) return;
+  throw new ServiceError('op.invalid_input', `the URL is longer than ${URL_BYTES_MAX} bytes`);
 }
 
-function refuseEncoding(req: HttpRequest): void {
-  const encoding = req.getHeader('content-encoding');
-  if (encoding === '' || encoding.toLowerCase() === 'identity') return;
-  throw new ServiceError('op.unsupported_media_type', 'bodies with a Content-Encoding are not taken; send it plain');
+/** The path of the route that a path of the dashboard's API stands for; null: it is of a page or a file. */
+function calledPath(path: string): string | null {
+  if (path === '/_dashboard/session') return path;
+  if (path === '/_dashboard/sessions' || path.startsWith('/_dashboard/sessions/'))
+    return `/api/dashboard${path.slice(11)}`;
+  return path.startsWith('/_dashboard/api/') ? path.slice(11) : null;
+}
+
+function noRoute(): ServiceError {
+  return notFound('there is no such route', {missing: 'route'});
 }

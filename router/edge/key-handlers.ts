@@ -2,23 +2,21 @@
 import type {Buffer} from 'node:buffer';
 import {Compile} from 'typebox/compile';
 import {ServiceError} from '../../shared/errors.ts';
-import type {Actor, Grant, KeyRequest} from '../../shared/ipc/keys.ts';
+import {ALL_RIGHTS, type Grant, type KeyRequest} from '../../shared/ipc/keys.ts';
 import {ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
 import {KeyBody, RotateBody} from '../../shared/protocol/keys.ts';
-import {SCOPES} from '../../shared/rights.ts';
 import {parseJson} from '../../shared/values/json.ts';
-import type {Principal} from '../auth/credentials.ts';
+import {keyOf} from '../auth/credentials.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
 
 const keyBody = Compile(KeyBody);
 const rotateBody = Compile(RotateBody);
-const EVERYTHING: Grant = {scopes: SCOPES, tenants: null, tables: null, expires_at: null, rate_limit: null};
 
 /** GET /api/whoami */
 export function whoAmI(exchange: Exchange): void {
-  const {key} = exchange.principal ?? {key: null};
-  const {scopes, tenants, tables, expires_at, rate_limit} = key?.grant ?? EVERYTHING;
+  const key = keyOf(exchange.principal);
+  const {scopes, tenants, tables, expires_at, rate_limit} = key?.grant ?? ALL_RIGHTS;
   const answer = {id: key?.id ?? null, name: key?.name ?? 'admin', scopes, tenants, tables, expires_at, rate_limit};
   exchange.reply(ROUTER_OPERATIONS.whoami.success, JSON.stringify(answer));
 }
@@ -32,22 +30,18 @@ export async function answerKeys(
   operation: KeyOperation,
   id: string,
 ): Promise<void> {
-  const answer = await control.keys(requestOf(operation, actorOf(exchange.principal), id, exchange.body));
+  const answer = await control.keys(requestOf(operation, keyOf(exchange.principal)?.id ?? null, id, exchange.body));
   exchange.reply(ROUTER_OPERATIONS[operation].success, answer === null ? '' : JSON.stringify(answer));
 }
 
-function actorOf(principal: Principal): Actor {
-  return principal === null ? null : principal.key.id;
-}
-
-function requestOf(operation: KeyOperation, actor: Actor, id: string, body: Buffer): KeyRequest {
+function requestOf(operation: KeyOperation, actor: KeyRequest['actor'], id: string, body: Buffer): KeyRequest {
   switch (operation) {
     case 'keys.list':
       return {action: 'key_list', actor};
     case 'keys.get':
       return {action: 'key_get', actor, key: id};
     case 'keys.create':
-      return {action: 'key_create', actor, ...keyOf(body)};
+      return {action: 'key_create', actor, ...keyIn(body)};
     case 'keys.rotate':
       return {action: 'key_rotate', actor, key: id, overlapMs: overlapOf(body) * 1000};
     case 'keys.revoke':
@@ -55,7 +49,7 @@ function requestOf(operation: KeyOperation, actor: Actor, id: string, body: Buff
   }
 }
 
-function keyOf(bytes: Buffer): {name: string; grant: Grant} {
+function keyIn(bytes: Buffer): {name: string; grant: Grant} {
   const body = parseJson(bytes);
   if (!keyBody.Check(body)) throw refusalOf(keyBody.Errors(body), body);
   const {name, scopes, tenants = null, tables = null, expires_in_seconds: seconds = null, rate_limit = null} = body;

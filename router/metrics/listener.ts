@@ -33,7 +33,7 @@ export function mountMetrics(
       exchange.fail(asServiceError(caught));
     };
     try {
-      exchange.edgeHeaders = pageHeaders(originRule.check(req));
+      exchange.edgeHeaders = pageHeaders(originRule.check(req, req.getHeader('host')));
       if (req.getUrl() !== '/metrics') throw notFound('this port serves /metrics only');
       if (method !== 'GET' && method !== 'HEAD') {
         throw new ServiceError('op.method_not_allowed', 'this path takes GET, HEAD');

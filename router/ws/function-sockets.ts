@@ -14,10 +14,10 @@ import {spendAll} from '../rates/rate-limits.ts';
 import {decodedOrSame} from '../routes.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {FunctionSocket, type FunctionSocketData} from './function-socket.ts';
-import {checkOffered, type UpgradeParts, Upgrades} from './upgrades.ts';
+import {checkOffered, requireSurface, type UpgradeParts, Upgrades} from './upgrades.ts';
 
 const ROUTE = {
-  path: '/svc/:tenant/ws',
+  paths: ['/svc/:tenant/ws'],
   protocol: FUNCTION_PROTOCOL,
   messageBytesRead: FUNCTION_SOCKET_MESSAGE_BYTES_READ,
 };
@@ -35,6 +35,7 @@ export class FunctionSockets extends Upgrades<FunctionSocketData, FunctionSocket
   }
 
   protected admit(req: HttpRequest): FunctionSocketData {
+    requireSurface(req, this.#parts.surfaces, 'deployment');
     checkOffered(req, FUNCTION_PROTOCOL);
     const id = decodedOrSame(req.getParameter(0) ?? '');
     const tenant = this.#parts.directory.find(id);

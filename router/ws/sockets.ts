@@ -1,13 +1,13 @@
 /**
- * GET /ws. Checks before the upgrade, in this order (the first violation is answered as an HTTP envelope): Origin and
- * Host, credential (for a page in a browser: a key among the subprotocols), subprotocol, tenant given, tenant exists,
+ * GET /ws, and GET /_dashboard/ws on the dashboard's host. Checks before the upgrade, in this order (the first violation is answered as an HTTP envelope): Origin and
+ * Host, credential (for a page in a browser: a key among the subprotocols; for the dashboard: its cookie), subprotocol, tenant given, tenant exists,
  * rate limits. After the upgrade the socket is a Connection.
  */
 import type {HttpRequest, WebSocket} from 'uWebSockets.js';
 import {invalid, overloaded, ServiceError, unavailable} from '../../shared/errors.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
 import {RIGHTS} from '../../shared/rights.ts';
-import type {Credentials, Principal} from '../auth/credentials.ts';
+import {type Credentials, keyOf, type Principal} from '../auth/credentials.ts';
 import {
   type FailedCredentials,
   RATE_LIMIT_RETRY_S,
@@ -16,21 +16,26 @@ import {
 } from '../auth/failed-credentials.ts';
 import {credentialHint, noteRefusal} from '../auth/refusal.ts';
 import {judgeOperation, judgePageKey, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
+import type {SessionRing} from '../auth/session-ring.ts';
+import {judgeUpgrade} from '../dashboard/calls.ts';
+import {cookieIn, cookieName} from '../dashboard/cookie.ts';
 import type {Exchange} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import {SOCKET_FRAME_BYTES_READ} from '../limits.ts';
 import {type Allowance, spendAll} from '../rates/rate-limits.ts';
 import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
 import {Connection, type SocketData} from './connection.ts';
-import {type Attempt, checkOffered, offeredKey, type UpgradeParts, Upgrades} from './upgrades.ts';
+import {type Attempt, checkOffered, offeredKey, requireSurface, type UpgradeParts, Upgrades} from './upgrades.ts';
 
 const NEEDS_CREDENTIAL = 'the upgrade needs the access token, the admin token or a key';
-const ROUTE = {path: '/ws', protocol: PROTOCOL, messageBytesRead: SOCKET_FRAME_BYTES_READ};
+const DASHBOARD_PATH = '/_dashboard/ws';
+const ROUTE = {paths: ['/ws', DASHBOARD_PATH], protocol: PROTOCOL, messageBytesRead: SOCKET_FRAME_BYTES_READ};
 
 export type SocketParts = UpgradeParts & {
   originRule: OriginRule;
   credentials: Credentials;
   failedCredentials: FailedCredentials;
+  sessions: SessionRing;
 };
 
 export class Sockets extends Upgrades<SocketData, Connection> {
@@ -55,7 +60,9 @@ export class Sockets extends Upgrades<SocketData, Connection> {
   }
 
   protected admit(req: HttpRequest, attempt: Attempt): SocketData {
-    const {originRule, credentials} = this.#parts;
+    const {originRule, credentials, surfaces} = this.#parts;
+    if (req.getUrl() === DASHBOARD_PATH) return this.#admitSession(req, attempt);
+    requireSurface(req, surfaces, 'api');
     originRule.checkUpgrade(req);
     refuseKeyInUrl(req);
     const known = credentials.of(req);
@@ -63,6 +70,19 @@ export class Sockets extends Upgrades<SocketData, Connection> {
     attempt.principal = principal;
     if (known === undefined && principal !== null) judgePageKey(principal, Date.now());
     return {tenant: this.#tenantFor(req, principal), principal};
+  }
+
+  #admitSession(req: HttpRequest, attempt: Attempt): SocketData {
+    const {surfaces, originRule, sessions} = this.#parts;
+    requireSurface(req, surfaces, 'dashboard');
+    const host = req.getHeader('host');
+    if (!surfaces.isNamed(host)) originRule.checkHost(host);
+    const origin = surfaces.originOf(host);
+    judgeUpgrade(req, origin);
+    const session = sessions.find(cookieIn(req.getHeader('cookie'), cookieName(origin)));
+    if (session === null) throw new ServiceError('auth.unauthorized', 'sign in to the dashboard first');
+    attempt.principal = session;
+    return {tenant: this.#tenantFor(req, session), principal: session};
   }
 
   protected override refuse(exchange: Exchange, error: ServiceError, req: HttpRequest): void {
@@ -112,7 +132,7 @@ export class Sockets extends Upgrades<SocketData, Connection> {
 
   #allowances(principal: Principal, tenant: PlacedTenant): (Allowance | null)[] {
     const {rateLimits} = this.#parts;
-    return [rateLimits.ofPrincipal(principal), rateLimits.ofTenant(tenant)];
+    return [rateLimits.ofKey(keyOf(principal)), rateLimits.ofTenant(tenant)];
   }
 
   protected opened(ws: WebSocket<SocketData>): Connection {

@@ -6,10 +6,11 @@
 import type {HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import type {BufferedBytes} from '../../shared/byte-accounts.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {notFound, ServiceError} from '../../shared/errors.ts';
 import {KEY_PREFIX} from '../../shared/key-prefix.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import type {Principal} from '../auth/credentials.ts';
+import type {Surface, Surfaces} from '../dashboard/surfaces.ts';
 import type {Callers} from '../edge/callers.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import type {RequestIds} from '../http/reply-head.ts';
@@ -20,6 +21,7 @@ import type {TenantDirectory} from '../tenants/directory.ts';
 
 export type UpgradeParts = {
   directory: TenantDirectory;
+  surfaces: Surfaces;
   requestIds: RequestIds;
   observer: ExchangeObserver;
   callers: Callers;
@@ -32,7 +34,11 @@ export type UpgradeParts = {
 };
 
 /** Where the sockets of one kind are, and what their clients must offer and can send. */
-export type UpgradeRoute = {readonly path: string; readonly protocol: string; readonly messageBytesRead: number};
+export type UpgradeRoute = {
+  readonly paths: readonly string[];
+  readonly protocol: string;
+  readonly messageBytesRead: number;
+};
 
 export interface UpgradedSocket {
   /** A message from the client. @param bytes valid during the call */
@@ -76,7 +82,11 @@ export abstract class Upgrades<Data, Socket extends UpgradedSocket> {
   }
 
   mount(app: TemplatedApp): void {
-    app.ws<Upgraded<Data, Socket>>(this.#route.path, {
+    for (const path of this.#route.paths) this.#mount(app, path);
+  }
+
+  #mount(app: TemplatedApp, path: string): void {
+    app.ws<Upgraded<Data, Socket>>(path, {
       maxPayloadLength: this.#route.messageBytesRead,
       maxBackpressure: SOCKET_BUFFERED_BYTES_MAX,
       closeOnBackpressureLimit: true,
@@ -132,6 +142,12 @@ export abstract class Upgrades<Data, Socket extends UpgradedSocket> {
     const nowMs = performance.now();
     for (const socket of this.open) socket.poll(nowMs);
   }
+}
+
+/** Another surface of the same port has no such sockets. @throws op.not_found 404 */
+export function requireSurface(req: HttpRequest, surfaces: Surfaces, surface: Surface): void {
+  if (surfaces.of(req.getHeader('host'), req.getUrl()) === surface) return;
+  throw notFound('there is no such route on this host', {missing: 'route'});
 }
 
 /* ── subprotocols ── */

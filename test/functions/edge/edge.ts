@@ -12,11 +12,13 @@ import type {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import {Credentials} from '../../../router/auth/credentials.ts';
 import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
 import {KeyRing} from '../../../router/auth/key-ring.ts';
+import {SessionRing} from '../../../router/auth/session-ring.ts';
 import {ControlChannel} from '../../../router/control-channel.ts';
+import {Surfaces} from '../../../router/dashboard/surfaces.ts';
 import {Callers} from '../../../router/edge/callers.ts';
 import {Intake} from '../../../router/edge/intake.ts';
-import {ShippedFiles} from '../../../router/edge/shipped-files.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
+import {ShippedFiles} from '../../../router/http/shipped-files.ts';
 import {Traffic} from '../../../router/http/traffic.ts';
 import {RateLimits} from '../../../router/rates/rate-limits.ts';
 import {limitsOfOne} from '../../../router/router-limits.ts';
@@ -154,6 +156,9 @@ export class Edge {
       callers: new Callers([], false),
       rateLimits: new RateLimits({tenant: null, key: null}, 1, () => 0, metrics),
       files,
+      dashboardFiles: files,
+      surfaces: new Surfaces(null),
+      sessions: new SessionRing([], keys, Date.now),
       onBug,
     };
     let intake: Intake | null = null;
