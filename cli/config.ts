@@ -10,7 +10,7 @@ import {isLoopback} from '../shared/loopback.ts';
 import type {RateLimit} from '../shared/rate-limit.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import {coresToUse} from './cores.ts';
-import {allowedOrigins, rateLimit, trustedProxies} from './edge-settings.ts';
+import {allowedOrigins, dashboardOrigin, rateLimit, trustedProxies} from './edge-settings.ts';
 import {
   CORES_PER_ROUTER,
   JOURNAL_KEEP_RECORDS_DEFAULT,
@@ -34,6 +34,9 @@ export type StartOptions = {
   allowedHost: string[];
   allowedOrigin: string[];
   trustedProxy: string[];
+  dashboard: boolean;
+  dashboardOrigin?: string;
+  dashboardPort?: number;
   rateLimitTenant?: RateLimit;
   rateLimitKey?: RateLimit;
   journalKeepRecords: number;
@@ -107,6 +110,18 @@ export function addStartOptions(command: Command): Command {
     )
       .argParser(trustedProxies)
       .default([], 'none'),
+    new Option('--dashboard [yes]', 'serve the dashboard; --no-dashboard or 0: do not')
+      .preset('yes')
+      .argParser(yesOrNo)
+      .default(true),
+    new Option(
+      '--dashboard-origin <origin>',
+      'where a proxy serves the dashboard, a name of its own, as https://svc-admin.example.com; otherwise http://dashboard.localhost on the port of the API',
+    ).argParser(dashboardOrigin),
+    new Option(
+      '--dashboard-port <port>',
+      'serve the dashboard on this port, where it cannot have a name of its own; 0: any free one',
+    ).argParser(integer(0, 65_535)),
     new Option(
       '--rate-limit-tenant <rate>',
       'requests a second that each tenant may get, as 50, or 50:200 for 200 at once; beyond: 429',
@@ -141,6 +156,7 @@ export function addStartOptions(command: Command): Command {
       .default(false),
   ];
   for (const option of options) command.addOption(option.env(variableOf(option.long!)));
+  command.addOption(new Option('--no-dashboard').hideHelp());
   command.hook('preAction', () => checkTogether(command));
   return command;
 }

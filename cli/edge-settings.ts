@@ -31,6 +31,14 @@ export function allowedOrigins(text: string, previous: string[]): string[] {
   return [...previous, ...origins];
 }
 
+/** Its host gets no other request: tenants' pages must not share its origin. */
+export function dashboardOrigin(text: string): string {
+  const right = asBrowsersWriteIt(text);
+  if (right === text && /^https?:/.test(text)) return text;
+  const wanted = right === null ? 'as https://svc-admin.example.com' : `as browsers do: ${right}`;
+  throw new InvalidArgumentError(`It must be an origin written ${wanted}.`);
+}
+
 export function trustedProxies(text: string, previous: string[]): string[] {
   const ranges = text.split(',').map(range => range.trim());
   for (const range of ranges) {

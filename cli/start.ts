@@ -42,6 +42,9 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
         allowedHosts: options.allowedHost,
         allowedOrigins: options.allowedOrigin,
         trustedProxies: options.trustedProxy,
+        dashboard: options.dashboard
+          ? {origin: options.dashboardOrigin ?? null, port: options.dashboardPort ?? null}
+          : null,
         rateLimits: {tenant: options.rateLimitTenant ?? null, key: options.rateLimitKey ?? null},
         idleStopMs: options.idleStop,
         entries: BUNDLED_ENTRIES,

@@ -279,6 +279,7 @@ test('no secret and no value is in any file of the server, in its log, in its me
     'audit.sqlite',
     'audit.sqlite-journal',
     'refusals.sqlite',
+    'sessions.sqlite',
     'registry.sqlite',
   ];
   const there = files.filter(name => readdirSync(service.data).includes(name));

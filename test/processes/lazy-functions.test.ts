@@ -26,7 +26,7 @@ async function holds(service: Service, tenant: string, library: string): Promise
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
 });
 afterAll(() => service.stop());
 

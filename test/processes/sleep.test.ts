@@ -35,7 +35,7 @@ function woken(tenant: Tenant, at = service): Promise<number> {
 
 describe('--idle-stop 500ms', () => {
   beforeAll(async () => {
-    service = await Service.start({args: ['--idle-stop', '500ms']});
+    service = await Service.start({spares: 1, args: ['--idle-stop', '500ms']});
   });
   afterAll(() => service.stop());
 
@@ -107,7 +107,7 @@ nightly.describe('due work over the end of the server', () => {
   test.each(['SIGKILL', 'SIGTERM'] as const)(
     'after %s, overdue jobs run once at the next start, unasked',
     async signal => {
-      const mine = await Service.start({args: ['--idle-stop', '500ms']});
+      const mine = await Service.start({spares: 1, args: ['--idle-stop', '500ms']});
       service = mine;
       const sleeping = await Tenant.make(mine);
       const awake = await Tenant.make(mine);
@@ -131,7 +131,7 @@ nightly.describe('due work over the end of the server', () => {
 
 describe('--max-awake 1', () => {
   beforeAll(async () => {
-    service = await Service.start({args: ['--max-awake', '1']});
+    service = await Service.start({spares: 1, args: ['--max-awake', '1']});
   });
   afterAll(() => service.stop());
 

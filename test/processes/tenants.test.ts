@@ -1,7 +1,7 @@
 import {existsSync, mkdirSync, readdirSync, renameSync, statSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {firstOf, nightly} from '../harness/nightly.ts';
+import {nightly} from '../harness/nightly.ts';
 import {isAlive, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -9,7 +9,7 @@ import {until} from '../harness/until.ts';
 let service: Service;
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start({args: ['--idle-stop', '500ms']});
+  service = await Service.start({spares: 1, args: ['--idle-stop', '500ms']});
 });
 afterAll(() => service.stop());
 beforeEach(async () => {
@@ -27,7 +27,7 @@ describe('the files of a tenant', () => {
     for (const name of readdirSync(directory)) expect(statSync(join(directory, name)).mode & 0o077).toBe(0);
   });
 
-  test.each(firstOf(5, ['Case', 'case', 'A_B', 'a_b', 'X'.repeat(64), 'x'.repeat(64), 'CASE', 'a-b', '0']))(
+  test.each(['Case', 'case', 'CASE', 'a_b', 'a-b', 'A_B', '0', 'x'.repeat(64), 'X'.repeat(64)])(
     'of %s meet those of no other tenant',
     async id => {
       expect((await service.post('/api/tenants', {id})).status).toBe(201);

@@ -24,7 +24,7 @@ import {until} from '../harness/until.ts';
 let service: Service;
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({spares: 1});
 });
 beforeEach(async ({skip}) => {
   if (!isAlive(service.pid)) await service.run();
