@@ -48,9 +48,7 @@ export function trustedProxies(text: string, previous: string[]): string[] {
         'It must be an address or a range, as 127.0.0.1, ::1 or 10.0.0.0/8; several with commas between.',
       );
     }
-    if (bits === 0) {
-      throw new InvalidArgumentError('Every client could then claim any address: name the proxies.');
-    }
+    if (bits === 0) throw new InvalidArgumentError('Every client could then claim any address: name the proxies.');
   }
   return [...previous, ...ranges];
 }

@@ -173,9 +173,7 @@ const APPS_ANSWER = {description: 'what the app answers', ...ANY_CONTENT};
 function bodyOf({name, parameter, traits}: DescribedRoute, {body}: Example, schemas: Schemas): Schema | null {
   const types: OperationTypes = OPERATION_TYPES[name];
   const type = types.bodies?.[parameter ?? ''] ?? types.body;
-  if (type !== undefined) {
-    return {required: true, content: {[JSON_TYPE]: {schema: schemas.of(type), example: body}}};
-  }
+  if (type !== undefined) return {required: true, content: {[JSON_TYPE]: {schema: schemas.of(type), example: body}}};
   if (traits?.streamedBytesMax === undefined) return null;
   const limit = `at most ${traits.streamedBytesMax / MIB} MiB`;
   const {bodyMedia = ['application/octet-stream']} = types;

@@ -109,9 +109,7 @@ export function sameAs(
   const doc = entries.statements.otherEntry.get(index.number, key, own);
   if (doc === undefined) return undefined;
   const row = entries.documentByDoc(doc);
-  if (row === undefined) {
-    throw storageDamaged({check: 'entry', table: table.name, index: index.name, document: doc});
-  }
+  if (row === undefined) throw storageDamaged({check: 'entry', table: table.name, index: index.name, document: doc});
   return row;
 }
 

@@ -35,9 +35,7 @@ export function createCron(writer: Writer, nowMs: number, name: string, rhythm: 
   if (statements.cron.get(name) !== undefined) {
     throw conflict(`a cron ${JSON.stringify(name)} exists; delete it to define it again`);
   }
-  if (statements.countCrons.get()! >= CRONS_MAX) {
-    throw rateLimited(`a tenant has at most ${CRONS_MAX} crons`);
-  }
+  if (statements.countCrons.get()! >= CRONS_MAX) throw rateLimited(`a tenant has at most ${CRONS_MAX} crons`);
   const cron: CronRow = {
     name,
     ...rhythm,

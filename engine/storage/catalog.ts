@@ -221,9 +221,7 @@ export class Catalog {
 
   /** A new table, in memory only: the caller writes its row, and calls `remove` if that is rolled back. */
   add(name: string): CatalogTable {
-    if (this.#lastTable >= TABLES_MAX) {
-      throw invalid(`a tenant has at most ${TABLES_MAX} tables`);
-    }
+    if (this.#lastTable >= TABLES_MAX) throw invalid(`a tenant has at most ${TABLES_MAX} tables`);
     const table = newTable(this.#lastTable + 1, name, 0, 0);
     this.#put(table);
     return table;

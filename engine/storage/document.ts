@@ -130,9 +130,7 @@ export function parseTags(name: 'If-Match' | 'If-None-Match', value: string | nu
   if (value === null) return null;
   if (value.trim() === '*') return '*';
   const parts = value.split(',', CONDITION_TAGS_MAX + 1);
-  if (parts.length > CONDITION_TAGS_MAX) {
-    throw invalid(`${name} names more than ${CONDITION_TAGS_MAX} entity tags`);
-  }
+  if (parts.length > CONDITION_TAGS_MAX) throw invalid(`${name} names more than ${CONDITION_TAGS_MAX} entity tags`);
   return parts.map(part => {
     const [, weak, version] = TAG.exec(part.trim()) ?? [];
     if (version !== undefined) return {version, isWeak: weak !== undefined};

@@ -59,10 +59,10 @@ export class SocketHub {
   /** @param takers number of sockets that take the frame */
   publish(topic: string, frame: Buffer, takers: number, committedMs: number): void {
     if (takers > 0) this.#app.publish(topic, frame as Uint8Array<ArrayBuffer>, false);
-    this.#metrics.add('svc_live_fanout_frames_total', takers);
-    this.#metrics.add('svc_live_fanout_bytes_total', takers * frame.length);
+    this.#metrics.fanoutFrames.value += takers;
+    this.#metrics.fanoutBytes.value += takers * frame.length;
     const ms = performance.timeOrigin + performance.now() - committedMs;
-    this.#metrics.observe('svc_live_commit_to_send_seconds', Math.max(0, ms / 1000));
+    this.#metrics.commitToSend.observe(Math.max(0, ms / 1000));
   }
 
   /** A result was skipped for a socket that is behind; the socket will get a newer one. */

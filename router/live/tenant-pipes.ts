@@ -69,8 +69,8 @@ export class TenantPipes {
   }
 
   receive(socket: PipeEnd, message: Buffer, isBinary: boolean): void {
-    this.#metrics.count('svc_function_socket_received_total');
-    this.#metrics.add('svc_function_socket_received_bytes_total', message.length);
+    this.#metrics.socketReceived.value++;
+    this.#metrics.socketReceivedBytes.value += message.length;
     if (!this.#reserved.hasRoom(message.length)) socket.end(CloseCode.overloaded, 'session.overloaded');
     else if (this.#link !== null) this.#link.socketMessage(socket.stream, message, isBinary);
     else this.#keep(socket, message, isBinary);
@@ -130,8 +130,8 @@ export class TenantPipes {
       socket.send(message);
       takers++;
     }
-    this.#metrics.add('svc_function_socket_sent_total', takers);
-    this.#metrics.add('svc_function_socket_sent_bytes_total', takers * message.length);
+    this.#metrics.socketSent.value += takers;
+    this.#metrics.socketSentBytes.value += takers * message.length;
   }
 
   handled(stream: number, bytes: number): void {

@@ -175,9 +175,7 @@ export class WorkerLink implements Holder {
     if (this.#inFlight.size >= inFlightRequests || this.#socket.writableLength > linkBufferBytes) {
       throw overloaded('too many requests of this tenant are under way; try again later');
     }
-    if (this.#inFlightBytes + bytes > inFlightBytes) {
-      throw tooManyBytes();
-    }
+    if (this.#inFlightBytes + bytes > inFlightBytes) throw tooManyBytes();
     const stream = this.#nextStream();
     request.order = this.#order;
     request.holder = this;

@@ -102,9 +102,7 @@ export class Sockets extends Upgrades<SocketData, Connection> {
     judgeOperation(principal, RIGHTS.socket);
     checkOffered(req, PROTOCOL);
     const tenantId = tenantNamed(req);
-    if (tenantId === '') {
-      throw invalid('name the tenant in X-Tenant-Id or in the query parameter tenant_id');
-    }
+    if (tenantId === '') throw invalid('name the tenant in X-Tenant-Id or in the query parameter tenant_id');
     judgeTenant(principal, tenantId);
     const tenant = directory.find(tenantId);
     if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));

@@ -18,9 +18,7 @@ export type QueryState = Pick<Query, 'journal' | 'result' | 'shown'>;
  * @returns null when the update is based on a result that the client does not have
  */
 export function updatedState(query: Query, update: QueryUpdate, hasFloats: boolean): QueryState | null {
-  if ('error' in update) {
-    return {journal: query.journal, result: sameError(query, update.error), shown: undefined};
-  }
+  if ('error' in update) return {journal: query.journal, result: sameError(query, update.error), shown: undefined};
   const journal = update.journal ?? query.journal;
   const {digest} = update;
   if ('unchanged' in update) {

@@ -106,6 +106,15 @@ export const ROUTER_METRICS = {
 } as const satisfies MetricTable;
 
 export class RouterMetrics extends Metrics<typeof ROUTER_METRICS> {
+  /** Counted per message or result of a socket, so looked up once. */
+  readonly socketReceived = this.series('svc_function_socket_received_total');
+  readonly socketReceivedBytes = this.series('svc_function_socket_received_bytes_total');
+  readonly socketSent = this.series('svc_function_socket_sent_total');
+  readonly socketSentBytes = this.series('svc_function_socket_sent_bytes_total');
+  readonly fanoutFrames = this.series('svc_live_fanout_frames_total');
+  readonly fanoutBytes = this.series('svc_live_fanout_bytes_total');
+  readonly commitToSend = this.histogram('svc_live_commit_to_send_seconds');
+
   constructor() {
     super(ROUTER_METRICS);
   }

@@ -177,6 +177,10 @@ export const WORKER_METRICS = {
 } as const satisfies MetricTable;
 
 export class WorkerMetrics extends Metrics<typeof WORKER_METRICS> {
+  /** Counted per message of a function socket, so looked up once. */
+  readonly transitions = this.series('svc_function_transitions_total');
+  readonly transitionUpdates = this.series('svc_function_updates_total');
+
   constructor() {
     super(WORKER_METRICS);
   }

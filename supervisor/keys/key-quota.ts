@@ -51,9 +51,7 @@ export function makeRoom(records: Records, family: string | null, nowMs: number)
     const left = counted.filter(({id}) => !gone.has(id));
     if (left.length < max) continue;
     const expired = left.filter(({expires_at}) => expires_at !== null && expires_at <= nowMs);
-    if (expired.length === 0) {
-      throw rateLimited(`${said}, which is the maximum: revoke some`);
-    }
+    if (expired.length === 0) throw rateLimited(`${said}, which is the maximum: revoke some`);
     for (const {id} of expired) gone.add(id);
   }
   return [...gone];

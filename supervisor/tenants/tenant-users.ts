@@ -132,9 +132,7 @@ export class TenantUsers {
 
   #nextFree({first, last}: UserRange): number {
     const id = this.#numbers!.next(its => this.#isFree(its) && !isAnyLeft(uid => uid === its));
-    if (id === null) {
-      throw new NoUser(`all ${last - first} users for tenants are taken: give more with --worker-users`);
-    }
+    if (id === null) throw new NoUser(`all ${last - first} users for tenants are taken: give more with --worker-users`);
     return id;
   }
 

@@ -35,9 +35,7 @@ export class ControlGate implements Stage {
 
   /** @throws session.worker_unavailable 503 while the tenant is being closed */
   loaded(): Promise<Control> {
-    if (this.#isClosed) {
-      throw tenantClosing();
-    }
+    if (this.#isClosed) throw tenantClosing();
     if (this.#control !== null) return Promise.resolve(this.#control);
     this.#loading ??= this.#load().finally(() => {
       this.#loading = null; // The next request retries a failed load.

@@ -36,9 +36,7 @@ export function queryStreamLimit(query: string): number | null {
 export function queryInUrl(query: string): {text: string; limit: number | null} {
   const parameters = known(query, ['query', 'limit']);
   const text = parameters.get('query');
-  if (text === null) {
-    throw invalid('the URL must have the query object as ?query=, percent-encoded JSON');
-  }
+  if (text === null) throw invalid('the URL must have the query object as ?query=, percent-encoded JSON');
   return {text, limit: limitOf(parameters)};
 }
 
@@ -61,9 +59,7 @@ function limitOf(parameters: URLSearchParams): number | null {
 }
 
 function tablesOf(names: readonly string[]): ReadonlySet<string> | null {
-  if (names.length > FOLLOWED_TABLES_MAX) {
-    throw invalid(`a stream names at most ${FOLLOWED_TABLES_MAX} tables`);
-  }
+  if (names.length > FOLLOWED_TABLES_MAX) throw invalid(`a stream names at most ${FOLLOWED_TABLES_MAX} tables`);
   for (const name of names) checkTableName(name);
   return names.length === 0 ? null : new Set(names);
 }

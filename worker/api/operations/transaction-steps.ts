@@ -80,9 +80,7 @@ export function* madeInTurn(writer: Writer, steps: readonly Step[]): Generator<v
     if (position > 0) yield;
     const {id, result, bytes} = at(position, () => {
       const made = step(writer, ids);
-      if (made.bytes > left) {
-        throw tooLarge(`a transaction writes ${TRANSACTION_BYTES_MAX} bytes of documents at most`);
-      }
+      if (made.bytes > left) throw tooLarge(`a transaction writes ${TRANSACTION_BYTES_MAX} bytes of documents at most`);
       if (writer.replacedChars - replacedBefore <= TRANSACTION_REPLACED_CHARS_MAX) return made;
       throw tooLarge(
         `a transaction changes and deletes documents of ${TRANSACTION_REPLACED_CHARS_MAX} characters together at most`,

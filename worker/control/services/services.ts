@@ -113,9 +113,7 @@ export class Services {
       const answer = await write(writer => {
         // Checked only for a new request: a repeated one gets its earlier response, even if its module is gone.
         const record = newRecord(name, checked(body, host), Math.floor(this.#parts.clock()));
-        if (this.#records.isTaken(name)) {
-          throw conflict(`there is a service ${name} already; PUT changes it`);
-        }
+        if (this.#records.isTaken(name)) throw conflict(`there is a service ${name} already; PUT changes it`);
         if (this.#records.size >= SERVICES_MAX) {
           throw rateLimited(`a tenant has at most ${SERVICES_MAX} services; delete some`);
         }

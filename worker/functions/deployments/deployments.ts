@@ -153,9 +153,7 @@ export class Deployments {
   }
 
   async #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    if (this.#underWay > DEPLOYS_WAITING_MAX) {
-      throw overloaded('too many deploys are waiting; try again shortly');
-    }
+    if (this.#underWay > DEPLOYS_WAITING_MAX) throw overloaded('too many deploys are waiting; try again shortly');
     this.#underWay++;
     const turn = this.#last.then(change, change).finally(() => this.#underWay--);
     this.#last = turn.catch(() => undefined).then(() => this.#forgetOrphans());

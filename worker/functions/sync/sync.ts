@@ -247,8 +247,8 @@ export class Sync implements Stage, SocketEvents {
     if (sockets === undefined) one.takers.set(socket.link, [socket]);
     else sockets.push(socket);
     const {metrics} = this.#parts;
-    metrics.count('svc_function_transitions_total');
-    metrics.add('svc_function_updates_total', move.updates.length);
+    metrics.transitions.value++;
+    metrics.transitionUpdates.value += move.updates.length;
   }
 
   #send(link: SocketLink, sockets: readonly ClientSocket[], messages: readonly string[], bytes: number): void {

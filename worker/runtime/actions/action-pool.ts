@@ -85,9 +85,7 @@ export class ActionPool {
    */
   async run(request: ActionRequest, answers: ActionAnswers, signal?: AbortSignal): Promise<Outcome> {
     if (this.#closed) throw tenantClosing();
-    if (this.#underWay.size >= ACTIONS_MAX) {
-      throw overloaded(`${ACTIONS_MAX} actions are under way; try again shortly`);
-    }
+    if (this.#underWay.size >= ACTIONS_MAX) throw overloaded(`${ACTIONS_MAX} actions are under way; try again shortly`);
     if (this.#argumentChars + request.args.length > ACTION_ARGUMENTS_CHARS_MAX) {
       throw overloaded('the actions under way have too large arguments; try again shortly');
     }

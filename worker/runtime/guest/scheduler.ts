@@ -49,9 +49,7 @@ function checkDelay(delayMs: unknown): number {
 
 function checkTime(when: unknown): number {
   const ms = when instanceof Date ? when.getTime() : when;
-  if (typeof ms !== 'number' || !Number.isFinite(ms)) {
-    throw new Error('The invoke time must be a Date or a timestamp');
-  }
+  if (typeof ms !== 'number' || !Number.isFinite(ms)) throw new Error('The invoke time must be a Date or a timestamp');
   checkDistance(ms - Date.now());
   return ms;
 }

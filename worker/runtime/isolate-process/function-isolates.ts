@@ -165,9 +165,7 @@ export class FunctionIsolates {
 
   /** Queues a query for the second process. @throws session.overloaded 503 */
   #try(call: QueryCall): void {
-    if (this.#trials.length >= QUERY_QUEUE_MAX) {
-      throw overloaded('too many queries are waiting; try again shortly');
-    }
+    if (this.#trials.length >= QUERY_QUEUE_MAX) throw overloaded('too many queries are waiting; try again shortly');
     this.#trials.push(call);
     this.#tryNext();
   }

@@ -71,9 +71,7 @@ export class NodePool {
   /** @throws session.overloaded 503; session.worker_unavailable 503 */
   async run(code: NodeCode, request: ActionRequest, link: ActionLink, signal?: AbortSignal): Promise<Outcome> {
     if (this.#closed !== null) throw tenantClosing();
-    if (this.#underWay >= ACTIONS_MAX) {
-      throw overloaded(`${ACTIONS_MAX} actions are under way; try again shortly`);
-    }
+    if (this.#underWay >= ACTIONS_MAX) throw overloaded(`${ACTIONS_MAX} actions are under way; try again shortly`);
     const chars = request.args.length;
     if (this.#argumentChars + chars > ACTION_ARGUMENTS_CHARS_MAX) {
       throw overloaded('the actions under way have too large arguments; try again shortly');

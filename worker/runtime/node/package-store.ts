@@ -69,9 +69,7 @@ export class PackageStore {
    * @throws op.invalid_input 400, op.too_large 413, op.rate_limited 429, session.storage_full 507
    */
   async add(sha512: string, chunks: AsyncIterable<Buffer>, used: () => ReadonlySet<string>): Promise<void> {
-    if (!SHA512.test(sha512)) {
-      throw invalid('a package is named by the SHA-512 of its tarball, 128 hex digits');
-    }
+    if (!SHA512.test(sha512)) throw invalid('a package is named by the SHA-512 of its tarball, 128 hex digits');
     await mkdir(this.#root, {recursive: true, mode: 0o700});
     const temporary = join(this.#root, `${sha512}.${randomBytes(6).toString('hex')}.tmp`);
     try {
@@ -163,16 +161,12 @@ export class PackageStore {
       let bytes = 0;
       for await (const chunk of chunks) {
         bytes += chunk.length;
-        if (bytes > PACKAGE_BYTES_MAX) {
-          throw tooLarge(`a package has at most ${PACKAGE_BYTES_MAX / MIB} MiB`);
-        }
+        if (bytes > PACKAGE_BYTES_MAX) throw tooLarge(`a package has at most ${PACKAGE_BYTES_MAX / MIB} MiB`);
         hash.update(chunk);
         await file.writeFile(chunk);
       }
       const found = hash.digest('hex');
-      if (found !== sha512) {
-        throw invalid(`the SHA-512 of this tarball is ${found}, not that of its name`);
-      }
+      if (found !== sha512) throw invalid(`the SHA-512 of this tarball is ${found}, not that of its name`);
       await file.sync();
       return bytes;
     } finally {

@@ -112,9 +112,7 @@ export class QueryPool {
   async runTogether(executions: readonly Execution[]): Promise<QueryRun[]> {
     if (this.#closed) throw tenantClosing();
     if (executions.length === 0) return [];
-    if (this.#whole.length >= QUERY_QUEUE_MAX) {
-      throw overloaded('too many queries are waiting; try again shortly');
-    }
+    if (this.#whole.length >= QUERY_QUEUE_MAX) throw overloaded('too many queries are waiting; try again shortly');
     this.#memory.check();
     const runs: Promise<QueryRun>[] = [];
     const waiting: Waiting[] = [];

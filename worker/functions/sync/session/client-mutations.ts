@@ -92,9 +92,7 @@ function find({statements}: Writer, clientId: string, requestId: number, {digest
   }
   // Outcomes stored by an earlier version do not name the user.
   const [storedDigest, storedCaller = caller] = row.request.split(' ');
-  if (storedDigest !== digest) {
-    throw conflict(`the number ${requestId} was given to another mutation`);
-  }
+  if (storedDigest !== digest) throw conflict(`the number ${requestId} was given to another mutation`);
   if (storedCaller !== caller) {
     throw conflict(`the mutation ${requestId} was committed for another caller, and only that caller gets its result`);
   }
