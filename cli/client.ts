@@ -223,7 +223,7 @@ export class ServiceClient {
       const outcome = await this.#attempt(message());
       if (Buffer.isBuffer(outcome)) return outcome;
       if (attempt === COMMAND_ATTEMPTS_MAX || !isRetried(outcome.again)) throw outcome.again;
-      await delay(Math.max(outcome.retryAfterMs, pauseMs(attempt)));
+      await delay(Math.max(outcome.retryAfterMs, backOffMs(COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, attempt - 1)));
     }
   }
 
@@ -291,10 +291,6 @@ export async function accessToken(url: string, data: string | undefined, hint = 
   }
   if (typeof token !== 'string') throw new CommandFailure(`${path} holds no access_token`);
   return token;
-}
-
-function pauseMs(attempt: number): number {
-  return backOffMs(COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX, attempt - 1);
 }
 
 function parsed<T>(body: Buffer): T {

@@ -2,6 +2,7 @@
 
 import {createInterface} from 'node:readline';
 import {setTimeout as delay} from 'node:timers/promises';
+import {InvalidArgumentError} from 'commander';
 import {backOffMs} from '../shared/back-off.ts';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {QueryOf} from '../shared/operation-types.ts';
@@ -86,4 +87,10 @@ export class SeenLines<Entry> {
     if (this.#keys.size > LOG_ENTRIES_KEEP) this.#keys.delete(this.#keys.values().next().value!);
     return true;
   }
+}
+
+/** Parses an option that is a number of lines. */
+export function count(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
 }

@@ -4,7 +4,7 @@ import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {QueryOf} from '../shared/operation-types.ts';
 import type {LogEntry} from '../shared/protocol/functions.ts';
 import {reportFailure} from './failure.ts';
-import {followLines, linesOf, SeenLines} from './follow.ts';
+import {count, followLines, linesOf, SeenLines} from './follow.ts';
 import {printableJson} from './printable.ts';
 import {logText} from './project/log-text.ts';
 import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
@@ -47,7 +47,10 @@ export async function showLogs(
   show: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const seen = new SeenLines<LogEntry>(({n, request_id: request}) => `${n} ${request}`, endMs);
+  const seen = new SeenLines<LogEntry>(
+    ({n, request_id: request}) => `${n} ${request}`,
+    ({at, duration_ms: ms}) => at + ms,
+  );
   const showEntry = (line: string) => {
     const text = jsonl === true ? printableJson(line) : logText(line, success === true);
     if (text !== null) show(`${text}\n`);
@@ -75,10 +78,6 @@ function entries(
   return linesOf(target.client, 'logs.read', [target.tenant], query, signal);
 }
 
-function endMs({at, duration_ms: durationMs}: LogEntry): number {
-  return at + durationMs;
-}
-
 function parameters({requestId, path, failed, since, until}: Search): QueryOf<'logs.read'> {
   return {
     ...(requestId === undefined ? {} : {request_id: requestId}),
@@ -98,9 +97,4 @@ function moment(text: string): number {
     ago === null ? Date.parse(text) : Date.now() - Number(ago[1]) * AGO_UNITS_MS[ago[2] as keyof typeof AGO_UNITS_MS];
   if (Number.isFinite(ms)) return Math.max(0, Math.floor(ms));
   throw new InvalidArgumentError('It must be like 90s, 20m, 2h or 3d, which is so long ago, or 2026-01-31T12:00:00Z.');
-}
-
-function count(text: string): number {
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number.');
 }

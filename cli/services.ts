@@ -1,13 +1,14 @@
 /** `svc services …` manages a tenant's long-running code. */
+
 import {dirname, resolve} from 'node:path';
-import {type Command, InvalidArgumentError, Option} from 'commander';
+import {type Command, Option} from 'commander';
 import {SERVICE_LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {BodyOf, SuccessOf} from '../shared/operation-types.ts';
 import type {ServiceLogEntry, ServiceRecord} from '../shared/protocol/services.ts';
 import {RefusedRequest} from './client.ts';
 import {ALL, jsonIn, listVerb, showList, showVerb, subcommand, textIn} from './control.ts';
 import {CommandFailure} from './failure.ts';
-import {followLines, linesOf, SeenLines} from './follow.ts';
+import {count, followLines, linesOf, SeenLines} from './follow.ts';
 import {printable, printableJson} from './printable.ts';
 import {ask, type Target, type TargetOptions} from './project/target.ts';
 
@@ -122,9 +123,4 @@ async function showLog(target: Target, name: string, {history, follow, jsonl}: L
 function textOf(json: string): string {
   const {at, level, line} = JSON.parse(json) as ServiceLogEntry;
   return printable(`${new Date(at).toISOString().slice(11, 23)} ${level === 'service' ? '–' : level} ${line}`);
-}
-
-function count(text: string): number {
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number.');
 }

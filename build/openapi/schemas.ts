@@ -3,7 +3,9 @@
  * component with that name; other types are written inline. Records are written with `additionalProperties`, which
  * readers and generators understand.
  */
+
 import type {TSchema} from 'typebox';
+import {isObject} from '../../shared/values/shapes.ts';
 
 export type Schema = {readonly [keyword: string]: unknown};
 type Named = ReadonlyMap<object, string>;
@@ -110,10 +112,6 @@ function alternativesIn({anyOf, ...type}: Record<string, unknown>): Record<strin
     const members = Object.entries(properties).filter(([name]) => !others.includes(name));
     return {...type, required, properties: Object.fromEntries(members)};
   });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isNonEmpty(value: unknown): value is Readonly<Record<string, unknown>> {

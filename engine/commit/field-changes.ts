@@ -5,11 +5,13 @@
  *
  * A missing field counts as 0 and as []. A patch names each field once, so the order of its parts has no effect.
  */
+
 import {invalid, ServiceError} from '../../shared/errors.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {checkFields, mergeFields} from '../../shared/values/json.ts';
 import {encodeKey} from '../../shared/values/key-encoding.ts';
 import type {Value} from '../../shared/values/value.ts';
+import {shownName} from '../storage/table-check.ts';
 import type {Fields} from './commit.ts';
 
 export const CHANGES = ['patch', 'unset', 'increment', 'append', 'remove'] as const satisfies (keyof FieldChanges)[];
@@ -23,11 +25,13 @@ export function checkChanges(changes: FieldChanges, at = ''): void {
     if (kind !== 'unset') checkFields(change, `${at}${kind}`);
     for (const name of namesIn(change)) {
       if (name.startsWith('_')) {
-        throw invalid(`${at}${kind} names ${shown(name)}, which begins with an underscore, as only system fields may`);
+        throw invalid(
+          `${at}${kind} names ${shownName(name)}, which begins with an underscore, as only system fields may`,
+        );
       }
       const other = seen.get(name);
       if (other !== undefined)
-        throw invalid(`field ${shown(name)} is in ${at}${other} and in ${at}${kind}: name it once`);
+        throw invalid(`field ${shownName(name)} is in ${at}${other} and in ${at}${kind}: name it once`);
       seen.set(name, kind);
     }
   }
@@ -92,9 +96,5 @@ function kindOf(value: Value): string {
 
 function conflict(name: string, value: Value, why: string): ServiceError {
   const found = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-  return new ServiceError('op.conflict', `field ${shown(name)} ${why}`, {field: name.slice(0, 140), found});
-}
-
-function shown(name: string): string {
-  return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
+  return new ServiceError('op.conflict', `field ${shownName(name)} ${why}`, {field: name.slice(0, 140), found});
 }

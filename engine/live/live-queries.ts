@@ -184,7 +184,8 @@ export class LiveQueries implements Stage, ListedQueries {
   /** The index has already passed the commit's documents to the queries, in order. */
   committed({hasNewCatalog, events}: Pick<Commit, 'hasNewCatalog' | 'events'>): void {
     this.#commits++;
-    if (hasNewCatalog) for (const {event} of events.filter(isRenaming)) this.#renamed(event as TableRenamed);
+    if (hasNewCatalog)
+      for (const {type, event} of events) if (type === 'table.renamed') this.#renamed(event as TableRenamed);
     if (this.#touched.size === 0) return;
     const touched = [...this.#touched];
     this.#touched.clear();
@@ -412,8 +413,4 @@ function causeOf(change: Change | null, isFirst: boolean): LiveCause {
   if (isFirst) return {cause: 'added'};
   if (change === null) return {cause: 'schema'};
   return {cause: 'written', sequence: change.sequence, table: change.table.name, id: change.id};
-}
-
-function isRenaming({type}: {type: JournalEvent['type']}): boolean {
-  return type === 'table.renamed';
 }

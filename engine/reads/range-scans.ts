@@ -99,10 +99,10 @@ function keyRanges(prefix: Buffer, {lower, upper, except}: IndexRange): [Buffer,
   ];
 }
 
-function earlier(a: Buffer, b: Buffer): Buffer {
+export function earlier(a: Buffer, b: Buffer): Buffer {
   return Buffer.compare(a, b) <= 0 ? a : b;
 }
-function later(a: Buffer, b: Buffer): Buffer {
+export function later(a: Buffer, b: Buffer): Buffer {
   return Buffer.compare(a, b) >= 0 ? a : b;
 }
 

@@ -2,7 +2,7 @@
 import {Buffer} from 'node:buffer';
 import type {DocumentRow, TableInfo} from '../storage/rows.ts';
 import {entryKey, NO_KEY, type Position} from './position.ts';
-import {afterId, type RangeScan} from './range-scans.ts';
+import {afterId, earlier, later, type RangeScan} from './range-scans.ts';
 import {BY_CREATION, BY_ID, creationPlace, entryPlace, idPlace, type ReadInterval, type ReadSet} from './read-set.ts';
 
 export type ReadPath = {
@@ -69,11 +69,4 @@ function rangeOf(rangeScan: RangeScan): {index: number; lower: Buffer; upper: Bu
 function edge({kind}: RangeScan, {key, doc, id}: Position, reverse: boolean): Buffer {
   if (kind === 'ids' || kind === 'id') return idPlace(reverse ? id : afterId(id));
   return entryPlace(kind === 'table' ? NO_KEY : key, reverse ? doc : doc + 1);
-}
-
-function earlier(a: Buffer, b: Buffer): Buffer {
-  return Buffer.compare(a, b) <= 0 ? a : b;
-}
-function later(a: Buffer, b: Buffer): Buffer {
-  return Buffer.compare(a, b) >= 0 ? a : b;
 }

@@ -2,7 +2,7 @@
  * The identity of a query: equal queries have equal shape texts, independent of the order of fields and of unknown
  * members.
  */
-import type {FilterClause, LiveQueryObject, QueryObject, QueryOrder} from '../../shared/protocol/queries.ts';
+import type {FilterClause, LiveQueryObject, QueryObject} from '../../shared/protocol/queries.ts';
 import {storedText} from '../../shared/values/json.ts';
 
 /** Cursors are bound to this text, so it must not change between versions. */
@@ -24,11 +24,7 @@ function clauseShape(clause: FilterClause): object {
 
 function orderShape(order: QueryObject['order']): object | null {
   if (order === undefined) return null;
-  const all = (Array.isArray(order) ? order : [order]).map(fieldShape);
+  const all = (Array.isArray(order) ? order : [order]).map(({field, direction}) => ({field, direction}));
   const [only] = all;
   return all.length === 1 ? only! : all;
-}
-
-function fieldShape({field, direction}: QueryOrder): object {
-  return {field, direction};
 }

@@ -144,7 +144,9 @@ export class SchemaDeploys {
       for (const {table, missing} of built) {
         addIndexes(writer, table, missing);
         schemaEvent(writer, table);
-        const added = table.indexes.filter(index => isLive(index) && missing.some(entry => isSame(index, entry)));
+        const added = table.indexes.filter(
+          index => index.state !== 'dropping' && missing.some(entry => isSame(index, entry)),
+        );
         numbers.push(...added.map(({number}) => number));
       }
       note(writer, numbers);
@@ -197,10 +199,6 @@ export class SchemaDeploys {
 
 function declaredTables(schema: SchemaDefinition | null): DeployedTable[] {
   return (schema?.tables ?? []).map(table => ({...table, isChecked: schema!.schemaValidation}));
-}
-
-function isLive({state}: {state: string}): boolean {
-  return state !== 'dropping';
 }
 
 function note(writer: Writer, unfinished: number[]): void {

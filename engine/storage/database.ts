@@ -6,7 +6,6 @@
  * The engine makes its own checkpoints (automatic ones are off), so a checkpoint never hides inside a client's commit.
  */
 
-import {closeSync, fsyncSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
 import Database from 'better-sqlite3';
 import {unwritableError} from '../../shared/disk-errors.ts';
@@ -14,6 +13,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {READER_CACHE_KIB, READER_MMAP_BYTES, ROWS_SUMMED_MAX, WRITER_CACHE_KIB} from '../limits.ts';
 import type {Connection} from './connection.ts';
 import {isEngineDamage} from './damage.ts';
+import {syncDirectory} from './file-guard.ts';
 import {damagedError} from './identity.ts';
 import {LAYOUT_VERSION, migrate, STORAGE_VERSION} from './migrations.ts';
 import {layoutFinding, smallTablesFinding} from './row-sums.ts';
@@ -126,15 +126,6 @@ function checkVersion(db: Connection): void {
     if (have[i]! > least) return;
     if (have[i]! < least)
       throw new Error(`SQLite ${version} is too old: ${SQLITE_VERSION_MIN.join('.')} is the oldest`);
-  }
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 

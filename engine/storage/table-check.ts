@@ -48,14 +48,14 @@ function typeName(value: Value): string {
 /** @throws op.invalid_input 400 that names the rule */
 export function checkTableSchema(schema: TableSchema, pathTable: string): void {
   if (schema.table !== pathTable) {
-    throw invalid(`the body's table ${shown(schema.table)} differs from the path's ${shown(pathTable)}`);
+    throw invalid(`the body's table ${shownName(schema.table)} differs from the path's ${shownName(pathTable)}`);
   }
   const names = new Set<string>();
   for (const {name} of schema.fields) {
     if (name === '' || name.startsWith('_') || name.startsWith('$') || !name.isWellFormed()) {
-      throw invalid(`${shown(name)} cannot be a field: a name is not empty and does not begin with _ or $`);
+      throw invalid(`${shownName(name)} cannot be a field: a name is not empty and does not begin with _ or $`);
     }
-    if (names.has(name)) throw invalid(`field ${shown(name)} is declared twice`);
+    if (names.has(name)) throw invalid(`field ${shownName(name)} is declared twice`);
     names.add(name);
   }
   checkIndexes(schema);
@@ -67,7 +67,7 @@ function checkIndexes(schema: TableSchema): void {
   for (const {name, fields} of schema.indexes) {
     if (!INDEX_NAME.test(name) || RESERVED_INDEX_NAMES.includes(name)) {
       throw invalid(
-        `${shown(name)} cannot be an index: a name is a letter, then letters, digits and _, at most 64 characters, ` +
+        `${shownName(name)} cannot be an index: a name is a letter, then letters, digits and _, at most 64 characters, ` +
           `and not ${RESERVED_INDEX_NAMES.join(' or ')}`,
       );
     }
@@ -87,6 +87,6 @@ function checkIndexes(schema: TableSchema): void {
 }
 
 /** Names can be as long as a body. */
-function shown(name: string): string {
+export function shownName(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

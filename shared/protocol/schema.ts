@@ -10,7 +10,6 @@ export type FieldType = (typeof FIELD_TYPES)[number];
  * several documents have the same values; it is not maintained, and the next PUT of the schema builds it again.
  */
 export const INDEX_STATES = ['building', 'enabled', 'failed'] as const;
-export type IndexState = (typeof INDEX_STATES)[number];
 
 export const FieldEntry = Type.Object({
   name: Type.String(),

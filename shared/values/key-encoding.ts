@@ -102,14 +102,6 @@ function reserve(bytes: number): void {
   scratch = larger;
 }
 
-/** The values of a complete key from `encodeKey`. Objects have a null prototype. */
-export function decodeKey(key: Buffer): (Value | undefined)[] {
-  const values: (Value | undefined)[] = [];
-  const cursor: KeyCursor = {key, at: 0};
-  while (cursor.at < key.length) values.push(read(cursor));
-  return values;
-}
-
 /** A bound of a key range: complete values, then perhaps the beginning of a text. */
 export type KeyBound = {
   readonly values: readonly (Value | undefined)[];
@@ -118,7 +110,10 @@ export type KeyBound = {
   readonly prefix: string | null;
 };
 
-/** What a bound of key ranges says: a key, a part of one, either followed by ff or by a document number. */
+/**
+ * What a bound of key ranges says: a key, a part of one, either followed by ff or by a document number. Objects have a
+ * null prototype.
+ */
 export function decodeBound(bound: Buffer): KeyBound {
   const values: (Value | undefined)[] = [];
   const cursor: KeyCursor = {key: bound, at: 0};

@@ -2,9 +2,11 @@
  * Messages between a worker and the process of its sandboxes, over a pipe (runtime/process/pipe.ts). Messages from the
  * process are outside input: its code may have escaped its isolate.
  */
+
 import type {Buffer} from 'node:buffer';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
+import {isText} from '../../shared/values/shapes.ts';
 import {LOG_LINES_MAX} from '../runtime/guest/limits.ts';
 import type {Fields} from '../runtime/process/frames.ts';
 import {isJson} from '../runtime/process/is-json.ts';
@@ -79,8 +81,4 @@ function resultIn(said: unknown, tail: Buffer): ExecutionResult | null {
   if (ok !== false || !FAULTS.has(reason) || !isText(name) || !isText(message)) return null;
   if (!(stack === null || isText(stack))) return null;
   return {ok, lines, durationMs, broken, reason: reason as ExecutionFault, name, message, stack};
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }

@@ -10,7 +10,7 @@
  */
 
 import type {Writer} from '../../engine/commit/writer.ts';
-import {conflict, invalid, rateLimited, type ServiceError} from '../../shared/errors.ts';
+import {conflict, invalid, rateLimited} from '../../shared/errors.ts';
 import {SANDBOX_TTL_MS_MAX} from '../../shared/limits.ts';
 import type {ExecuteBody, SandboxRecord} from '../../shared/protocol/sandboxes.ts';
 import type {SessionBody, SessionRecord} from '../../shared/protocol/sessions.ts';
@@ -157,7 +157,7 @@ export class Sessions {
   #requireOpen(id: string): SessionRecord {
     const record = this.get(id);
     if (record.state === 'open') return record;
-    throw notOpen(record);
+    throw conflict(`the session ${record.id} is ${record.state}; open another one`, {state: record.state});
   }
 
   /** The first execution creates it; concurrent ones share that. */
@@ -237,8 +237,4 @@ export class Sessions {
   #ownOf({id, sandbox_id}: SessionRecord): string | null {
     return sandbox_id !== null && this.#sandboxes.isOf(sandbox_id, id) ? sandbox_id : null;
   }
-}
-
-function notOpen({id, state}: SessionRecord): ServiceError {
-  return conflict(`the session ${id} is ${state}; open another one`, {state});
 }

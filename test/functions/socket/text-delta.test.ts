@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {applyDelta, textDelta} from '../../../worker/functions/sync/session/text-delta.ts';
+import {applyTextDelta} from '../../../sdk/client/text-delta.ts';
+import {textDelta} from '../../../worker/functions/sync/session/text-delta.ts';
 
 /** Texts that share much, as results that follow each other do, of halves of surrogate pairs, too. */
 const text = fc.string({unit: fc.constantFrom('a', 'b', '"', '\ud83d', '\ude00', 'é'), maxLength: 30});
@@ -11,7 +12,7 @@ describe('a change of a text', () => {
       fc.property(text, text, text, text, (head, before, after, tail) => {
         const [from, to] = [head + before + tail, head + after + tail];
         const delta = JSON.parse(JSON.stringify(textDelta(from, to)));
-        expect(applyDelta(from, delta)).toBe(to);
+        expect(applyTextDelta(from, delta)).toBe(to);
       }),
     );
   });

@@ -1,4 +1,5 @@
 /** Parses the parameters of operations from the isolate: outside input, checked field by field. */
+import {isText} from '../../../shared/values/shapes.ts';
 import type {FetchCall} from '../guest/actions/network.ts';
 import type {SocketCall} from '../guest/actions/web-socket.ts';
 
@@ -46,8 +47,4 @@ export function checkSocketCall(fields: Fields): SocketCall {
 
 function isPair(value: unknown): value is [string, string] {
   return Array.isArray(value) && value.length === 2 && value.every(isText);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }

@@ -41,7 +41,7 @@ function uploadErrors(upload: DeploymentUpload): DeploymentError[] {
   for (const fault of sourceFaults(upload)) add(fault);
   if (paths.size < files.length) add('the bundle has two files with the same path');
   if (new Set(modules).size < modules.length) add('a module is named twice');
-  const bytes = codeBytes(files);
+  const bytes = files.reduce((sum, {source}) => sum + Buffer.byteLength(source), 0);
   if (bytes > DEPLOYMENT_CODE_BYTES_MAX) {
     add(`the code takes ${(bytes / MIB).toFixed(1)} MiB; the limit is ${DEPLOYMENT_CODE_BYTES_MAX / MIB} MiB`);
   }
@@ -160,10 +160,6 @@ function wrongVersion(version: string): string {
 
 const NO_VERSION = `"use node": the upload says no version of Node; "node.version" is one of ${NODE_VERSIONS.join(', ')}`;
 const NOT_BUNDLED_FOR_NODE = '"use node": the upload gives this module to the default runtime; deploy with a newer svc';
-
-function codeBytes(files: readonly BundleFile[]): number {
-  return files.reduce((sum, {source}) => sum + Buffer.byteLength(source), 0);
-}
 
 function pathFault(module: string): string | null {
   try {

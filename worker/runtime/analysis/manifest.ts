@@ -14,6 +14,7 @@ import type {
   SchemaDefinition,
   SchemaTable,
 } from '../../../shared/protocol/functions.ts';
+import {isText} from '../../../shared/values/shapes.ts';
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
 import {DEPLOYMENT_FUNCTIONS_MAX, SCHEMA_TABLES_MAX} from '../limits.ts';
 import {validatorFault} from './validator-fault.ts';
@@ -181,10 +182,6 @@ function indexFaults(table: string, document: ValidatorJson, indexes: readonly P
     lists.set(JSON.stringify(fields), name);
   }
   return lines;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }
 
 /** Whether a document that matches the validator can have a value at this path. */

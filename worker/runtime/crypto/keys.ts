@@ -221,15 +221,11 @@ export function generateKey(parameters: CryptoParameters): KeyMaterial[] {
 
 function generateSecret(parameters: CryptoParameters): KeyMaterial {
   const {name} = parameters;
-  hashIfHmac(parameters);
+  if (parameters.name === 'HMAC') hashOf(parameters);
   const bits = parameters.length ?? (name === 'HMAC' ? HASHES[parameters.hash!]!.blockBits : 0);
   const isFitting = name === 'HMAC' ? bits > 0 && bits % 8 === 0 && bits <= 65_536 : AES_BITS.includes(bits);
   if (!isFitting) throw new CryptoRefusal('OperationError', `${bits} is no length of a key of ${name}`);
   return {type: 'secret', key: randomBytes(bits / 8).toString('base64'), length: bits};
-}
-
-function hashIfHmac(parameters: CryptoParameters): void {
-  if (parameters.name === 'HMAC') hashOf(parameters);
 }
 
 function pairOf({privateKey, publicKey}: {privateKey: KeyObject; publicKey: KeyObject}): KeyMaterial[] {

@@ -2,6 +2,7 @@
 
 import type {DamageCheck} from '../../../engine/storage/damage.ts';
 import {ERROR_STATUS, type ErrorObject} from '../../../shared/errors.ts';
+import {type Fields, isCount, isObject, isText} from '../../../shared/values/shapes.ts';
 import {HTTP_OPERATIONS, isOneOf, MAIN_OPERATIONS} from '../actions/action-message.ts';
 import {FUNCTION_RESULT_BYTES_MAX, LOG_LINES_MAX} from '../guest/limits.ts';
 import type {FromIsolates} from './isolate-message.ts';
@@ -15,8 +16,6 @@ const CHECKS: ReadonlySet<unknown> = new Set<DamageCheck>([
   'rows',
   'engine',
 ]);
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Warnings of the database are added to the lines of the function. */
 const LINES_MAX = 2 * LOG_LINES_MAX;
@@ -109,16 +108,4 @@ function isValueLength(bytes: number): boolean {
 
 function isOperation(operation: unknown): boolean {
   return isText(operation) && (isOneOf(MAIN_OPERATIONS, operation) || isOneOf(HTTP_OPERATIONS, operation));
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }

@@ -137,7 +137,7 @@ export class FunctionIsolates {
     if (!this.#hasSuspects) return answer;
     for (const {name, key} of call.names) {
       this.#quarantine.answered(key);
-      const isTried = this.#trials.some(waiting => waiting.crashes > 0 && isOf(waiting, name));
+      const isTried = this.#trials.some(waiting => waiting.crashes > 0 && waiting.names.some(one => one.name === name));
       if (this.#apart.get(name)?.isGuilty === false && !isTried) this.#apart.delete(name);
     }
     return answer;
@@ -286,10 +286,6 @@ export class FunctionIsolates {
       else call.fail(unavailable('the process that runs functions could not be started; the log says why'));
     }
   }
-}
-
-function isOf({names}: IsolateCall, wanted: string): boolean {
-  return names.some(({name}) => name === wanted);
 }
 
 function quarantined(name: string, forMs: number): ServiceError {

@@ -6,6 +6,7 @@
 
 import {Buffer} from 'node:buffer';
 import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
+import {isCount} from '../../../shared/values/shapes.ts';
 import type {Caller} from '../execution.ts';
 import type {RealmError} from '../guest/host-call.ts';
 import {type Fields, objectIn} from '../process/frames.ts';
@@ -110,10 +111,6 @@ function isFromNode({type, module, ok, action, call, operation, fault}: Fields):
     default:
       return false;
   }
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** Parses an error sent by a process. Text in another format is shown, shortened. */

@@ -7,6 +7,7 @@ import type {Writer} from '../../../../engine/commit/writer.ts';
 import {decodeId} from '../../../../engine/storage/ids.ts';
 import {invalid, ServiceError} from '../../../../shared/errors.ts';
 import type {ImportMode} from '../../../../shared/protocol/imports.ts';
+import {isObject} from '../../../../shared/values/shapes.ts';
 import {restoreEffect, restoreSchemaEffect} from './restore.ts';
 
 export type ImportLine = {
@@ -127,8 +128,4 @@ function withoutSystemFields(document: Fields): {id: unknown; fields: Fields} {
   if (id === undefined && created === undefined && updated === undefined) return {id, fields: document};
   const {_id, _creationTime, _updateTime, ...fields} = document;
   return {id, fields};
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -130,7 +130,7 @@ export class Tasks {
     for (const task of this.#runningOn(writer, [name])) {
       if (task.type !== 'drop') continue;
       const now = {...task, updated_at: Math.floor(writer.nowMs())};
-      fail(now, '', schemaMeanwhile(name));
+      fail(now, '', conflict(`table ${name} was given a schema while it was dropped: drop it again`));
       this.#end(writer, now);
     }
   }
@@ -367,10 +367,6 @@ function endDrop(writer: Writer, task: TaskRecord): void {
 function writtenMeanwhile({name}: CatalogTable): ServiceError {
   const message = `documents were made in table ${name} while it was dropped: they are there, and so is its schema; drop it again`;
   return conflict(message);
-}
-
-function schemaMeanwhile(name: string): ServiceError {
-  return conflict(`table ${name} was given a schema while it was dropped: drop it again`);
 }
 
 function isUnderWay({id, type, query}: TaskRecord): ServiceError {

@@ -18,14 +18,3 @@ export function textDelta(before: string, after: string): TextDelta {
   if (start === before.length && start === after.length) return [];
   return [[start, before.length - start - end, after.slice(start, after.length - end)]];
 }
-
-/** The text after applying a delta. */
-export function applyDelta(before: string, delta: TextDelta): string {
-  let after = '';
-  let at = 0;
-  for (const [start, removed, inserted] of delta) {
-    after += before.slice(at, start) + inserted;
-    at = start + removed;
-  }
-  return after + before.slice(at);
-}
