@@ -3,10 +3,12 @@
  * buffers nothing for a client that does not read: the next request is read once the previous answers have been taken.
  * When the link ends, all its connections end.
  */
+
 import type {Socket} from 'node:net';
 import {isIP} from 'node:net';
 import type {EgressAnswer, EgressQuestion} from '../shared/ipc/egress.ts';
 import type {EgressMetrics} from '../shared/metrics/egress-metrics.ts';
+import {objectIn} from '../shared/values/shapes.ts';
 import {EGRESS_HELLO_MS_MAX, EGRESS_LINE_BYTES_MAX} from './limits.ts';
 import {failureOf, Outgoing} from './outgoing.ts';
 import type {EgressPolicy} from './policy.ts';
@@ -212,13 +214,4 @@ function questionIn(line: string): EgressQuestion | null {
 
 function isPort(port: unknown): port is number {
   return typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535;
-}
-
-function objectIn(line: string): Record<string, unknown> | null {
-  try {
-    const parsed: unknown = JSON.parse(line);
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
 }

@@ -2,8 +2,10 @@
  * The document mutations: how a client's body is checked before it enters a group, and the change it makes inside.
  * Checks that do not need the data run first, outside the transaction.
  */
+
 import {Buffer} from 'node:buffer';
 import {notFound, ServiceError} from '../../shared/errors.ts';
+import {shownText} from '../../shared/function-name.ts';
 import type {FieldChanges} from '../../shared/protocol/documents.ts';
 import {checkDocumentSize, checkFields, storedText} from '../../shared/values/json.ts';
 import {encodeDocument, holdsFloats} from '../../shared/values/wire-value.ts';
@@ -197,9 +199,5 @@ function existing(writer: Writer, tableName: string, id: string): [CatalogTable,
 }
 
 export function documentNotFound(tableName: string, id: string): ServiceError {
-  return notFound(`table ${shown(tableName)} has no document ${shown(id)}`);
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 140 ? `${text.slice(0, 140)}…` : text);
+  return notFound(`table ${shownText(tableName)} has no document ${shownText(id)}`);
 }

@@ -15,3 +15,13 @@ export function isText(value: unknown): value is string {
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
+
+/** The members of a JSON object or array. @returns null: the text is neither */
+export function objectIn(json: string): Fields | null {
+  try {
+    const parsed: unknown = JSON.parse(json);
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Fields) : null;
+  } catch {
+    return null;
+  }
+}

@@ -5,7 +5,7 @@
  */
 import {isErrorObject} from '../../shared/errors.ts';
 import type {WorkerToSupervisor} from '../../shared/ipc/control.ts';
-import {NODE_VERSIONS, type NodeVersion} from '../../shared/node-version.ts';
+import {isNodeVersion} from '../../shared/node-version.ts';
 import {WORKER_REPORT_CHARS_MAX} from '../limits.ts';
 
 /** Null: a protocol violation. */
@@ -27,7 +27,7 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
         ? {type, id, body, signedGrant}
         : null;
     case 'node_wanted':
-      return isId(id) && isVersion(version) ? {type, id, version} : null;
+      return isId(id) && isNodeVersion(version) ? {type, id, version} : null;
     case 'open_failed':
       return isErrorObject(error) ? {type, error} : null;
     case 'in_use':
@@ -54,8 +54,4 @@ function isReport(value: unknown): value is string {
 /** Epoch milliseconds, or null. */
 function isTime(value: unknown): value is number | null {
   return value === null || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
-}
-
-function isVersion(value: unknown): value is NodeVersion {
-  return (NODE_VERSIONS as readonly unknown[]).includes(value);
 }

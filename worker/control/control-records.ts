@@ -6,10 +6,12 @@
  * They are not part of the journal: a sandbox's state exists only in its process, and a replica could not continue with
  * it.
  */
+
 import {Buffer} from 'node:buffer';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {storageDamaged} from '../../engine/storage/damage.ts';
 import {notFound, type ServiceError} from '../../shared/errors.ts';
+import {shownText} from '../../shared/function-name.ts';
 import type {RecordTable} from './record-table.ts';
 
 type Stored = {readonly created_at: number};
@@ -40,7 +42,7 @@ export class ControlRecords<R extends Stored> {
   get(id: string): R {
     const record = this.#records.get(id);
     if (record !== undefined) return record;
-    throw this.#damaged.get(id) ?? notFound(`there is no ${this.#table.noun} ${shown(id)}`);
+    throw this.#damaged.get(id) ?? notFound(`there is no ${this.#table.noun} ${shownText(id)}`);
   }
 
   /** Whether there is an undamaged one. */
@@ -104,9 +106,4 @@ export function removeOldest<R extends Stored & {readonly id: string; readonly e
   const old = ended.slice(0, Math.max(0, ended.length - keep)).map(({id}) => id);
   for (const id of old) records.remove(id);
   return old;
-}
-
-/** Shortens an id for a message: ids come from paths and can be any text. */
-function shown(id: string): string {
-  return JSON.stringify(id.length > 140 ? `${id.slice(0, 140)}…` : id);
 }

@@ -6,9 +6,8 @@
 import type {Buffer} from 'node:buffer';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import type {ExecutionFault} from '../../shared/protocol/sandboxes.ts';
-import {isText} from '../../shared/values/shapes.ts';
+import {type Fields, isText} from '../../shared/values/shapes.ts';
 import {LOG_LINES_MAX} from '../runtime/guest/limits.ts';
-import type {Fields} from '../runtime/process/frames.ts';
 import {isJson} from '../runtime/process/is-json.ts';
 import {SANDBOX_VALUE_CHARS_MAX} from './limits.ts';
 

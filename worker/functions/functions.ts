@@ -23,6 +23,7 @@ import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/
 import {ActionLines} from '../runtime/actions/action-lines.ts';
 import type {ActionRunner} from '../runtime/actions/action-link.ts';
 import type {ActionRequest, MainOperation} from '../runtime/actions/action-message.ts';
+import {refusal} from '../runtime/actions/action-message.ts';
 import {
   CallError,
   type CallOrigin,
@@ -423,10 +424,6 @@ export class Functions {
     metrics.observe('svc_function_seconds', entry.duration_ms / 1000);
     log.add(entry);
   }
-}
-
-function refusal(message: string): string {
-  return `-${JSON.stringify({name: 'Error', message})}`;
 }
 
 /** Seeds are generated in batches: one call per seed would cost as much as a small query. */

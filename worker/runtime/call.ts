@@ -3,6 +3,7 @@
  * arguments. The order of the checks is the reference's (1.8): existence and visibility, kind, arguments.
  */
 
+import {shownFunction} from '../../shared/function-name.ts';
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
 import type {Value} from '../../shared/values/value.ts';
 import {checkWireDocument, checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
@@ -66,7 +67,7 @@ export function findFunction(
  */
 function missing(table: FunctionTable | null, path: string, origin: CallOrigin): string {
   const isClient = origin === 'client';
-  const text = `Could not find ${isClient ? 'public ' : ''}function for '${shown(path)}'. Is it exported and deployed?`;
+  const text = `Could not find ${isClient ? 'public ' : ''}function for '${shownFunction(path)}'. Is it exported and deployed?`;
   const callable = [...(table?.byPath.values() ?? [])].filter(
     ({kind, visibility}) => kind !== 'httpAction' && !(isClient && visibility === 'internal'),
   );
@@ -126,8 +127,4 @@ export function checkReturned(table: FunctionTable, entry: FunctionEntry, value:
   if (validate === null) return;
   const fault = validate(checkWireDocument(JSON.parse(value), 'the return value'));
   if (fault !== null) throw new CallError(`ReturnsValidationError: ${fault}`);
-}
-
-function shown(path: string): string {
-  return path.length > 200 ? `${path.slice(0, 200)}…` : path;
 }

@@ -3,11 +3,12 @@
  * runs code of tenants, so the worker checks everything that it sends. This includes paths, because files for Node are
  * written below a directory by their paths.
  */
+
 import type {Buffer} from 'node:buffer';
 import {wireType} from '../../../engine/wire-type.ts';
 import {AnalysisAnswer} from '../../../shared/protocol/analysis.ts';
+import type {Fields} from '../../../shared/values/shapes.ts';
 import {ANALYSIS_ANSWER_BYTES_MAX} from '../limits.ts';
-import type {Fields} from '../process/frames.ts';
 import {isPackagePath, isStoredPath} from './deployment-upload.ts';
 
 export type AnalysisTask = {seed: string; env: Readonly<Record<string, string>>};

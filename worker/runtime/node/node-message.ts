@@ -6,10 +6,9 @@
 
 import {Buffer} from 'node:buffer';
 import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
-import {isCount} from '../../../shared/values/shapes.ts';
+import {type Fields, isCount, objectIn} from '../../../shared/values/shapes.ts';
 import type {Caller} from '../execution.ts';
 import type {RealmError} from '../guest/host-call.ts';
-import {type Fields, objectIn} from '../process/frames.ts';
 
 /** `text` is '' for messages whose comment does not mention it. */
 export type ToNode =

@@ -7,6 +7,7 @@
  * A tarball gets its name only when all of it is on disk. Unpacked files are compared with the tarball once per worker
  * process, before first use, and rewritten if they differ. So a previous process can have been killed at any point.
  */
+
 import type {Buffer} from 'node:buffer';
 import {createHash, randomBytes} from 'node:crypto';
 import {createReadStream} from 'node:fs';
@@ -31,6 +32,7 @@ import {isNoSpace} from '../../../shared/disk-errors.ts';
 import {invalid, rateLimited, tooLarge} from '../../../shared/errors.ts';
 import {PACKAGE_BYTES_MAX} from '../../../shared/limits.ts';
 import type {NodePackage} from '../../../shared/protocol/functions.ts';
+import {syncDirectory} from '../../../shared/sync-directory.ts';
 import {
   PACKAGE_UNUSED_KEEP_MS,
   PACKAGES_FILES_MAX,
@@ -275,15 +277,6 @@ async function hashOf(path: string): Promise<string | null> {
     throw caught;
   }
   return hash.digest('hex');
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }
 
 /** @throws session.storage_full 507 */

@@ -3,10 +3,12 @@
  * `package/`. A tarball is outside input: it can be no tar at all, unpack to any length, and name any path. Links and
  * devices are skipped, as npm does.
  */
+
 import {Buffer} from 'node:buffer';
 import {createReadStream} from 'node:fs';
 import {pipeline} from 'node:stream';
 import {createGunzip} from 'node:zlib';
+import {shownText} from '../../../shared/function-name.ts';
 import {
   PACKAGE_FILE_BYTES_MAX,
   PACKAGE_PATH_CHARS_MAX,
@@ -66,7 +68,7 @@ export async function* filesOf(tarball: string): AsyncGenerator<PackageFile, voi
         await bytes.skip(padded(size));
         continue;
       }
-      if (seen.has(path)) throw new TarballFault(`has two files ${shown(path)}`);
+      if (seen.has(path)) throw new TarballFault(`has two files ${shownText(path)}`);
       seen.add(path);
       yield {path, content: await contentOf(bytes, size, PACKAGE_FILE_BYTES_MAX)};
     }
@@ -216,14 +218,10 @@ function sizeIn(value: string): number {
  */
 function pathOf(name: string): string {
   const parts = name.split('/').filter(part => part !== '' && part !== '.');
-  if (parts.includes('..') || name.includes('\0')) throw new TarballFault(`has a file ${shown(name)}`);
+  if (parts.includes('..') || name.includes('\0')) throw new TarballFault(`has a file ${shownText(name)}`);
   const path = parts.slice(1).join('/');
   if (path.length > PACKAGE_PATH_CHARS_MAX || parts.some(part => Buffer.byteLength(part) > 255)) {
-    throw new TarballFault(`has a file ${shown(name)}, whose name is too long`);
+    throw new TarballFault(`has a file ${shownText(name)}, whose name is too long`);
   }
   return path;
-}
-
-function shown(path: string): string {
-  return JSON.stringify(path.length > 140 ? `${path.slice(0, 140)}…` : path);
 }

@@ -3,8 +3,10 @@
  * head` (little-endian), a JSON head, and a tail. The tail is text or bytes that can be large, so that they are not
  * JSON inside JSON. Frames of one turn of the event loop are sent in one write.
  */
+
 import {Buffer} from 'node:buffer';
 import {FRAME_CHUNK_BYTES} from '../../../shared/limits.ts';
+import {type Fields, objectIn} from '../../../shared/values/shapes.ts';
 import {ISOLATE_FRAME_BYTES_MAX} from '../limits.ts';
 
 const PREFIX_BYTES = 8;
@@ -76,7 +78,6 @@ export class FrameSender {
   }
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
 /** `tail` is a view into the received chunk: copy it before you pass it to a thread. */
 export type FrameHandler = (head: Fields, tail: Buffer) => void;
 
@@ -128,15 +129,5 @@ export class FrameReceiver {
     }
     this.#need = PREFIX_BYTES;
     return at;
-  }
-}
-
-/** @returns null: the text is not a JSON object */
-export function objectIn(json: string): Fields | null {
-  try {
-    const parsed: unknown = JSON.parse(json);
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Fields) : null;
-  } catch {
-    return null;
   }
 }

@@ -3,10 +3,12 @@
  * that arrives is outside input, because such code can have escaped its isolate: it is checked before use. A protocol
  * violation is reported once, and later messages of that process are ignored.
  */
+
 import type {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
+import type {Fields} from '../../../shared/values/shapes.ts';
 import {CHILD_PIPES_MS_MAX} from '../limits.ts';
-import {type Fields, FrameReceiver, FrameSender} from './frames.ts';
+import {FrameReceiver, FrameSender} from './frames.ts';
 
 export type PipeRules<Received> = {
   /** The longest frame, bytes. */
