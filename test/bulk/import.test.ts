@@ -4,6 +4,7 @@ import {request} from 'undici';
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
 import {checkChain, journalAfter} from '../harness/journal.ts';
+import {rounds} from '../harness/nightly.ts';
 import {isAlive} from '../harness/service.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
@@ -229,7 +230,7 @@ describe('an import with an id', () => {
       }
     })();
     const inNow = async () => (await found('killed')).import?.lines ?? 0;
-    for (let kills = 0; kills < 3; kills++) {
+    for (let kills = 0; kills < rounds({commit: 2, nightly: 3}); kills++) {
       const before = await inNow();
       await until('lines to be in', async () => (await inNow()) > before);
       const worker = await service.workerOf(tenant.id);

@@ -18,6 +18,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {createLogger} from '../../shared/log.ts';
 import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {makeMemoryDirectory} from '../harness/memory-directory.ts';
+import {rounds} from '../harness/nightly.ts';
 import {makeOlder} from '../harness/older-file.ts';
 import {promptSync} from '../harness/prompt-sync.ts';
 
@@ -160,7 +161,7 @@ test('what is enabled is unique: each write is let through or refused as the mod
         rmSync(directory, {recursive: true});
       }
     }),
-    {numRuns: 40, examples: [[true, 250, []]]},
+    {numRuns: rounds({commit: 15, nightly: 40}), examples: [[true, 250, []]]},
   );
   expect([...outcomes].sort()).toEqual(['enabled', 'failed']);
 });

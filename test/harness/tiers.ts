@@ -44,7 +44,7 @@ const SECONDS: Record<string, number> = {
   'test/functions/isolate-process/ends.test.ts': 55,
   'test/functions/isolates/neighbours.test.ts': 45,
   'test/functions/node/packages.test.ts': 55,
-  'test/functions/socket/one-moment.test.ts': 60,
+  'test/functions/socket/one-moment.nightly.test.ts': 60,
   'test/processes/code-workers.test.ts': 35,
   'test/processes/hostile-hosts.test.ts': 60,
   'test/react/bundlers.nightly.test.ts': 40,

@@ -36,11 +36,14 @@ test('wrong credentials count against the caller and not against the proxy, for 
     const sent = Array.from({length: count}, () => service.get('/api/tenants', wrong(address)));
     return new Set((await Promise.all(sent)).map(({status}) => status));
   };
-  expect(await statuses('198.51.100.1', AUTH_FAILURES_AT_ONCE + 64)).toContain(429);
-  expect(await statuses('198.51.100.2, 10.0.0.1', 20)).toEqual(new Set([401]));
-  // Whoever writes the other one's address left of its own harms nobody.
-  expect(await statuses('198.51.100.2, 198.51.100.3', AUTH_FAILURES_AT_ONCE + 64)).toContain(429);
-  expect(await statuses('198.51.100.2', 20)).toEqual(new Set([401]));
+  // An address that a caller writes left of its own is not its own.
+  const beyond = ['198.51.100.1', '198.51.100.2, 198.51.100.3'];
+  for (const seen of await Promise.all(beyond.map(address => statuses(address, AUTH_FAILURES_AT_ONCE + 64)))) {
+    expect(seen).toContain(429);
+  }
+  for (const address of ['198.51.100.2, 10.0.0.1', '198.51.100.2']) {
+    expect(await statuses(address, 20)).toEqual(new Set([401]));
+  }
   const upgrade = await service.raw(
     `GET /ws HTTP/1.1\r\nHost: 127.0.0.1:${service.port}\r\nX-Forwarded-For: 198.51.100.4\r\nAuthorization: Bearer wrong\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
     received => received.includes('}}'),

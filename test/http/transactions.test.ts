@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {TRANSACTION_BYTES_MAX, TRANSACTION_REPLACED_CHARS_MAX} from '../../worker/api/limits.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
-import {rounds} from '../harness/nightly.ts';
+import {nightly, rounds} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 
@@ -202,7 +202,7 @@ describe('a transaction', () => {
     expect(await own()).toEqual([{text}]);
   });
 
-  test('that would change or delete more than so much is 413 at the operation that does', async () => {
+  nightly.test('that would change or delete more than so much is 413 at the operation that does', async () => {
     const text = 'x'.repeat(1_000_000);
     const most = Math.floor(TRANSACTION_REPLACED_CHARS_MAX / `{"text":"${text}"}`.length);
     const ids = await Promise.all(Array.from({length: most + 2}, () => tenant.insert(table, {text})));

@@ -1,10 +1,11 @@
 import {createHash} from 'node:crypto';
 import {cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type CheckedColumns, rowChecksum} from '../../engine/storage/row-checksum.ts';
+import {verifyFile} from '../../engine/verify/verify-file.ts';
 import {svc} from '../harness/command.ts';
 import {firstOf, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
@@ -83,6 +84,12 @@ async function expectFound(data: string, says: string): Promise<void> {
     else expect(findings).toEqual([]);
   }
   expect(reports.map(report => report.tenant)).toContain(damagedId);
+}
+
+/** As the command finds them, without starting it. */
+function findingsIn(path: string): string {
+  const generation = Number(dirname(path).split('_').at(-1));
+  return verifyFile(path, {tenant: damagedId, generation}).findings.join('\n');
 }
 
 /** Names and contents of all files below a directory. */
@@ -175,7 +182,7 @@ function change(path: string, sql: string): void {
 
 const ONE = 'doc = (SELECT max(doc) FROM documents)';
 
-describe('svc verify finds: exit code 1, and the tenant is named', () => {
+describe('svc verify finds', () => {
   test.each<[string, string, string]>([
     ['a journal record that is gone', 'DELETE FROM journal WHERE sequence = 150', 'record 150 is missing'],
     ['the first journal record gone', 'DELETE FROM journal WHERE sequence = 1', 'record 1 is missing'],
@@ -223,10 +230,11 @@ describe('svc verify finds: exit code 1, and the tenant is named', () => {
       'index t.by_n',
     ],
     ['an index entry with another key', `UPDATE index_entries SET key = x'0011' WHERE ${ONE}`, 'index t.by_n'],
-  ])('%s', async (_, sql, says) => {
-    const {data, path} = copy();
+  ])('%s', (_, sql, says) => {
+    const {path} = copy();
+    expect(findingsIn(path)).toBe('');
     change(path, sql);
-    await expectFound(data, says);
+    expect(findingsIn(path)).toContain(says);
   });
 
   test('a document that came back after its deletion', async () => {
@@ -243,17 +251,17 @@ describe('svc verify finds: exit code 1, and the tenant is named', () => {
     await expectFound(data, 'the journal says it was deleted');
   });
 
-  test('one flipped bit of a document, wherever the file has it', async () => {
+  test('one flipped bit of a document, wherever the file has it', () => {
     const bytes = readFileSync(copy().path);
     const places: number[] = [];
     for (let at = bytes.indexOf(MARKER); at !== -1; at = bytes.indexOf(MARKER, at + 1)) places.push(at);
     expect(places.length).toBeGreaterThanOrEqual(2);
     for (const at of places) {
-      const {data, path} = copy();
+      const {path} = copy();
       const damaged = Buffer.from(bytes);
       damaged[at + 3]! ^= 1;
       writeFileSync(path, damaged);
-      await expectFound(data, 'journal');
+      expect(findingsIn(path)).toContain('journal');
     }
   });
 

@@ -202,15 +202,10 @@ describe('svc env, data and rollback', () => {
       code: 1,
       stderr: expect.stringContaining('--force'),
     });
-    expect((await svc('env', 'set', 'SIZE', 'small', '--from-file', '.env', '--force')).code).toBe(2);
     expect((await svc('env', 'set', '--from-file', '.env', '--force')).code).toBe(0);
     expect((await svc('env', 'get', 'COLOR')).stdout).toBe('red\n');
     expect((await svc('env', 'remove', 'COLOR')).code).toBe(0);
     expect((await svc('env', 'get', 'COLOR')).code).toBe(1);
-    const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQ==\n-----END PRIVATE KEY-----';
-    expect((await svc('env', 'set', 'KEY', key)).stderr).toContain('svc env set NAME -- VALUE');
-    expect((await svc('env', 'set', 'KEY', '--', key)).code).toBe(0);
-    expect((await svc('env', 'get', 'KEY')).stdout).toBe(`${key}\n`);
 
     for (const text of ['one', 'two']) await svc('run', 'tasks:add', JSON.stringify({text}));
     expect((await svc('data')).stdout).toContain('tasks: 2 documents');
@@ -232,6 +227,16 @@ describe('svc env, data and rollback', () => {
     expect((await svc('rollback')).stdout).toContain('deployment 1 of');
     expect((await svc('rollback')).stdout).toContain('deployment 2 of');
   });
+});
+
+nightly.test('svc env set takes a value that begins with dashes behind --, and a file or a name alone', async () => {
+  await svc('deploy', '--create');
+  writeFileSync(join(project, '.env'), 'COLOR=blue\n');
+  expect((await svc('env', 'set', 'SIZE', 'small', '--from-file', '.env', '--force')).code).toBe(2);
+  const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQ==\n-----END PRIVATE KEY-----';
+  expect((await svc('env', 'set', 'KEY', key)).stderr).toContain('svc env set NAME -- VALUE');
+  expect((await svc('env', 'set', 'KEY', '--', key)).code).toBe(0);
+  expect((await svc('env', 'get', 'KEY')).stdout).toBe(`${key}\n`);
 });
 
 describe('svc dev', () => {

@@ -12,6 +12,7 @@ import type {Egress} from '../../../worker/runtime/egress/connector.ts';
 import {type EgressRequest, type EgressResponse, egressFetch} from '../../../worker/runtime/egress/fetch.ts';
 import {EGRESS_ORIGINS_MAX, EGRESS_SOCKET_MESSAGE_BYTES_MAX} from '../../../worker/runtime/limits.ts';
 import {TestEgress} from '../../harness/egress.ts';
+import {nightly} from '../../harness/nightly.ts';
 
 /** As the fetch standard has it. */
 const REDIRECTS_MAX = 20;
@@ -472,7 +473,7 @@ describe('WebSockets', () => {
   });
 });
 
-test('origins that were refused do not use up the places for origins', async () => {
+nightly.test('origins that were refused do not use up the places for origins', async () => {
   const closed = policyOf({allow: [`127.0.0.1:${port}`], deny: []});
   for (let n = 0; n < EGRESS_ORIGINS_MAX + 10; n++) {
     expect(await errorOf(ask({url: `http://n${n}.example:${otherPort}/`}, closed))).toMatch(/^EgressRefused/);

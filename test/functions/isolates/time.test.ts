@@ -1,6 +1,6 @@
 /** What counts as the time of a query or mutation, and what happens when it is used up. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {firstOf} from '../../harness/nightly.ts';
+import {firstOf, nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {App} from '../app.ts';
 import {handler, TestRunner} from './runner.ts';
@@ -17,14 +17,17 @@ describe('the CPU decides, not the clock', () => {
     expect(starved).toBeNull();
   });
 
-  test('one that got a tenth of a CPU may be run again with more of the clock, until its callers have waited enough', () => {
-    const clocks = {wallMs: () => performance.now(), cpuMs: () => performance.now() / 10};
-    const runner = new TestRunner({'a.js': LOOP}, {wallMsMax: 2_500, clocks});
-    expect(runner.run('a:loop').starved).toBe('again');
-    const {starved, had} = runner.run('a:loop');
-    expect(starved).toBe('over');
-    expect(had!.wallMs).toBeGreaterThan(9 * had!.cpuMs);
-  });
+  nightly.test(
+    'one that got a tenth of a CPU may be run again with more of the clock, until its callers have waited enough',
+    () => {
+      const clocks = {wallMs: () => performance.now(), cpuMs: () => performance.now() / 10};
+      const runner = new TestRunner({'a.js': LOOP}, {wallMsMax: 2_500, clocks});
+      expect(runner.run('a:loop').starved).toBe('again');
+      const {starved, had} = runner.run('a:loop');
+      expect(starved).toBe('over');
+      expect(had!.wallMs).toBeGreaterThan(9 * had!.cpuMs);
+    },
+  );
 
   test('host calls end it when the CPU time is used up, whoever used it', () => {
     let cpuMs = 0;
@@ -45,7 +48,7 @@ describe('the CPU decides, not the clock', () => {
   });
 });
 
-describe('loading', () => {
+nightly.describe('loading', () => {
   test('the limit is for a module and all it imports together', () => {
     const spin = 'const spin = n => { for (let i = 0, x = 0; i < n; i++) x += i % 7; };';
     const files: Record<string, string> = {'a.js': handler('f', 'return 1')};

@@ -7,14 +7,13 @@ import {setImmediate as nextTurn} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {journalAfter} from '../../harness/journal.ts';
-import {rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 import {isolateProcesses} from '../isolate-process/processes.ts';
 
-const TRANSITIONS = rounds({commit: 125, nightly: 1_500});
+const TRANSITIONS = 1_500;
 const ROUND = 125;
 const ACCOUNTS = 8;
 const SOCKETS = 5;
