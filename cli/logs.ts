@@ -1,10 +1,11 @@
 /** `svc logs` shows the newest executions of a tenant's functions, then every one as it finishes, until Ctrl-C. */
-import {type Command, InvalidArgumentError, Option} from 'commander';
+import {type Command, Option} from 'commander';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {QueryOf} from '../shared/operation-types.ts';
 import type {LogEntry} from '../shared/protocol/functions.ts';
 import {reportFailure} from './failure.ts';
 import {count, followLines, linesOf, SeenLines} from './follow.ts';
+import {moment} from './option-values.ts';
 import {printableJson} from './printable.ts';
 import {logText} from './project/log-text.ts';
 import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
@@ -86,15 +87,4 @@ function parameters({requestId, path, failed, since, until}: Search): QueryOf<'l
     ...(since === undefined ? {} : {since: String(since)}),
     ...(until === undefined ? {} : {until: String(until)}),
   };
-}
-
-const AGO_UNITS_MS = {s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000} as const;
-
-/** Epoch milliseconds. */
-function moment(text: string): number {
-  const ago = /^(\d{1,9})([smhd])$/.exec(text);
-  const ms =
-    ago === null ? Date.parse(text) : Date.now() - Number(ago[1]) * AGO_UNITS_MS[ago[2] as keyof typeof AGO_UNITS_MS];
-  if (Number.isFinite(ms)) return Math.max(0, Math.floor(ms));
-  throw new InvalidArgumentError('It must be like 90s, 20m, 2h or 3d, which is so long ago, or 2026-01-31T12:00:00Z.');
 }

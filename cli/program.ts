@@ -32,6 +32,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   env: () => import('./env.ts'),
   data: () => import('./data.ts'),
   tables: () => import('./tables.ts'),
+  journal: () => import('./journal.ts'),
   live: () => import('./live.ts'),
   crons: () => import('./crons.ts'),
   services: () => import('./services.ts'),

@@ -214,6 +214,12 @@ export const JOURNAL_PAGE_RECORDS_DEFAULT = 100;
 export const JOURNAL_PAGE_RECORDS_MAX = 1_000;
 /** Bytes of a journal page's records: a page ends early (has_more) rather than grow beyond. (ours) */
 export const JOURNAL_PAGE_BYTES_MAX = 8 * MIB;
+/**
+ * A page of a filtered journal takes this long, and looks at so many records between two looks at the clock. Beyond: it
+ * ends early (has_more). (ours)
+ */
+export const JOURNAL_SEARCH_MS = 10;
+export const JOURNAL_SEARCH_RECORDS = 100;
 /** Records removed at most after one commit, so that retention never blocks the writer. (ours) */
 export const JOURNAL_TRIM_RECORDS = 512;
 

@@ -15,6 +15,7 @@ import {TableCounts} from '../engine/commit/table-counts.ts';
 import {Writer} from '../engine/commit/writer.ts';
 import {JournalReader} from '../engine/journal/read-page.ts';
 import {JournalRetention} from '../engine/journal/retention.ts';
+import {JournalSearch} from '../engine/journal/search.ts';
 import {CLOCK_STEP_MS} from '../engine/limits.ts';
 import {LiveIndex} from '../engine/live/live-index.ts';
 import {LiveQueries} from '../engine/live/live-queries.ts';
@@ -281,6 +282,7 @@ export class Tenant {
         reader: this.#reader,
         scans: this.#scans,
         journal,
+        journalSearch: new JournalSearch(this.#readerDb, journal),
         journalFollowers,
         resultFollowers: new ResultFollowers(this.#followers, this.live),
         liveList: new LiveList(() => [this.live, ...this.#functions.liveQueries]),

@@ -23,10 +23,10 @@ import {tenantTimeline} from '../storage/identity.ts';
 
 export type JournalRequest = {after: number | null; limit: number; timeline: string | null};
 
-type Row = {sequence: number; record: string; digest: string};
+export type JournalRow = {sequence: number; record: string; digest: string};
 
 export class JournalReader {
-  readonly #after: Database.Statement<[number, number], Row>;
+  readonly #after: Database.Statement<[number, number], JournalRow>;
   readonly #head: Database.Statement<[], number | null>;
   readonly #floor: Database.Statement<[], number>;
   /** Distinguishes this journal from that of any other tenant, or of a tenant created again under the same id. */
@@ -133,6 +133,13 @@ export class JournalReader {
     return new ServiceError('journal.cursor_expired', `${why}; load journal/bootstrap and go on from there`, detail);
   }
 
+  /** A record in the form of a page. @throws op.storage_damaged 503 */
+  sealed(row: JournalRow): string {
+    const {sequence, record, digest} = row;
+    if (!fits(this.#digestOf(sequence - 1, this.floor()), row)) throw storageDamaged({check: 'chain', sequence});
+    return sealedRecord(record, digest);
+  }
+
   /** The digest that the record after `sequence` is chained to. */
   #digestOf(sequence: number, floor: number): string {
     if (sequence >= floor) {
@@ -146,7 +153,7 @@ export class JournalReader {
 }
 
 /** A value in a damaged row can have another type than its column. */
-function fits(previous: string, {record, digest}: Row): boolean {
+function fits(previous: string, {record, digest}: JournalRow): boolean {
   return typeof record === 'string' && typeof digest === 'string' && recordDigest(previous, record) === digest;
 }
 
@@ -160,7 +167,7 @@ export function parseJournalParameters(query: string): JournalRequest {
   };
 }
 
-function wholeNumber(parameters: URLSearchParams, name: string, least: number): number | null {
+export function wholeNumber(parameters: URLSearchParams, name: string, least: number): number | null {
   const text = parameters.get(name);
   if (text === null) return null;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

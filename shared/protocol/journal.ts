@@ -122,9 +122,34 @@ export const JournalPage = Type.Object({
 });
 export type JournalPage = Static<typeof JournalPage>;
 
+export const JOURNAL_KINDS = [
+  'insert',
+  'update',
+  'delete',
+  'schema',
+  'table',
+  'job',
+  'cron',
+  'deployment',
+  'environment',
+  'settings',
+] as const;
+export type JournalKind = (typeof JOURNAL_KINDS)[number];
+
 /** GET …/journal */
 export const JournalQuery = Type.Object({
   after: Type.Optional(Type.Integer({minimum: 0, description: 'a sequence; absent: from the oldest stored record'})),
+  before: Type.Optional(Type.Integer({minimum: 1, description: 'only records before this sequence'})),
+  order: Type.Optional(Type.Enum(['asc', 'desc'], {description: 'asc (default): the oldest first'})),
+  table: Type.Optional(Type.String({description: 'only records that concern this table'})),
+  document: Type.Optional(Type.String({description: 'only records that write the document of this id'})),
+  kind: Type.Optional(
+    Type.Enum([...JOURNAL_KINDS], {description: 'only records with such a write, or an event of such a type'}),
+  ),
+  from: Type.Optional(
+    Type.Integer({minimum: 0, description: 'only records of this time or later, epoch milliseconds'}),
+  ),
+  to: Type.Optional(Type.Integer({minimum: 0, description: 'only records of this time or earlier'})),
   limit: Type.Optional(Type.Integer({minimum: 1, description: 'above 1,000 is 1,000'})),
   timeline: Type.Optional(Type.String({description: 'the one that `after` belongs to'})),
 });

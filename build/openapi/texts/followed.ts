@@ -101,7 +101,8 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
     description:
       'One record per committed write, without gaps. Pass `next_cursor` as the next `after`, with the ' +
       '`timeline`. After 410, load the bootstrap again. New types of events and new members can be added; ' +
-      'ignore those that you do not know.',
+      'ignore those that you do not know. `table`, `document`, `kind`, `from` and `to` select records; such a ' +
+      'page can be empty while `has_more` is true. With `order=desc`, pass `next_cursor` as `before`.',
     errors: ['journal.cursor_expired'],
     example: {
       query: {after: 0, limit: 2},

@@ -3,6 +3,7 @@
 import {bootstrapChunks} from '../../../engine/journal/bootstrap.ts';
 import {cutUp} from '../../../engine/journal/chunks.ts';
 import {parseJournalParameters} from '../../../engine/journal/read-page.ts';
+import {parseJournalFilter} from '../../../engine/journal/search.ts';
 import {RESULT_BYTES_MAX} from '../../../shared/limits.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {EVENT_HEADERS} from '../follow/event-stream.ts';
@@ -11,10 +12,11 @@ import {type Handlers, Streamed} from './answer.ts';
 import {fromSnapshot} from './snapshot-stream.ts';
 
 export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
-  'journal.page': ({query}, {reader, journal}) => {
+  'journal.page': ({query}, {reader, journal, journalSearch}) => {
     const request = parseJournalParameters(query);
+    const filter = parseJournalFilter(query);
     reader.inSnapshot();
-    const page = journal.page(request);
+    const page = filter === null ? journal.page(request) : journalSearch.page(request, filter);
     // A page can be one record too long for a reply in one frame: a mutation's writes and the jobs that it scheduled.
     return Buffer.byteLength(page) > RESULT_BYTES_MAX ? inChunks(() => cutUp(page)) : page;
   },

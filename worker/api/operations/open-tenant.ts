@@ -2,6 +2,7 @@
 
 import type {CommitGroups} from '../../../engine/commit/group.ts';
 import type {JournalReader} from '../../../engine/journal/read-page.ts';
+import type {JournalSearch} from '../../../engine/journal/search.ts';
 import type {ScanPool} from '../../../engine/reads/scan-pool.ts';
 import type {AllWork} from '../../../engine/scheduler/all-work.ts';
 import type {CronRunReader} from '../../../engine/scheduler/cron-runs.ts';
@@ -29,6 +30,7 @@ export type OpenTenant = {
   reader: Reader;
   scans: ScanPool;
   journal: JournalReader;
+  journalSearch: JournalSearch;
   journalFollowers: JournalFollowers;
   resultFollowers: ResultFollowers;
   liveList: LiveList;

@@ -1,0 +1,63 @@
+/** `svc journal` shows records of a tenant's journal: the newest ones, or those that concern a document or a table. */
+import {type Command, Option} from 'commander';
+import {JOURNAL_KINDS, type JournalKind, type JournalRecord} from '../shared/protocol/journal.ts';
+import {showList} from './control.ts';
+import {reportFailure} from './failure.ts';
+import {count} from './follow.ts';
+import {moment} from './option-values.ts';
+import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
+
+type Filter = {table?: string; document?: string; kind?: JournalKind; from?: number; to?: number};
+type Options = TargetOptions & Filter & {limit: number; order: 'asc' | 'desc'; json?: true};
+
+export function register(program: Command): void {
+  const command = program
+    .command('journal')
+    .description('show the newest records of the journal, or those that concern a document or a table')
+    .option('--table <name>', 'only records that concern this table')
+    .option('--document <id>', 'only records that write this document: its history')
+    .addOption(new Option('--kind <kind>', 'only records with such a change').choices([...JOURNAL_KINDS]))
+    .addOption(new Option('--from <time>', 'as 90s, 20m, 2h, 3d ago, or 2026-01-31T12:00:00Z').argParser(moment))
+    .addOption(new Option('--to <time>', 'the same').argParser(moment))
+    .addOption(new Option('--order <order>', 'desc: the newest first').choices(['asc', 'desc']).default('desc'))
+    .addOption(new Option('--limit <count>', 'records at most').argParser(count).default(20))
+    .option('--json', 'one record per line, as JSON');
+  addTargetOptions(command).action((options: Options) =>
+    reportFailure('svc journal', () =>
+      withTarget(options, async target => showList(await records(target, options), options.json === true, recordText)),
+    ),
+  );
+}
+
+async function records(
+  target: Target,
+  {table, document, kind, from, to, order, limit}: Options,
+): Promise<JournalRecord[]> {
+  const filter = {
+    order,
+    ...(table === undefined ? {} : {table}),
+    ...(document === undefined ? {} : {document}),
+    ...(kind === undefined ? {} : {kind}),
+    ...(from === undefined ? {} : {from}),
+    ...(to === undefined ? {} : {to}),
+  };
+  const found: JournalRecord[] = [];
+  for (let cursor: number | null = null; found.length < limit; ) {
+    const at: {after?: number; before?: number} =
+      cursor === null ? {} : order === 'asc' ? {after: cursor} : {before: cursor};
+    const page = await ask(target, 'journal.page', [], {query: {...filter, ...at, limit: limit - found.length}});
+    found.push(...page.records);
+    if (!page.has_more) break;
+    cursor = page.next_cursor;
+  }
+  return found;
+}
+
+function recordText({sequence, timestamp, events, scheduled_execution_id: run}: JournalRecord): string {
+  const what = events.map(event => {
+    const {type, table, id} = event as {type: string; table?: string; id?: string};
+    return [type, table, id].filter(part => part !== undefined).join(' ');
+  });
+  const shown = what.length > 5 ? [...what.slice(0, 5), `and ${what.length - 5} more`] : what;
+  return `${sequence}  ${new Date(timestamp).toISOString()}  ${shown.join(', ')}${run === null ? '' : `  by ${run}`}`;
+}

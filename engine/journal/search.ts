@@ -1,0 +1,164 @@
+/**
+ * Records of the journal that concern a document, a table, a kind of change or a time, as a page in either order.
+ *
+ * Timestamps never go back, so a time becomes a sequence by binary search. The other filters have no index, because
+ * each write would pay for it: SQLite looks for their texts in the records, some at a time, and only what it finds is
+ * parsed. A page ends when it is full or its time is up, so it can be empty while there is more: its cursor goes on
+ * from there.
+ */
+import {Buffer} from 'node:buffer';
+import {performance} from 'node:perf_hooks';
+import type Database from 'better-sqlite3';
+import {invalid} from '../../shared/errors.ts';
+import {JOURNAL_KINDS, type JournalKind, type JournalRecord} from '../../shared/protocol/journal.ts';
+import {
+  JOURNAL_PAGE_BYTES_MAX,
+  JOURNAL_PAGE_RECORDS_MAX,
+  JOURNAL_SEARCH_MS,
+  JOURNAL_SEARCH_RECORDS,
+} from '../limits.ts';
+import type {Connection} from '../storage/connection.ts';
+import {reading, storageDamaged} from '../storage/damage.ts';
+import {type JournalReader, type JournalRequest, type JournalRow, wholeNumber} from './read-page.ts';
+
+/** A member that is null lets every record pass. */
+export type JournalFilter = {
+  readonly table: string | null;
+  readonly document: string | null;
+  readonly kind: JournalKind | null;
+  /** Range of its timestamp, epoch milliseconds, both ends included. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  readonly isDescending: boolean;
+  /** Only records before this sequence. */
+  readonly before: number | null;
+};
+
+type Bounds = [low: number, high: number, table: string, document: string, kind: string];
+
+export class JournalSearch {
+  readonly #journal: JournalReader;
+  readonly #forward: Database.Statement<Bounds, JournalRow>;
+  readonly #backward: Database.Statement<Bounds, JournalRow>;
+  readonly #head: Database.Statement<[number], string>;
+
+  constructor(db: Connection, journal: JournalReader) {
+    this.#journal = journal;
+    const found = `SELECT sequence, record, digest FROM journal WHERE sequence BETWEEN ? AND ?
+      AND instr(record, ?) > 0 AND instr(record, ?) > 0 AND instr(record, ?) > 0 ORDER BY sequence`;
+    this.#forward = db.prepare(found);
+    this.#backward = db.prepare(`${found} DESC`);
+    this.#head = db.prepare<[number], string>('SELECT substr(record, 1, 100) FROM journal WHERE sequence = ?').pluck();
+  }
+
+  /** @throws as `JournalReader.page` */
+  page(request: JournalRequest, filter: JournalFilter): string {
+    const journal = this.#journal;
+    const begin = journal.begin(request.after, request.timeline);
+    const head = journal.head();
+    const {fromMs, toMs, before, isDescending} = filter;
+    const low = Math.max(begin + 1, fromMs === null ? 0 : this.#firstAt(fromMs));
+    const high = Math.min(head, (before ?? head + 1) - 1, toMs === null ? head : this.#firstAt(toMs + 1) - 1);
+    const {records, scanned} = this.#scan(low, high, filter, Math.min(request.limit, JOURNAL_PAGE_RECORDS_MAX));
+    const hasMore = low <= high && scanned !== (isDescending ? low : high);
+    return (
+      `{"records":[${records.join(',')}],"next_cursor":${low <= high ? scanned : (before ?? begin)},` +
+      `"latest_sequence":${head},"cursor_floor":${journal.floor()},"has_more":${hasMore},` +
+      `"timeline":"${journal.timeline}"}`
+    );
+  }
+
+  /** @returns matching records, and the last sequence that was looked at */
+  #scan(low: number, high: number, filter: JournalFilter, limit: number): {records: string[]; scanned: number} {
+    const {isDescending} = filter;
+    const endsMs = performance.now() + JOURNAL_SEARCH_MS;
+    const statement = isDescending ? this.#backward : this.#forward;
+    const texts = textsOf(filter);
+    const records: string[] = [];
+    let bytes = 0;
+    let scanned = isDescending ? high + 1 : low - 1;
+    do {
+      const from = isDescending ? Math.max(low, scanned - JOURNAL_SEARCH_RECORDS) : scanned + 1;
+      const to = isDescending ? scanned - 1 : Math.min(high, scanned + JOURNAL_SEARCH_RECORDS);
+      if (from > to) break;
+      for (const row of reading(() => statement.all(from, to, ...texts))) {
+        const record = this.#journal.sealed(row);
+        if (!concerns(row.record, filter)) continue;
+        bytes += Buffer.byteLength(record);
+        if (records.length === limit || (records.length > 0 && bytes > JOURNAL_PAGE_BYTES_MAX)) {
+          return {records, scanned: isDescending ? row.sequence + 1 : row.sequence - 1};
+        }
+        records.push(record);
+      }
+      scanned = isDescending ? from : to;
+    } while (performance.now() < endsMs);
+    return {records, scanned};
+  }
+
+  /** The first sequence whose record is of this time or later; above the newest if there is none. */
+  #firstAt(ms: number): number {
+    let low = this.#journal.floor();
+    let high = this.#journal.head() + 1;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.#timeOf(middle) < ms) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #timeOf(sequence: number): number {
+    const head = reading(() => this.#head.get(sequence));
+    const [, timestamp] = /"timestamp":([\d.]+)/.exec(String(head)) ?? [];
+    if (timestamp === undefined) throw storageDamaged({check: 'chain', sequence});
+    return Number(timestamp);
+  }
+}
+
+const WRITES: readonly JournalKind[] = ['insert', 'update', 'delete'];
+
+/** Texts that a record has if it passes the filter. */
+function textsOf({table, document, kind}: JournalFilter): [string, string, string] {
+  const ofKind = kind === null ? '' : WRITES.includes(kind) ? `"op":"${kind}"` : `"type":"${kind}.`;
+  return [table === null ? '' : JSON.stringify(table), document === null ? '' : JSON.stringify(document), ofKind];
+}
+
+type Concerned = {kind: string; tables: readonly string[]; document: string | null};
+
+/** @param record a sound one */
+function concerns(record: string, {table, document, kind}: JournalFilter): boolean {
+  if (table === null && document === null && kind === null) return true;
+  const {writes, events} = JSON.parse(record) as JournalRecord;
+  const all: Concerned[] = writes.map(({op, table: of, id}) => ({kind: op, tables: [of], document: id}));
+  for (const event of events) {
+    if (event.type.startsWith('document.')) continue;
+    const {table: of, to} = event as {table?: string; to?: string};
+    const tables = [of, to].filter(name => name !== undefined);
+    all.push({kind: event.type.slice(0, event.type.indexOf('.')), tables, document: null});
+  }
+  return all.some(
+    one =>
+      (table === null || one.tables.includes(table)) &&
+      (document === null || one.document === document) &&
+      (kind === null || one.kind === kind),
+  );
+}
+
+/** Null: the request has no filter and no other order. @throws op.invalid_input 400 */
+export function parseJournalFilter(query: string): JournalFilter | null {
+  const parameters = new URLSearchParams(query);
+  const order = parameters.get('order') ?? 'asc';
+  if (order !== 'asc' && order !== 'desc') throw invalid('order must be asc or desc');
+  const kind = parameters.get('kind') as JournalKind | null;
+  if (kind !== null && !JOURNAL_KINDS.includes(kind)) throw invalid(`kind must be one of ${JOURNAL_KINDS.join(', ')}`);
+  const filter = {
+    table: parameters.get('table'),
+    document: parameters.get('document'),
+    kind,
+    fromMs: wholeNumber(parameters, 'from', 0),
+    toMs: wholeNumber(parameters, 'to', 0),
+    before: wholeNumber(parameters, 'before', 1),
+  };
+  const isDescending = order === 'desc';
+  return isDescending || Object.values(filter).some(value => value !== null) ? {...filter, isDescending} : null;
+}
