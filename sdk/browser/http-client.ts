@@ -73,12 +73,7 @@ export class SvcHttpClient {
     query: Query,
     ...args: OptionalRestArgs<Query>
   ): Promise<FunctionReturnType<Query>> {
-    return (await this.#post(
-      'query',
-      'query',
-      new FunctionCall(query, args[0]),
-      this.#token,
-    )) as FunctionReturnType<Query>;
+    return await this.#post('query', 'query', new FunctionCall(query, args[0]), this.#token);
   }
 
   /** Reads one page. The arguments include `paginationOpts`. */
@@ -86,8 +81,7 @@ export class SvcHttpClient {
     query: Query,
     ...args: OptionalRestArgs<Query>
   ): Promise<FunctionReturnType<Query>> {
-    const call = new FunctionCall(query, args[0]);
-    return (await this.#post('query', 'query/paginated', call, this.#token)) as FunctionReturnType<Query>;
+    return await this.#post('query', 'query/paginated', new FunctionCall(query, args[0]), this.#token);
   }
 
   /**
@@ -102,9 +96,12 @@ export class SvcHttpClient {
     const token = this.#token;
     // Runs as the user who called it, with a newer token of that user if there is one.
     const run = () =>
-      this.#post('mutation', 'mutation', call, userOf(token) === userOf(this.#token) ? this.#token : token) as Promise<
-        FunctionReturnType<Mutation>
-      >;
+      this.#post<FunctionReturnType<Mutation>>(
+        'mutation',
+        'mutation',
+        call,
+        userOf(token) === userOf(this.#token) ? this.#token : token,
+      );
     if (options?.skipQueue === true) return await run();
     const answer = this.#lastMutation.then(run);
     this.#lastMutation = answer.catch(() => {}); // The caller gets the rejection from `answer`.
@@ -115,16 +112,11 @@ export class SvcHttpClient {
     action: Action,
     ...args: OptionalRestArgs<Action>
   ): Promise<FunctionReturnType<Action>> {
-    return (await this.#post(
-      'action',
-      'action',
-      new FunctionCall(action, args[0]),
-      this.#token,
-    )) as FunctionReturnType<Action>;
+    return await this.#post('action', 'action', new FunctionCall(action, args[0]), this.#token);
   }
 
-  async #post(kind: CallKind, endpoint: string, call: FunctionCall, token: string | undefined): Promise<Value> {
-    return (await this.#answer(kind, endpoint, call, token, {})).value;
+  async #post<T>(kind: CallKind, endpoint: string, call: FunctionCall, token: string | undefined): Promise<T> {
+    return (await this.#answer(kind, endpoint, call, token, {})).value as T;
   }
 
   async #answer(

@@ -2,6 +2,7 @@
  * `fetch` of actions. The host makes the request, under the tenant's egress policy. Bodies are transferred chunk by
  * chunk as they are read, so an unread response uses no memory here.
  */
+import {concatenated} from '../globals/bytes.ts';
 import {FETCH_BODY_BUFFERED_BYTES} from '../limits.ts';
 import {asyncCall, notifyHost} from './async-call.ts';
 import {pulledBody} from './pulled-body.ts';
@@ -76,11 +77,11 @@ async function requestBody({body}: Request): Promise<RequestBody> {
   let length = 0;
   while (length <= FETCH_BODY_BUFFERED_BYTES) {
     const {done, value} = await reader.read();
-    if (done) return {first: joined(chunks, length), rest: null};
+    if (done) return {first: joined(chunks), rest: null};
     chunks.push(bytesOf(value));
     length += value.byteLength;
   }
-  return {first: joined(chunks, length), rest: reader};
+  return {first: joined(chunks), rest: reader};
 }
 
 /** If this fails, the host's `fetch` fails. */
@@ -119,13 +120,6 @@ export function bytesOf(chunk: unknown): Uint8Array {
   throw new TypeError('a chunk of a body must be a Uint8Array');
 }
 
-function joined(chunks: Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!;
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  return chunks.length === 1 ? chunks[0]! : concatenated(chunks);
 }
