@@ -18,6 +18,8 @@ import {promisify} from 'node:util';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+/** Both build svc, one with npm's own steps around it. */
+const BUILD_MS = 180_000;
 const NOT_COPIED = ['.git', 'node_modules', 'dist', 'data', 'screenshots', 'bench/results', '.ci/run.log'];
 type Locked = {dev?: boolean; link?: boolean; dependencies?: Record<string, string>; bin?: Record<string, string>};
 
@@ -36,30 +38,38 @@ async function run(command: string, args: string[], cwd: string, env: NodeJS.Pro
   return (await promisify(execFile)(command, args, {cwd, env: {...process.env, ...env}})).stdout.trim();
 }
 
-test('npm builds what it fetched from git, and leaves a clone alone', async () => {
-  await run('node', ['build/prepare.cjs'], clone, {INIT_CWD: clone});
-  expect(existsSync(join(clone, 'dist'))).toBe(false);
-  await run('node', ['build/prepare.cjs'], clone, {INIT_CWD: folder});
-  expect(existsSync(join(clone, 'dist/cli.js'))).toBe(true);
-  rmSync(join(clone, 'dist'), {recursive: true});
-});
+test(
+  'npm builds what it fetched from git, and leaves a clone alone',
+  async () => {
+    await run('node', ['build/prepare.cjs'], clone, {INIT_CWD: clone});
+    expect(existsSync(join(clone, 'dist'))).toBe(false);
+    await run('node', ['build/prepare.cjs'], clone, {INIT_CWD: folder});
+    expect(existsSync(join(clone, 'dist/cli.js'))).toBe(true);
+    rmSync(join(clone, 'dist'), {recursive: true});
+  },
+  BUILD_MS,
+);
 
-test('a clone that is packed and installed elsewhere is the svc command', async () => {
-  await run('npm', ['pack', '--silent', '--pack-destination', folder], clone);
-  const [tarball] = readdirSync(folder).filter(name => name.endsWith('.tgz'));
-  const app = join(folder, 'app');
-  mkdirSync(app);
-  const svc = `file:../${tarball}`;
-  writeFileSync(join(app, 'package.json'), JSON.stringify({name: 'app', private: true, dependencies: {svc}}));
-  writeFileSync(join(app, 'package-lock.json'), JSON.stringify(lockFile(svc)));
-  // Everything else is in npm's cache since our own `npm ci`.
-  await run('npm', ['ci', '--prefer-offline', '--ignore-scripts', '--silent'], app);
-  expect(await run(join(app, 'node_modules/.bin/svc'), ['--version'], app)).toMatch(/^svc \d+\.\d+\.\d+ \(/);
-  expect(await run(join(app, 'node_modules/.bin/svc'), ['init', 'made'], app)).toContain('wrote a starter project');
-  for (const entry of ['values', 'server', 'browser', 'react', 'client']) {
-    expect(existsSync(join(app, `node_modules/svc/dist/sdk/${entry}.d.ts`))).toBe(true);
-  }
-});
+test(
+  'a clone that is packed and installed elsewhere is the svc command',
+  async () => {
+    await run('npm', ['pack', '--silent', '--pack-destination', folder], clone);
+    const [tarball] = readdirSync(folder).filter(name => name.endsWith('.tgz'));
+    const app = join(folder, 'app');
+    mkdirSync(app);
+    const svc = `file:../${tarball}`;
+    writeFileSync(join(app, 'package.json'), JSON.stringify({name: 'app', private: true, dependencies: {svc}}));
+    writeFileSync(join(app, 'package-lock.json'), JSON.stringify(lockFile(svc)));
+    // Everything else is in npm's cache since our own `npm ci`.
+    await run('npm', ['ci', '--prefer-offline', '--ignore-scripts', '--silent'], app);
+    expect(await run(join(app, 'node_modules/.bin/svc'), ['--version'], app)).toMatch(/^svc \d+\.\d+\.\d+ \(/);
+    expect(await run(join(app, 'node_modules/.bin/svc'), ['init', 'made'], app)).toContain('wrote a starter project');
+    for (const entry of ['values', 'server', 'browser', 'react', 'client']) {
+      expect(existsSync(join(app, `node_modules/svc/dist/sdk/${entry}.d.ts`))).toBe(true);
+    }
+  },
+  BUILD_MS,
+);
 
 /** With the versions that we have ourselves, so that nothing has to be looked up. */
 function lockFile(svc: string): object {
