@@ -19,6 +19,9 @@ type Kind = 'query' | 'query/paginated' | 'mutation' | 'action';
 export type CallReply = {status: 'success' | 'error'; value?: unknown; errorMessage?: string; logLines?: string[]};
 type Headers = Record<string, string>;
 
+const TOO_BUSY = 'the machine is too busy to give this function its time';
+const TRIES_MAX = 10;
+
 export class App {
   readonly service: Service;
   readonly tenant: string;
@@ -75,7 +78,12 @@ export class App {
   async reply(kind: Kind | 'paginatedQuery', path: string, args: unknown, headers: Headers = {}): Promise<CallReply> {
     const route = kind === 'paginatedQuery' ? 'query/paginated' : kind;
     const wire = typeof args === 'object' ? encodeValue(args) : JSON.stringify(args);
-    const reply = await this.svc('POST', `/${route}`, `{"path":${JSON.stringify(path)},"args":${wire}}`, headers);
+    const text = `{"path":${JSON.stringify(path)},"args":${wire}}`;
+    let reply = await this.svc('POST', `/${route}`, text, headers);
+    // Without enough of the CPU a function is ended before its time is used up; its caller is told to try again.
+    for (let tries = 1; tries < TRIES_MAX && reply.text.includes(TOO_BUSY); tries++) {
+      reply = await this.svc('POST', `/${route}`, text, headers);
+    }
     if (reply.status !== 200) throw new Error(`${path}: ${reply.status} ${reply.text}`);
     const body = reply.body as CallReply;
     return 'value' in body ? {...body, value: decodeValue(JSON.stringify(body.value))} : body;
