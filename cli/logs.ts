@@ -2,7 +2,7 @@
 import {type Command, Option} from 'commander';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {QueryOf} from '../shared/operation-types.ts';
-import type {LogEntry} from '../shared/protocol/functions.ts';
+import {LOG_LEVELS, type LogEntry, type LogLevel} from '../shared/protocol/functions.ts';
 import {reportFailure} from './failure.ts';
 import {count, followLines, linesOf, SeenLines} from './follow.ts';
 import {moment} from './option-values.ts';
@@ -10,7 +10,15 @@ import {printableJson} from './printable.ts';
 import {logText} from './project/log-text.ts';
 import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
-type Search = {requestId?: string; path?: string; failed?: true; since?: number; until?: number};
+type Search = {
+  requestId?: string;
+  path?: string;
+  text?: string;
+  level?: LogLevel;
+  failed?: true;
+  since?: number;
+  until?: number;
+};
 type Shown = {history: number; success?: true; jsonl?: true; follow: boolean} & Search;
 type Options = TargetOptions & Shown;
 
@@ -24,6 +32,8 @@ export function register(program: Command): void {
     .option('--no-follow', 'end after the history')
     .option('--request-id <id>', 'only the execution of this request; ends after it was shown')
     .option('--path <path>', 'only executions of this function, as messages:send')
+    .option('--text <text>', 'only executions with this text in path, error or lines')
+    .addOption(new Option('--level <level>', 'only executions with such a line').choices([...LOG_LEVELS]))
     .option('--failed', 'only executions that failed')
     .addOption(new Option('--since <time>', 'as 90s, 20m, 2h, 3d ago, or 2026-01-31T12:00:00Z').argParser(moment))
     .addOption(new Option('--until <time>', 'the same; shows earlier entries and ends').argParser(moment));
@@ -79,10 +89,12 @@ function entries(
   return linesOf(target.client, 'logs.read', [target.tenant], query, signal);
 }
 
-function parameters({requestId, path, failed, since, until}: Search): QueryOf<'logs.read'> {
+function parameters({requestId, path, text, level, failed, since, until}: Search): QueryOf<'logs.read'> {
   return {
     ...(requestId === undefined ? {} : {request_id: requestId}),
     ...(path === undefined ? {} : {path}),
+    ...(text === undefined ? {} : {text}),
+    ...(level === undefined ? {} : {level}),
     ...(failed === undefined ? {} : {outcome: 'error'}),
     ...(since === undefined ? {} : {since: String(since)}),
     ...(until === undefined ? {} : {until: String(until)}),

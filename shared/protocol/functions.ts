@@ -304,12 +304,20 @@ export const LogEntry = Type.Object({
 export type LogEntry = Static<typeof LogEntry>;
 
 /** GET …/logs */
+export const LOG_LEVELS = ['debug', 'log', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 export const LogQuery = Type.Object({
   history: Type.Optional(Type.Integer({minimum: 0, description: 'entries at most'})),
   follow: Type.Optional(Type.Enum(['true', 'false'])),
   request_id: Type.Optional(Type.String()),
   path: Type.Optional(Type.String()),
   outcome: Type.Optional(Type.Enum(['success', 'error'])),
+  text: Type.Optional(Type.String({description: 'in the path, the error or a line, in any case'})),
+  level: Type.Optional(Type.Enum([...LOG_LEVELS], {description: 'with such a line; error: failed ones, too'})),
+  before: Type.Optional(
+    Type.String({description: 'only entries before this one: its at + duration_ms, a hyphen, and its n'}),
+  ),
   since: Type.Optional(
     Type.String({description: 'of the moment it ended: epoch milliseconds, or 2026-01-31T12:00:00Z'}),
   ),

@@ -1,6 +1,6 @@
 /** Entries of a log: the newest ones in memory, and a filter of them. */
 import {invalid} from '../../../shared/errors.ts';
-import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import {LOG_LEVELS, type LogEntry, type LogLevel} from '../../../shared/protocol/functions.ts';
 
 /** Holds the newest added entries, limited in number and in characters; at least one is always kept. */
 type StoredEntry<Entry> = {entry: Entry; text: string};
@@ -61,9 +61,24 @@ export type LogFilter = {
   untilMs: number | null;
   outcome: LogEntry['outcome'] | null;
   path: string | null;
+  /** In its path, error or lines, in any case. */
+  text: string | null;
+  /** It has a line of this level; of `error` also if it failed. */
+  level: LogLevel | null;
+  /** It ended before the entry with this end and number. */
+  before: {readonly endedMs: number; readonly n: number} | null;
 };
 
-export const EVERY_ENTRY: LogFilter = {requestId: null, sinceMs: null, untilMs: null, outcome: null, path: null};
+export const EVERY_ENTRY: LogFilter = {
+  requestId: null,
+  sinceMs: null,
+  untilMs: null,
+  outcome: null,
+  path: null,
+  text: null,
+  level: null,
+  before: null,
+};
 
 /** @throws op.invalid_input 400 */
 export function readFilter(parameters: URLSearchParams): LogFilter {
@@ -73,18 +88,35 @@ export function readFilter(parameters: URLSearchParams): LogFilter {
     untilMs: moment(parameters, 'until'),
     outcome: outcome(parameters),
     path: parameters.get('path'),
+    text: parameters.get('text')?.toLowerCase() ?? null,
+    level: level(parameters),
+    before: position(parameters),
   };
 }
 
-export function matches({requestId, sinceMs, untilMs, outcome, path}: LogFilter, entry: LogEntry): boolean {
+export function matches(filter: LogFilter, entry: LogEntry): boolean {
+  const {requestId, sinceMs, untilMs, outcome, path, text, level, before} = filter;
   const endedMs = entry.at + entry.duration_ms;
   return (
     (requestId === null || entry.request_id === requestId) &&
     (sinceMs === null || endedMs >= sinceMs) &&
     (untilMs === null || endedMs <= untilMs) &&
     (outcome === null || entry.outcome === outcome) &&
-    (path === null || entry.path === path)
+    (path === null || entry.path === path) &&
+    (before === null || endedMs < before.endedMs || (endedMs === before.endedMs && entry.n < before.n)) &&
+    (level === null || hasLevel(entry, level)) &&
+    (text === null || hasText(entry, text))
   );
+}
+
+function hasLevel({outcome, lines}: LogEntry, level: LogLevel): boolean {
+  const mark = `[${level.toUpperCase()}]`;
+  return (level === 'error' && outcome === 'error') || lines.some(line => line.startsWith(mark));
+}
+
+/** @param text in lower case */
+function hasText({path, error, lines}: LogEntry, text: string): boolean {
+  return [path, error ?? '', ...lines].some(one => one.toLowerCase().includes(text));
 }
 
 /** It succeeded and wrote no line. */
@@ -106,4 +138,20 @@ function outcome(parameters: URLSearchParams): LogEntry['outcome'] | null {
   const text = parameters.get('outcome');
   if (text === null || text === 'success' || text === 'error') return text;
   throw invalid(`outcome must be success or error, not ${JSON.stringify(text.slice(0, 100))}`);
+}
+
+function level(parameters: URLSearchParams): LogLevel | null {
+  const text = parameters.get('level');
+  const known = LOG_LEVELS.find(one => one === text);
+  if (text === null || known !== undefined) return known ?? null;
+  throw invalid(`level must be one of ${LOG_LEVELS.join(', ')}, not ${JSON.stringify(text.slice(0, 100))}`);
+}
+
+/** `{at + duration_ms}-{n}` of an entry. */
+function position(parameters: URLSearchParams): LogFilter['before'] {
+  const text = parameters.get('before');
+  if (text === null) return null;
+  const [, ended, n] = /^(\d{1,16}(?:\.\d{1,20})?)-(\d{1,15})$/.exec(text) ?? [];
+  if (ended !== undefined) return {endedMs: Number(ended), n: Number(n)};
+  throw invalid("before must be an entry's at + duration_ms, a hyphen and its n");
 }
