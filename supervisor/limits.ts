@@ -61,6 +61,17 @@ export const AUDIT_SPARE_BYTES = MIB;
  * has not reported had none. (ours)
  */
 export const CRASH_REPORT_MS = 1_000;
+/**
+ * Records of the figures file, 256 bytes each: 24 hours of 180 tenants and functions with traffic in every minute.
+ * Beyond: the oldest are overwritten, so the charts begin later. (ours)
+ */
+export const FIGURE_RECORDS_MAX = 262_144;
+/** How often the supervisor checks whether a minute of figures is over. (ours) */
+export const TRAFFIC_POLL_MS = 1_000;
+/** How often names without records are removed from memory, in minutes. (ours) */
+export const FIGURES_PRUNE_MINUTES = 10;
+/** Length of a worker's report about its functions. Beyond: a protocol violation. (ours) */
+export const FUNCTION_REPORT_CHARS_MAX = 128 * KIB;
 /** Wakes of each tenant that the overview shows. Beyond: the oldest is forgotten. (ours) */
 export const WAKES_KEPT = 3;
 /** Tenants opened at once because of requests; more would slow each other down. Beyond: they wait. (ours) */

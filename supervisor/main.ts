@@ -19,6 +19,7 @@ import {BUILD, VERSION} from '../shared/version.ts';
 import type {Confinement} from './confinement/confinement.ts';
 import {findGroups, type WorkerGroups} from './confinement/groups.ts';
 import type {UsersSetting} from './confinement/users.ts';
+import {Figures} from './figures/figures.ts';
 import {TenantsTraffic} from './figures/tenant-traffic.ts';
 import {orStartError, ownDataDirectory} from './files/data-directory.ts';
 import {DiskReserve} from './files/disk-reserve.ts';
@@ -31,7 +32,7 @@ import {type Credentials, loadCredentials} from './keys/credentials.ts';
 import {Keys} from './keys/keys.ts';
 import {RefusalLog} from './keys/refusal-log.ts';
 import {Sessions} from './keys/sessions.ts';
-import {DRAIN_MS} from './limits.ts';
+import {DRAIN_MS, TRAFFIC_POLL_MS} from './limits.ts';
 import {SupervisorMetrics} from './metrics/metrics.ts';
 import {MetricsPage} from './metrics/metrics-page.ts';
 import {childEnvironment, type KillReason, nodeEnvironment} from './processes/child.ts';
@@ -108,7 +109,8 @@ export class Supervisor {
   readonly #metrics: SupervisorMetrics;
   readonly #placement: Placement;
   readonly #tenants: Tenants;
-  readonly #traffic = new TenantsTraffic(Date.now);
+  readonly #traffic: TenantsTraffic;
+  readonly #figures: Figures;
   readonly #overview: TenantOverview;
   readonly #keys: Keys;
   readonly #sessions: Sessions;
@@ -229,6 +231,7 @@ export class Supervisor {
       metrics: this.#metrics,
       sendToRouter: (place, message) => this.#routers.send(place, message),
       sendToRouters: message => this.#routers.broadcast(message),
+      functionsCounted: (generation, counts) => this.#figures.addFunctions(generation, counts),
       workerEnded: (worker, lastReport) => this.#page.workerEnded(worker, lastReport),
       tenantDeleted: tenant => {
         this.#page.tenantDeleted(tenant);
@@ -249,7 +252,13 @@ export class Supervisor {
       now: Date.now,
       log,
     });
+    this.#figures = new Figures(join(settings.data, 'figures.ring'), log);
+    this.#traffic = new TenantsTraffic(Date.now, (minute, traffic) =>
+      this.#figures.finish(minute, traffic, tenant => this.#placement.find(tenant)?.generation),
+    );
+    setInterval(() => this.#traffic.advance(), TRAFFIC_POLL_MS).unref();
     this.#overview = new TenantOverview({
+      figures: this.#figures,
       placement: this.#placement,
       control: new TenantControl({placement: this.#placement, paused: this.#registry.paused, now: Date.now}),
       traffic: this.#traffic,
@@ -336,6 +345,7 @@ export class Supervisor {
     await this.#placement.drain();
     this.#egress.close();
     this.#page.close();
+    await this.#figures.close();
     clearTimeout(deadline);
     this.#reserve.close();
     this.#sessions.close();
@@ -433,6 +443,7 @@ export class Supervisor {
       case 'audit_page':
         return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
       case 'tenants_overview':
+      case 'figures':
       case 'tenant_status':
       case 'tenant_control':
         return await this.#overview.perform(message);

@@ -61,7 +61,12 @@ process.on('message', (message: SupervisorToWorker) => {
       egress?.taken(message);
       return;
     case 'metrics':
-      send({type: 'metrics', id: message.id, report: serving?.tenant.metricsText(lagSeconds) ?? '[]'});
+      send({
+        type: 'metrics',
+        id: message.id,
+        report: serving?.tenant.metricsText(lagSeconds) ?? '[]',
+        functions: serving?.tenant.functionsText() ?? '[]',
+      });
       return;
     case 'close':
       close().catch(error => {
@@ -132,7 +137,12 @@ function openFailed(caught: unknown): void {
 function reportLast(): void {
   if (serving === null) return;
   try {
-    send({type: 'metrics', id: LAST_REPORT_ID, report: serving.tenant.metricsText(0)});
+    send({
+      type: 'metrics',
+      id: LAST_REPORT_ID,
+      report: serving.tenant.metricsText(0),
+      functions: serving.tenant.functionsText(),
+    });
   } catch (error) {
     log.warn('metrics of this worker could not be reported', {error});
   }

@@ -363,6 +363,11 @@ export class Tenant {
     return JSON.stringify(this.metrics.report());
   }
 
+  /** Calls of functions since the last call, as JSON. */
+  functionsText(): string {
+    return JSON.stringify(this.metrics.functions.take());
+  }
+
   #measure(): void {
     const {metrics} = this;
     const tenant = this.#tenant;

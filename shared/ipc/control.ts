@@ -270,7 +270,8 @@ export type WorkerToSupervisor =
   | {type: 'closed'; nextDueMs: number | null; hasCode: boolean}
   /**
    * Answer to `metrics`: prom-client's form of a registry as JSON; empty while no tenant is open. With LAST_REPORT_ID
-   * it is unsolicited: the worker is about to send `closed`.
+   * it is unsolicited: the worker is about to send `closed`. `functions`: calls since the last report, as JSON
+   * (shared/metrics/function-counts.ts).
    */
-  | {type: 'metrics'; id: number; report: string}
+  | {type: 'metrics'; id: number; report: string; functions: string}
   | {type: 'heartbeat'};

@@ -9,10 +9,15 @@ export type OverviewRequest = {
   order: OverviewOrder;
 };
 
+/** `name`: of a function; null: all. */
+export type FiguresRequest = {fromMs: number; toMs: number; stepSeconds: number; name: string | null};
+
 export type TenantAction = 'wake' | 'sleep' | 'pause' | 'resume';
 
 /** `visible`: the tenants of the caller's key; null: all. */
 export type StatusRequest =
   | {action: 'tenants_overview'; page: OverviewRequest; visible: string[] | null}
+  /** `tenant`: null: the server. */
+  | {action: 'figures'; tenant: string | null; of: 'requests' | 'functions'; range: FiguresRequest}
   | {action: 'tenant_status'; tenant: string}
   | {action: 'tenant_control'; tenant: string; does: TenantAction};

@@ -3,6 +3,7 @@
  * that has escaped its isolate can report anything, and all users share the page. It also shows each metric from the
  * start, before any tenant is awake.
  */
+import {FunctionCounts} from './function-counts.ts';
 import {Metrics, type MetricTable} from './metrics.ts';
 
 /** Seconds; from a read served from memory to a stalled disk. */
@@ -180,6 +181,8 @@ export class WorkerMetrics extends Metrics<typeof WORKER_METRICS> {
   /** Counted per message of a function socket, so looked up once. */
   readonly transitions = this.series('svc_function_transitions_total');
   readonly transitionUpdates = this.series('svc_function_updates_total');
+  /** Calls since the last report. Not metrics: a label per function would be a series per function. */
+  readonly functions = new FunctionCounts();
 
   constructor() {
     super(WORKER_METRICS);

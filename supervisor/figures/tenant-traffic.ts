@@ -3,34 +3,10 @@
  * sockets take memory.
  */
 import type {TrafficReport} from '../../shared/ipc/control.ts';
-import {LATENCY_BUCKETS, latencyQuantile} from '../../shared/metrics/latency.ts';
+import {latencyQuantile} from '../../shared/metrics/latency.ts';
+import {TrafficCounts} from './traffic-counts.ts';
 
 export const MINUTE_MS = 60_000;
-
-/** What was counted in one minute. */
-export class TrafficCounts {
-  requests = 0;
-  errors = 0;
-  bytesIn = 0;
-  bytesOut = 0;
-  readonly latencies = new Float64Array(LATENCY_BUCKETS);
-
-  add({requests, errors, bytesIn, bytesOut, latencies}: Counted, weight = 1): void {
-    this.requests += requests * weight;
-    this.errors += errors * weight;
-    this.bytesIn += bytesIn * weight;
-    this.bytesOut += bytesOut * weight;
-    for (let i = 0; i < LATENCY_BUCKETS; i++) this.latencies[i]! += latencies[i]! * weight;
-  }
-}
-
-type Counted = {
-  requests: number;
-  errors: number;
-  bytesIn: number;
-  bytesOut: number;
-  latencies: ArrayLike<number>;
-};
 
 /** The figures of the last minute. */
 export type Recent = {
@@ -42,22 +18,28 @@ export type Recent = {
 };
 const NOTHING: Recent = {requestsPerSecond: 0, errorRate: 0, p50Ms: null, p99Ms: null, sockets: 0};
 
+/** What a tenant did in a minute that is over. `sockets`: open at its end. */
+export type FinishedTraffic = {tenant: string; counts: TrafficCounts; sockets: number};
+
 type Traffic = {current: TrafficCounts | null; last: TrafficCounts | null; sockets: number[]};
 
 export class TenantsTraffic {
   readonly #tenants = new Map<string, Traffic>();
   readonly #now: () => number;
+  readonly #finished: (minute: number, traffic: FinishedTraffic[]) => void;
   /** Whole minutes since 1970. */
   #minute: number;
 
-  constructor(now: () => number) {
+  /** @param finished called with the counts of each tenant when a minute is over */
+  constructor(now: () => number, finished: (minute: number, traffic: FinishedTraffic[]) => void = () => undefined) {
     this.#now = now;
+    this.#finished = finished;
     this.#minute = minuteOf(now());
   }
 
   /** @param router its index */
   add(router: number, reports: readonly TrafficReport[]): void {
-    this.#advance();
+    this.advance();
     for (const report of reports) {
       const traffic = this.#of(report.tenant);
       traffic.sockets[router] = report.sockets;
@@ -78,7 +60,7 @@ export class TenantsTraffic {
 
   /** The part of the minute before that is less than a minute ago counts in proportion. */
   recent(tenant: string): Recent {
-    this.#advance();
+    this.advance();
     const traffic = this.#tenants.get(tenant);
     if (traffic === undefined) return NOTHING;
     const counts = new TrafficCounts();
@@ -105,10 +87,17 @@ export class TenantsTraffic {
   }
 
   /** Begins a new minute if it is time. */
-  #advance(): void {
+  advance(): void {
     const minute = minuteOf(this.#now());
     if (minute === this.#minute) return;
     const isNext = minute === this.#minute + 1;
+    const finished: FinishedTraffic[] = [];
+    for (const [tenant, traffic] of this.#tenants) {
+      const sockets = socketsOf(traffic);
+      const counts = traffic.current ?? (sockets > 0 ? new TrafficCounts() : null);
+      if (counts !== null) finished.push({tenant, counts, sockets});
+    }
+    this.#finished(this.#minute, finished);
     this.#minute = minute;
     for (const [tenant, traffic] of this.#tenants) {
       traffic.last = isNext ? traffic.current : null;

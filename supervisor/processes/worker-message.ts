@@ -6,14 +6,12 @@
 import {isErrorObject} from '../../shared/errors.ts';
 import type {WorkerToSupervisor} from '../../shared/ipc/control.ts';
 import {isNodeVersion} from '../../shared/node-version.ts';
-import {WORKER_REPORT_CHARS_MAX} from '../limits.ts';
+import {FUNCTION_REPORT_CHARS_MAX, WORKER_REPORT_CHARS_MAX} from '../limits.ts';
 
 /** Null: a protocol violation. */
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {
-  const {type, id, body, signedGrant, version, error, untilMs, nextDueMs, hasCode, egress, report} = said as Record<
-    string,
-    unknown
-  >;
+  const {type, id, body, signedGrant, version, error, untilMs, nextDueMs, hasCode, egress, report, functions} =
+    said as Record<string, unknown>;
   switch (type) {
     case 'spare':
     case 'egress_wanted':
@@ -37,7 +35,7 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
         ? {type, nextDueMs: nextDueMs === null ? null : Math.ceil(nextDueMs), hasCode}
         : null;
     case 'metrics':
-      return isId(id) && isReport(report) ? {type, id, report} : null;
+      return isId(id) && isReport(report) && isFunctions(functions) ? {type, id, report, functions} : null;
     default:
       return null;
   }
@@ -49,6 +47,10 @@ function isId(value: unknown): value is number {
 
 function isReport(value: unknown): value is string {
   return typeof value === 'string' && value.length <= WORKER_REPORT_CHARS_MAX;
+}
+
+function isFunctions(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= FUNCTION_REPORT_CHARS_MAX;
 }
 
 /** Epoch milliseconds, or null. */

@@ -15,6 +15,7 @@ import {
   type WorkerUser,
 } from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
+import {type FunctionCount, functionCountsIn} from '../../shared/metrics/function-counts.ts';
 import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
 import type {WorkerGroups} from '../confinement/groups.ts';
 import {endAllOf} from '../confinement/leftovers.ts';
@@ -30,7 +31,9 @@ import type {KillRate} from './kill-rate.ts';
 import {workerMessageIn} from './worker-message.ts';
 
 /** Messages of a worker that are not answers to our requests. */
-export type WorkerMessage = Exclude<WorkerToSupervisor, {type: 'metrics'}>;
+export type WorkerMessage =
+  | Exclude<WorkerToSupervisor, {type: 'metrics'}>
+  | {type: 'functions_counted'; counts: FunctionCount[]};
 
 export type WorkerEvents = {
   onMessage: (message: WorkerMessage) => void;
@@ -171,7 +174,15 @@ export class Worker {
     if (message.type === 'metrics') {
       if (message.id === LAST_REPORT_ID) this.#lastReport = message.report;
       this.#reports.settle(message.id, message.report);
+      this.#functionsCounted(message.functions);
     } else this.#events.onMessage(message);
+  }
+
+  /** Not only those that came in time, because each call is reported once. */
+  #functionsCounted(text: string): void {
+    const counts = functionCountsIn(text);
+    if (counts === null) this.child.disbelieve('its report of functions is malformed');
+    else if (counts.length > 0) this.#events.onMessage({type: 'functions_counted', counts});
   }
 
   /** Null: the message is valid in the present state. */

@@ -11,6 +11,7 @@ import {assert, unreachable} from '../../shared/assert.ts';
 import {type ErrorObject, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {WorkerUser} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {FunctionCount} from '../../shared/metrics/function-counts.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
 import type {RunDirectory} from '../files/run-directory.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
@@ -49,6 +50,7 @@ export type AssignmentParts = {
   metrics: SupervisorMetrics;
   /** @param lastReport the report it sent as it closed; null: none */
   workerEnded: (worker: Reporter, lastReport: string | null) => void;
+  functionsCounted: (generation: number, counts: FunctionCount[]) => void;
   now: () => number;
   log: Logger;
 };
@@ -181,6 +183,9 @@ export class Assignments {
         return;
       case 'in_use':
         entry.inUseUntilMs = message.untilMs ?? 0;
+        return;
+      case 'functions_counted':
+        this.#parts.functionsCounted(entry.generation, message.counts);
         return;
       case 'spare':
       case 'heartbeat':

@@ -3,6 +3,7 @@ import {unreachable} from '../../shared/assert.ts';
 import {type ErrorCode, ServiceError} from '../../shared/errors.ts';
 import type {OverviewRequest, StatusRequest} from '../../shared/ipc/overview.ts';
 import type {OverviewOrder, TenantState, TenantStatus} from '../../shared/protocol/tenant-status.ts';
+import type {Figures} from '../figures/figures.ts';
 import type {TenantsTraffic} from '../figures/tenant-traffic.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
 import type {Placement} from './placement.ts';
@@ -16,6 +17,7 @@ export type TenantOverviewParts = {
   placement: Pick<Placement, 'entries' | 'find'>;
   control: TenantControl;
   traffic: TenantsTraffic;
+  figures: Figures;
   files: TenantFiles;
   /** Null: not known. */
   documentsOf: (tenant: string) => number | null;
@@ -33,6 +35,8 @@ export class TenantOverview {
     switch (request.action) {
       case 'tenants_overview':
         return this.#page(request.page, request.visible);
+      case 'figures':
+        return await this.#figures(request);
       case 'tenant_status':
         return {tenant: this.#status(this.#entry(request.tenant))};
       case 'tenant_control':
@@ -50,6 +54,13 @@ export class TenantOverview {
     if (does === 'resume') control.resume(id);
     const tenant = this.#status(this.#entry(id));
     return tookMs === null ? {tenant} : {tenant, took_ms: tookMs};
+  }
+
+  #figures({tenant, of, range}: StatusRequest & {action: 'figures'}): Promise<unknown> {
+    const {figures} = this.#parts;
+    if (tenant === null) return figures.of(null, range);
+    const {generation} = this.#entry(tenant);
+    return of === 'functions' ? figures.ofFunctions(generation, range) : figures.of(generation, range);
   }
 
   #page(request: OverviewRequest, visible: readonly string[] | null): Page<TenantStatus> {

@@ -18,6 +18,7 @@ import type {Catalog} from '../../engine/storage/catalog.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {overloaded, ServiceError} from '../../shared/errors.ts';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
+import {OTHER_FUNCTIONS} from '../../shared/metrics/function-counts.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
@@ -407,19 +408,26 @@ export class Functions {
   }
 
   #record(call: Call, entry: FunctionEntry | null, startedMs: number, result: CallResult): void {
-    this.record({
-      at: startedMs,
-      request_id: call.requestId,
-      path: entry === null ? call.path.slice(0, 200) : shownPath(entry.path),
-      kind: entry?.kind ?? call.kind ?? 'query',
-      caller: call.origin,
-      ...ended(result, this.#parts.clock() - startedMs),
-    });
+    const ofFunction = ended(result, this.#parts.clock() - startedMs);
+    // Callers can make up names of functions that do not exist.
+    const name = entry === null ? OTHER_FUNCTIONS : shownPath(entry.path);
+    this.record(
+      {
+        at: startedMs,
+        request_id: call.requestId,
+        path: entry === null ? call.path.slice(0, 200) : shownPath(entry.path),
+        kind: entry?.kind ?? call.kind ?? 'query',
+        caller: call.origin,
+        ...ofFunction,
+      },
+      name,
+    );
   }
 
-  /** Counts a finished execution and adds it to the log. */
-  record(entry: Omit<LogEntry, 'n'>): void {
+  /** Counts a finished execution and adds it to the log. @param name under which it is counted */
+  record(entry: Omit<LogEntry, 'n'>, name = entry.path): void {
     const {metrics, log} = this.#parts;
+    metrics.functions.add(name, entry.outcome === 'error', entry.duration_ms);
     metrics.count('svc_function_executions_total', {kind: entry.kind, outcome: entry.outcome});
     metrics.observe('svc_function_seconds', entry.duration_ms / 1000);
     log.add(entry);

@@ -173,7 +173,7 @@ export class FunctionPlatform implements Stage {
         live,
         env,
         clock,
-        record: entry => functions.record(entry),
+        record: (entry, name) => functions.record(entry, name),
       }),
       call: call => functions.call(call),
       mutate: (...mutation) => mutations.run(...mutation),

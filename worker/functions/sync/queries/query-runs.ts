@@ -9,6 +9,7 @@ import {withIds} from '../../../../engine/reads/read-log.ts';
 import type {PackedReadSet} from '../../../../engine/reads/read-set.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import {overloaded} from '../../../../shared/errors.ts';
+import {OTHER_FUNCTIONS} from '../../../../shared/metrics/function-counts.ts';
 import type {FunctionEntry, LogEntry} from '../../../../shared/protocol/functions.ts';
 import {
   CallError,
@@ -36,7 +37,8 @@ export type QueryRunParts = {
   live: () => LiveDeployment | null;
   env: () => Execution['env'];
   clock: () => number;
-  record: (entry: Omit<LogEntry, 'n'>) => void;
+  /** @param name under which it is counted; absent: its path */
+  record: (entry: Omit<LogEntry, 'n'>, name?: string) => void;
 };
 
 /**
@@ -177,14 +179,17 @@ export class QueryRuns {
 
   #recorded({kind, path, isInternal}: Run, prepared: Prepared, ran: Ran, startedMs: number): Ran {
     const entry = prepared instanceof CallError ? null : prepared.entry;
-    this.#parts.record({
-      at: startedMs,
-      request_id: ran.requestId,
-      path: entry === null ? path.slice(0, 200) : shownPath(entry.path),
-      kind: entry?.kind ?? kind,
-      caller: isInternal ? 'function' : 'client',
-      ...ended(ran.result, this.#parts.clock() - startedMs),
-    });
+    this.#parts.record(
+      {
+        at: startedMs,
+        request_id: ran.requestId,
+        path: entry === null ? path.slice(0, 200) : shownPath(entry.path),
+        kind: entry?.kind ?? kind,
+        caller: isInternal ? 'function' : 'client',
+        ...ended(ran.result, this.#parts.clock() - startedMs),
+      },
+      entry === null ? OTHER_FUNCTIONS : undefined,
+    );
     return ran;
   }
 
