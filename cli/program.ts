@@ -27,6 +27,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   status: () => import('./status.ts'),
   whoami: () => import('./whoami.ts'),
   tenants: () => import('./tenants.ts'),
+  figures: () => import('./figures.ts'),
   settings: () => import('./settings.ts'),
   schema: () => import('./schema.ts'),
   env: () => import('./env.ts'),

@@ -20,6 +20,7 @@ import {
 } from './protocol/documents.ts';
 import {Variable, VariableBody, VariableList} from './protocol/environment.ts';
 import {ExportLine, ExportQuery} from './protocol/exports.ts';
+import {Figures, FiguresQuery, FunctionFigures, FunctionFiguresQuery} from './protocol/figures.ts';
 import {
   FunctionCallBody,
   FunctionReply,
@@ -132,6 +133,9 @@ export const OPERATION_TYPES = {
   'tenants.delete': nothing,
   'tenants.overview': {query: OverviewQuery, answer: TenantOverview},
   'tenants.status': {answer: FoundTenant},
+  'figures.server': {query: FiguresQuery, answer: Figures},
+  'figures.tenant': {query: FiguresQuery, answer: Figures},
+  'figures.functions': {query: FunctionFiguresQuery, answer: FunctionFigures},
   'tenants.wake': {answer: WokenTenant},
   'tenants.sleep': {answer: FoundTenant},
   'tenants.pause': {answer: FoundTenant},

@@ -16,6 +16,7 @@ import type {ShippedFiles} from '../http/shipped-files.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import {decodedOrSame, decodeParameter} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
+import {showFigures} from './figures-handlers.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
 import {type Steps, shippedRequest} from './steps.ts';
 import {controlTenant, createTenant, deleteTenant, listTenants, showOverview, showTenant} from './tenant-handlers.ts';
@@ -93,6 +94,14 @@ export class OwnAnswers {
       case 'tenants.status':
         this.#tenant(exchange, parameters[0]!);
         this.#steps.later(exchange, () => showTenant(control, exchange));
+        return;
+      case 'figures.tenant':
+      case 'figures.functions':
+        this.#tenant(exchange, parameters[0]!);
+        this.#steps.later(exchange, () => showFigures(control, exchange, own, query));
+        return;
+      case 'figures.server':
+        this.#steps.later(exchange, () => showFigures(control, exchange, own, query));
         return;
       case 'tenants.wake':
       case 'tenants.sleep':

@@ -238,6 +238,18 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [{params: {tenant_id: app.tenant}}],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    'figures.server': {
+      succeeds: [{}, {query: 'from=0&to=60000'}],
+      refused: {query: 'step=7', code: 'op.invalid_input'},
+    },
+    'figures.tenant': {
+      succeeds: [{params: {tenant_id: app.tenant}, query: 'step=300'}],
+      refused: {params: {tenant_id: app.tenant}, query: 'from=2&to=1', code: 'op.invalid_input'},
+    },
+    'figures.functions': {
+      succeeds: [{params: {tenant_id: app.tenant}}, {params: {tenant_id: app.tenant}, query: 'function=m:all'}],
+      refused: {params: {tenant_id: app.tenant}, query: 'from=0', code: 'op.invalid_input'},
+    },
     'tenants.wake': {
       succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},

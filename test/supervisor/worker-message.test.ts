@@ -15,7 +15,7 @@ const VALID = [
   {type: 'needs_isolates'},
   {type: 'closed', nextDueMs: null, hasCode: false},
   {type: 'closed', nextDueMs: 1_700_000_000_000, hasCode: true},
-  {type: 'metrics', id: 1, report: '[]'},
+  {type: 'metrics', id: 1, report: '[]', functions: '[]'},
 ];
 
 test.each(VALID.map(message => [message.type, message]))('%s is taken as it is', (_, message) => {
@@ -40,7 +40,7 @@ describe('what no worker says is', () => {
     {type: 'closed', nextDueMs: {}, hasCode: true},
     {type: 'closed', nextDueMs: 1e300, hasCode: true},
     {type: 'closed', nextDueMs: null},
-    {type: 'metrics', id: 1, report: []},
+    {type: 'metrics', id: 1, report: [], functions: '[]'},
   ])('%j', message => {
     expect(workerMessageIn(message)).toBeNull();
   });

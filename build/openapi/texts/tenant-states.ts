@@ -16,10 +16,33 @@ const tenant = {
   last_active_at: 1767225660000,
   wakes: [{at: 1767225600100, cause: 'request', ms: 42}],
 };
+const range = {from: 1767225600000, to: 1767229200000, step_seconds: 300};
+const point = {
+  at: 1767225600000,
+  requests: 60,
+  errors: 0,
+  error_rate: 0,
+  p50_ms: 0.4,
+  p99_ms: 2.5,
+  bytes_in: 4096,
+  bytes_out: 9216,
+  sockets: 2,
+};
+const FIGURES_DESCRIPTION =
+  'Stored by minute for 24 hours, or for less with very many busy tenants; the present minute is not among them. ' +
+  'A time without traffic has no point.';
 const states = {asleep: 0, waking: 0, awake: 1, cool_down: 0, paused: 0, damaged: 0};
 
 export const TENANT_STATE_TEXTS: OperationTexts<
-  'tenants.overview' | 'tenants.status' | 'tenants.wake' | 'tenants.sleep' | 'tenants.pause' | 'tenants.resume'
+  | 'figures.server'
+  | 'figures.tenant'
+  | 'figures.functions'
+  | 'tenants.overview'
+  | 'tenants.status'
+  | 'tenants.wake'
+  | 'tenants.sleep'
+  | 'tenants.pause'
+  | 'tenants.resume'
 > = {
   'tenants.overview': {
     tag: 'tenants',
@@ -38,6 +61,33 @@ export const TENANT_STATE_TEXTS: OperationTexts<
     description: 'Does not wake it.',
     errors: ['session.tenant_not_found'],
     example: {answer: {tenant}},
+  },
+  'figures.server': {
+    tag: 'server',
+    summary: 'Figures over time of the server',
+    description: `The sum of all tenants. ${FIGURES_DESCRIPTION}`,
+    example: {query: {step: 300}, answer: {...range, points: [point]}},
+  },
+  'figures.tenant': {
+    tag: 'tenants',
+    summary: 'Figures over time of a tenant',
+    description: `Its HTTP requests and its sockets. ${FIGURES_DESCRIPTION}`,
+    errors: ['session.tenant_not_found'],
+    example: {query: {step: 300}, answer: {...range, points: [point]}},
+  },
+  'figures.functions': {
+    tag: 'functions',
+    summary: 'Figures over time of functions',
+    description: `Calls over HTTP and sockets and by jobs. ${FIGURES_DESCRIPTION}`,
+    errors: ['session.tenant_not_found'],
+    example: {
+      query: {step: 300},
+      answer: {
+        ...range,
+        functions: [{name: 'messages:list', calls: 60, errors: 0, error_rate: 0, p50_ms: 0.4, p99_ms: 2.5}],
+        points: null,
+      },
+    },
   },
   'tenants.wake': {
     tag: 'tenants',

@@ -40,6 +40,7 @@ const TAG_OF: Readonly<Record<Exclude<FirstWord<Name>, Tag>, Tag>> = {
   docs: 'server',
   env: 'environment',
   exports: 'bulk',
+  figures: 'server',
   health: 'server',
   imports: 'bulk',
   live_queries: 'live',
