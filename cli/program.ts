@@ -24,6 +24,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   logs: () => import('./logs.ts'),
   audit: () => import('./audit.ts'),
   key: () => import('./key.ts'),
+  dashboard: () => import('./dashboard.ts'),
   status: () => import('./status.ts'),
   whoami: () => import('./whoami.ts'),
   tenants: () => import('./tenants.ts'),

@@ -2,11 +2,13 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {createLogger, type Logger} from '../shared/log.ts';
+import {isLoopback} from '../shared/loopback.ts';
 import {VERSION} from '../shared/version.ts';
 import {isDemanded, layerFields, type SandboxLayer} from '../supervisor/confinement/layers.ts';
 import {StartError} from '../supervisor/files/start-error.ts';
 import type {Credentials} from '../supervisor/keys/credentials.ts';
 import {BUNDLED_ENTRIES, Supervisor} from '../supervisor/main.ts';
+import type {Listening} from '../supervisor/processes/router-process.ts';
 import {addStartOptions, dataDirectory, type StartOptions} from './config.ts';
 import {forgetServer, noteServer} from './server-note.ts';
 import {shellQuoted} from './shell-quoted.ts';
@@ -55,7 +57,8 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
     const listening = await supervisor.start();
     note(listening.port, data, log);
     stop.drain = () => supervisor.drain().finally(() => forgetServer(listening.port));
-    process.stdout.write(welcome(listening, supervisor.credentials, supervisor.sandboxLayers));
+    const link = dashboardLink(options, listening);
+    process.stdout.write(welcome(listening, link, supervisor.credentials, supervisor.sandboxLayers));
     const {stand} = layerFields(supervisor.sandboxLayers);
     for (const {name: layer, missing: reason} of supervisor.sandboxLayers) {
       if (reason !== null) log[isDemanded(layer) ? 'warn' : 'info']('a sandbox layer is missing', {layer, reason});
@@ -117,9 +120,20 @@ function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
   return stop;
 }
 
+/** Null: there is none, or none that a browser on this machine reaches. */
+function dashboardLink(options: StartOptions, {host, port, dashboardPort}: Listening): string | null {
+  if (!options.dashboard) return null;
+  if (options.dashboardOrigin !== undefined) return options.dashboardOrigin;
+  const isWildcard = host === '0.0.0.0' || host === '::';
+  if (dashboardPort === null) return isWildcard || isLoopback(host) ? `http://dashboard.localhost:${port}` : null;
+  const name = isWildcard ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${dashboardPort}`;
+}
+
 /** Scripts wait for the first line: keep it. */
 function welcome(
   listening: {host: string; port: number; metricsPort: number | null},
+  dashboard: string | null,
   credentials: Credentials,
   sandboxLayers: readonly SandboxLayer[],
 ): string {
@@ -143,6 +157,7 @@ function welcome(
     ...(listening.metricsPort === null ? [] : [`metrics: http://127.0.0.1:${listening.metricsPort}/metrics`]),
     `sandbox layers: ${stand}`,
     ...Object.entries(missing).map(([layer, reason]) => `missing sandbox layer ${layer}: ${reason}`),
+    ...(dashboard === null ? [] : [`dashboard: ${dashboard} (svc dashboard signs you in)`]),
     `API documentation: ${reachable}/api/docs`,
     'try it:',
     `  curl -sS -w '\\n' -H "Authorization: Bearer ${token}" ${reachable}/api/tenants`,

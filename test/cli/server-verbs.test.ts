@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {Dashboard} from '../harness/dashboard.ts';
 import {sharedService} from '../harness/shared-service.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
@@ -47,6 +48,24 @@ describe('svc tenants', () => {
       code: 1,
       stderr: 'svc tenants delete: there is no tenant acme\n',
     });
+  });
+});
+
+describe('svc dashboard', () => {
+  test('prints a link that signs in once; lists and ends sessions', async () => {
+    const {stdout: link} = await svc(['dashboard']);
+    const [, url = '', code = ''] = /^(.*)#code=(.*)\n$/.exec(link) ?? [];
+    expect(url).toBe(`http://dashboard.localhost:${service.port}/_dashboard/`);
+    const dashboard = new Dashboard(service);
+    const {id}: {id: string} = (await dashboard.signIn({code})).body;
+    expect((await new Dashboard(service).signIn({code})).status).toBe(401);
+    expect((await svc(['dashboard', 'sessions'])).stdout).toContain(`${id}  admin  used `);
+    expect(await svc(['dashboard', 'revoke'])).toMatchObject({code: 2});
+    expect((await svc(['dashboard', 'revoke', id])).stdout).toBe(`revoked ${id}\n`);
+    expect((await dashboard.get('/_dashboard/session')).status).toBe(401);
+    const again = await Dashboard.signedIn(service);
+    expect((await svc(['dashboard', 'revoke', '--all'])).stdout).toBe('signed out everywhere\n');
+    expect((await again.get('/_dashboard/session')).status).toBe(401);
   });
 });
 

@@ -42,6 +42,7 @@ describe('standard output', () => {
         `svc listening on http://127.0.0.1:${service.port}`,
         `credentials: ${service.data}/admin.json`,
         expect.stringMatching(/^sandbox layers: (?:[a-z]+, )*[a-z]+$/),
+        `dashboard: http://dashboard.localhost:${service.port} (svc dashboard signs you in)`,
         `API documentation: ${service.url}/api/docs`,
         'try it:',
         expect.stringContaining(`${service.url}/api/tenants`),
