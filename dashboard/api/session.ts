@@ -1,7 +1,6 @@
 /** Who is signed in, and what the credential allows. The credential itself is in a cookie that scripts cannot read. */
 import {useQuery} from '@tanstack/react-query';
 import {createContext, useContext} from 'react';
-import type {AnswerOf} from '../../shared/operation-types.ts';
 import {RIGHTS, type Scope} from '../../shared/rights.ts';
 import {type AnyOperation, send} from './client.ts';
 import {ApiFailure} from './failure.ts';
@@ -9,7 +8,7 @@ import {ApiFailure} from './failure.ts';
 const PATH = '/_dashboard/session';
 
 export type Session = {
-  readonly who: AnswerOf<'whoami'>;
+  readonly who: {readonly id: string | null; readonly name: string};
   readonly scopes: readonly Scope[];
   /** Null: all. */
   readonly tenants: readonly string[] | null;

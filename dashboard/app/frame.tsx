@@ -70,7 +70,8 @@ export function Frame({place, children}: {place: Place; children: ReactNode}) {
         <ServerLinks current={place.kind === 'server' ? title : null} />
         <Account />
       </nav>
-      <main id="content" className={css.content} tabIndex={-1}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, which must be possible by keyboard */}
+      <main id="content" className={css.content} tabIndex={0}>
         <Notices tenant={tenant} />
         {children}
       </main>

@@ -20,6 +20,8 @@ export function Dialog({title, onClose, actions, onSubmit, size = 'small', child
   useEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    // The browser would choose the button that closes it.
+    dialog?.querySelector<HTMLElement>('input:not([readonly]), textarea, select, output, footer button')?.focus();
     return () => dialog?.close();
   }, []);
   return (

@@ -19,7 +19,7 @@ const PATHS = {
   server: 'M7 7h10v10H7zM10 3v4M14 3v4M10 17v4M14 17v4M3 10h4M3 14h4M17 10h4M17 14h4',
   search: 'M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5 20 20',
   menu: 'M4 7h16M4 12h16M4 17h16',
-  more: 'M6 12h.01M12 12h.01M18 12h.01',
+  more: 'M6 11.5h.01v1H6zM12 11.5h.01v1H12zM18 11.5h.01v1H18z',
   close: 'M6 6l12 12M18 6 6 18',
   down: 'M6 9l6 6 6-6',
   right: 'M9 6l6 6-6 6',

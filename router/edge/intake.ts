@@ -163,7 +163,7 @@ export class Intake {
     this.#takeRoute(surface, exchange, entry, parameters, path, query, req);
   }
 
-  /** On the dashboard's host. Its API is `/_dashboard/api/…`, for `/api/…`, and `/_dashboard/session`. */
+  /** On the dashboard's host. Its API is `/_dashboard/api/…`, for `/api/…`, with session and metrics. */
   #takeDashboard(exchange: Exchange, host: string, path: string, query: string, req: HttpRequest): void {
     const {surfaces, dashboardFiles} = this.#parts;
     exchange.edgeHeaders = DASHBOARD_HEADERS;
@@ -403,6 +403,7 @@ function requireShort(path: string, query: string): void {
 /** The path of the route that a path of the dashboard's API stands for; null: it is of a page or a file. */
 function calledPath(path: string): string | null {
   if (path === '/_dashboard/session') return path;
+  if (path === '/_dashboard/metrics') return '/metrics';
   if (path === '/_dashboard/sessions' || path.startsWith('/_dashboard/sessions/'))
     return `/api/dashboard${path.slice(11)}`;
   return path.startsWith('/_dashboard/api/') ? path.slice(11) : null;
