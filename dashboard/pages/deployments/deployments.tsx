@@ -1,19 +1,24 @@
 /** Deployments of a tenant, newest first, and the way back to an older one. */
+import {useState} from 'react';
 import type {AnswerOf} from '../../../shared/operation-types.ts';
 import {useOperation} from '../../api/queries.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
+import {Button} from '../../parts/button.tsx';
 import {OperationButton} from '../../parts/operation-button.tsx';
 import {Page, type TenantPageProps} from '../../parts/page.tsx';
 import {Empty, Loaded, Note} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
 import {Time} from '../../parts/values.tsx';
+import {Compare} from './compare.tsx';
 
 type Deployment = AnswerOf<'deployments.list'>['deployments'][number];
 
 export default function Deployments({tenant}: TenantPageProps) {
   const deployments = useOperation('deployments.list', {tenant}, {every: REFRESH_MS});
   const progress = useOperation('deployments.progress', {tenant}, {every: REFRESH_MS});
+  const [compared, setCompared] = useState<number | null>(null);
+  const active = deployments.data?.deployments.find(one => one.active);
   return (
     <Page title="Deployments">
       {progress.data?.deploys.map(({request_id, step, detail, since}) => (
@@ -44,13 +49,24 @@ export default function Deployments({tenant}: TenantPageProps) {
                   title: 'Actions',
                   isTitleHidden: true,
                   align: 'end',
-                  cell: one => (one.active ? null : <Activate tenant={tenant} deployment={one} />),
+                  cell: one =>
+                    one.active ? null : (
+                      <>
+                        <Button kind="quiet" onClick={() => setCompared(one.id)}>
+                          Compare
+                        </Button>
+                        <Activate tenant={tenant} deployment={one} />
+                      </>
+                    ),
                 },
               ]}
             />
           )
         }
       </Loaded>
+      {compared === null || active === undefined ? null : (
+        <Compare tenant={tenant} from={active.id} to={compared} onClose={() => setCompared(null)} />
+      )}
     </Page>
   );
 }
