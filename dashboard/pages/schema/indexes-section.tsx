@@ -1,7 +1,7 @@
 /** The indexes of a table with their states, a form for another one, and why one failed. */
 import {useState} from 'react';
 import {Link} from 'wouter';
-import type {IndexState, StoredIndex, StoredTableSchema} from '../../../shared/protocol/schema.ts';
+import type {StoredIndex, StoredTableSchema} from '../../../shared/protocol/schema.ts';
 import {Badge, type Tone} from '../../parts/badge.tsx';
 import {Check, Field} from '../../parts/field.tsx';
 import {OperationButton} from '../../parts/operation-button.tsx';
@@ -10,7 +10,7 @@ import {Empty, Note} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
 import {declaredIndexes} from './declared-indexes.ts';
 
-const TONES: Readonly<Record<IndexState, Tone>> = {building: 'warn', enabled: 'good', failed: 'bad'};
+const TONES: Readonly<Record<StoredIndex['state'], Tone>> = {building: 'warn', enabled: 'good', failed: 'bad'};
 
 type SectionProps = {
   tenant: string;
