@@ -1,11 +1,12 @@
 /** The journal of a tenant, newest first: every committed change, with the documents it wrote. */
 import {useState} from 'react';
 import type {AnswerOf} from '../../../shared/operation-types.ts';
+import type {JournalKind} from '../../../shared/protocol/journal.ts';
 import {useOperation} from '../../api/queries.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Badge, type Tone} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
-import {Field} from '../../parts/field.tsx';
+import {Field, Select} from '../../parts/field.tsx';
 import {Page, type TenantPageProps, Toolbar, useUrlState} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
 import {countText, Time} from '../../parts/values.tsx';
@@ -14,55 +15,79 @@ import css from './journal.module.css';
 type JournalRecord = AnswerOf<'journal.page'>['records'][number];
 type Write = JournalRecord['writes'][number];
 
+/** Written out here: their own module would bring the schemas of the whole journal into the page. */
+const KINDS: readonly JournalKind[] = [
+  'insert',
+  'update',
+  'delete',
+  'schema',
+  'table',
+  'job',
+  'cron',
+  'deployment',
+  'environment',
+  'settings',
+];
 /** Records of one page. */
 const RECORDS = 200;
 
 export default function Journal({tenant}: TenantPageProps) {
-  const [filter, setFilter] = useUrlState('filter');
-  const [before, setBefore] = useState<number | null>(null);
-  const latest = useOperation('journal.page', {tenant, query: {limit: 1}}, {every: REFRESH_MS});
-  const end = before ?? latest.data?.latest_sequence ?? 0;
-  const floor = latest.data?.cursor_floor ?? 1;
-  const after = Math.max(floor - 1, end - RECORDS, 0);
-  const page = useOperation(
-    'journal.page',
-    {tenant, query: {after, limit: RECORDS}},
-    {enabled: latest.data !== undefined, keep: true},
-  );
+  const [table, setTable] = useUrlState('table');
+  const [document, setDocument] = useUrlState('document');
+  const [kind, setKind] = useUrlState('kind');
+  /** The first sequence of each page after this one. */
+  const [pages, setPages] = useState<readonly number[]>([]);
+  const before = pages.at(-1);
+  const found = KINDS.find(known => known === kind);
+  const query = {
+    order: 'desc' as const,
+    limit: RECORDS,
+    ...(before === undefined ? {} : {before}),
+    ...(table === '' ? {} : {table}),
+    ...(document === '' ? {} : {document}),
+    ...(found === undefined ? {} : {kind: found}),
+  };
+  const page = useOperation('journal.page', {tenant, query}, {keep: true, every: REFRESH_MS});
+  const filter = (set: (value: string) => void) => (event: {target: {value: string}}) => {
+    setPages([]);
+    set(event.target.value);
+  };
+  const isFiltered = [table, document, kind].some(value => value !== '');
   return (
     <Page title="Journal" isWide>
       <Toolbar>
-        <Field
-          label="Filter"
-          isLabelHidden
-          type="search"
-          placeholder="Filter these records by table, id or kind"
-          value={filter}
-          onChange={event => setFilter(event.target.value)}
+        <Field label="Document" type="search" placeholder="Id" value={document} onChange={filter(setDocument)} />
+        <Field label="Table" value={table} onChange={filter(setTable)} />
+        <Select
+          label="Kind"
+          value={kind}
+          onChange={filter(setKind)}
+          options={[['', 'All'], ...KINDS.map(one => [one, one] as const)]}
         />
       </Toolbar>
       <Loaded query={page}>
-        {({records}) => {
-          const shown = records.filter(one => filter === '' || JSON.stringify(one).includes(filter)).reverse();
-          if (shown.length === 0)
-            return (
-              <Empty title={filter === '' ? 'Nothing has changed yet' : 'No record here matches'} icon="journal">
+        {({records, has_more: hasMore}) => (
+          <>
+            {records.length === 0 ? (
+              <Empty title={isFiltered ? 'No record matches' : 'Nothing has changed yet'} icon="journal">
                 Each write, schedule, deployment and change of settings is a record here.
               </Empty>
-            );
-          return (
-            <ol className={css.list}>
-              {shown.map(record => (
-                <Entry key={record.sequence} record={record} />
-              ))}
-            </ol>
-          );
-        }}
+            ) : (
+              <ol className={css.list}>
+                {records.map(record => (
+                  <Entry key={record.sequence} record={record} />
+                ))}
+              </ol>
+            )}
+            <div className={css.pages}>
+              {pages.length === 0 ? null : <Button onClick={() => setPages(pages.slice(0, -1))}>Newer records</Button>}
+              {hasMore && records.length > 0 ? (
+                <Button onClick={() => setPages([...pages, records.at(-1)!.sequence])}>Older records</Button>
+              ) : null}
+            </div>
+          </>
+        )}
       </Loaded>
-      <div className={css.pages}>
-        {before === null ? null : <Button onClick={() => setBefore(null)}>Show the newest</Button>}
-        {after >= floor ? <Button onClick={() => setBefore(after)}>Show older records</Button> : null}
-      </div>
     </Page>
   );
 }
