@@ -136,6 +136,16 @@ test('a conflict is shown side by side, and both edits are kept', async () => {
   });
 });
 
+test('a version from the history is put back', async () => {
+  const [, , , fourth] = await find([]);
+  const {_id: id, name} = fourth!;
+  await patch(id, {name: 'Renamed'});
+  await open(`data/cities?document=${id}`);
+  await page.getByRole('tab', {name: 'History'}).click();
+  await page.getByRole('button', {name: 'Put back'}).click();
+  await until('the old name', async () => (await find([{field: '_id', op: 'eq', value: id}]))[0]!.name === name);
+});
+
 test('a typed filter shows its plan; all that match are deleted after a count', async () => {
   const lines = Array.from({length: 250}, (_, i) => JSON.stringify({name: `Z${i}`, country: 'ZZ', population: i}));
   const headers = {'content-type': 'application/x-ndjson'};

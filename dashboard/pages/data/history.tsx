@@ -17,7 +17,7 @@ export function History({tenant, table, doc, edits}: {tenant: string; table: str
   const pages = useInfiniteQuery({
     queryKey: ['history', {tenant}, table, doc._id, doc._updateTime],
     initialPageParam: null as number | null,
-    queryFn: ({pageParam, signal}) => versionsBefore(tenant, table, doc, pageParam, signal),
+    queryFn: ({pageParam, signal}) => versionsBefore(tenant, table, doc._id, pageParam, signal),
     getNextPageParam: page => page.next,
   });
   if (pages.error !== null) return <Failed error={pages.error} retry={() => void pages.refetch()} />;

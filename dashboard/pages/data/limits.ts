@@ -29,6 +29,6 @@ export const LIVE_MOVE_MS = 120;
 export const MARK_MS = 4_000;
 /** Time between polls of a bulk change. */
 export const TASK_POLL_MS = 400;
-/** Records of the journal that one request for a document's history reads, and requests of one step back. */
+/** Versions of a document that one step back shows, and requests for them: each looks through a part of the journal. */
 export const HISTORY_PAGE_RECORDS = 25;
 export const HISTORY_PAGES = 8;
