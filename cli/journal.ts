@@ -1,6 +1,7 @@
 /** `svc journal` shows records of a tenant's journal: the newest ones, or those that concern a document or a table. */
 import {type Command, Option} from 'commander';
-import {JOURNAL_KINDS, type JournalKind, type JournalRecord} from '../shared/protocol/journal.ts';
+import {JOURNAL_KINDS, type JournalKind} from '../shared/journal-kinds.ts';
+import type {JournalRecord} from '../shared/protocol/journal.ts';
 import {showList} from './control.ts';
 import {reportFailure} from './failure.ts';
 import {count} from './follow.ts';

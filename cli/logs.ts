@@ -1,8 +1,9 @@
 /** `svc logs` shows the newest executions of a tenant's functions, then every one as it finishes, until Ctrl-C. */
 import {type Command, Option} from 'commander';
+import {CONSOLE_LEVELS, type ConsoleLevel} from '../shared/console-levels.ts';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {QueryOf} from '../shared/operation-types.ts';
-import {LOG_LEVELS, type LogEntry, type LogLevel} from '../shared/protocol/functions.ts';
+import type {LogEntry} from '../shared/protocol/functions.ts';
 import {reportFailure} from './failure.ts';
 import {count, followLines, linesOf, SeenLines} from './follow.ts';
 import {moment} from './option-values.ts';
@@ -14,7 +15,7 @@ type Search = {
   requestId?: string;
   path?: string;
   text?: string;
-  level?: LogLevel;
+  level?: ConsoleLevel;
   failed?: true;
   since?: number;
   until?: number;
@@ -33,7 +34,7 @@ export function register(program: Command): void {
     .option('--request-id <id>', 'only the execution of this request; ends after it was shown')
     .option('--path <path>', 'only executions of this function, as messages:send')
     .option('--text <text>', 'only executions with this text in path, error or lines')
-    .addOption(new Option('--level <level>', 'only executions with such a line').choices([...LOG_LEVELS]))
+    .addOption(new Option('--level <level>', 'only executions with such a line').choices([...CONSOLE_LEVELS]))
     .option('--failed', 'only executions that failed')
     .addOption(new Option('--since <time>', 'as 90s, 20m, 2h, 3d ago, or 2026-01-31T12:00:00Z').argParser(moment))
     .addOption(new Option('--until <time>', 'the same; shows earlier entries and ends').argParser(moment));

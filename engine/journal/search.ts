@@ -10,7 +10,8 @@ import {Buffer} from 'node:buffer';
 import {performance} from 'node:perf_hooks';
 import type Database from 'better-sqlite3';
 import {invalid} from '../../shared/errors.ts';
-import {JOURNAL_KINDS, type JournalKind, type JournalRecord} from '../../shared/protocol/journal.ts';
+import {JOURNAL_KINDS, type JournalKind} from '../../shared/journal-kinds.ts';
+import type {JournalRecord} from '../../shared/protocol/journal.ts';
 import {
   JOURNAL_PAGE_BYTES_MAX,
   JOURNAL_PAGE_RECORDS_MAX,

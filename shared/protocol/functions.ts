@@ -3,6 +3,7 @@
  * bodies and answers of the deployment's and the admin's HTTP routes.
  */
 import Type, {type Static} from 'typebox';
+import {CONSOLE_LEVELS} from '../console-levels.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {Runtime} from '../runtime-directive.ts';
 import type {ValidatorJson} from '../values/validator.ts';
@@ -42,9 +43,6 @@ export type SourceFile = {
   path: string;
   text: string;
 };
-
-/** Where original sources are among the files of a deployment. Files of bundles cannot be there. */
-export const SOURCES_DIRECTORY = '.svc/sources/';
 
 export type DeploymentUpload = {
   files: BundleFile[];
@@ -304,9 +302,6 @@ export const LogEntry = Type.Object({
 export type LogEntry = Static<typeof LogEntry>;
 
 /** GET …/logs */
-export const LOG_LEVELS = ['debug', 'log', 'info', 'warn', 'error'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
-
 export const LogQuery = Type.Object({
   history: Type.Optional(Type.Integer({minimum: 0, description: 'entries at most'})),
   follow: Type.Optional(Type.Enum(['true', 'false'])),
@@ -314,7 +309,7 @@ export const LogQuery = Type.Object({
   path: Type.Optional(Type.String()),
   outcome: Type.Optional(Type.Enum(['success', 'error'])),
   text: Type.Optional(Type.String({description: 'in the path, the error or a line, in any case'})),
-  level: Type.Optional(Type.Enum([...LOG_LEVELS], {description: 'with such a line; error: failed ones, too'})),
+  level: Type.Optional(Type.Enum([...CONSOLE_LEVELS], {description: 'with such a line; error: failed ones, too'})),
   before: Type.Optional(
     Type.String({description: 'only entries before this one: its at + duration_ms, a hyphen, and its n'}),
   ),

@@ -1,6 +1,7 @@
 /** Wire types of the journal. GET /api/tenants/{tenant_id}/journal and …/journal/bootstrap */
 import Type, {type Static} from 'typebox';
 import {JOURNAL_VERSION} from '../journal-chain.ts';
+import {JOURNAL_KINDS} from '../journal-kinds.ts';
 import {Document} from './documents.ts';
 import {Cron, PendingJob} from './schedule.ts';
 import {FieldEntry, IndexDefinition, SchemaList} from './schema.ts';
@@ -121,20 +122,6 @@ export const JournalPage = Type.Object({
   timeline: Timeline,
 });
 export type JournalPage = Static<typeof JournalPage>;
-
-export const JOURNAL_KINDS = [
-  'insert',
-  'update',
-  'delete',
-  'schema',
-  'table',
-  'job',
-  'cron',
-  'deployment',
-  'environment',
-  'settings',
-] as const;
-export type JournalKind = (typeof JOURNAL_KINDS)[number];
 
 /** GET …/journal */
 export const JournalQuery = Type.Object({

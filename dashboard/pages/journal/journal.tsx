@@ -1,7 +1,7 @@
 /** The journal of a tenant, newest first: every committed change, with the documents it wrote. */
 import {useState} from 'react';
+import type {JournalKind} from '../../../shared/journal-kinds.ts';
 import type {AnswerOf} from '../../../shared/operation-types.ts';
-import type {JournalKind} from '../../../shared/protocol/journal.ts';
 import {useOperation} from '../../api/queries.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Badge, type Tone} from '../../parts/badge.tsx';

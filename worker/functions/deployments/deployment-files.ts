@@ -10,14 +10,14 @@ import type {Reader} from '../../../engine/storage/reader.ts';
 import {checkedDeployment} from '../../../engine/storage/row-checksum.ts';
 import type {DeploymentRow} from '../../../engine/storage/statements.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {
-  type DeploymentDiff,
-  type DeploymentFile,
-  type DeploymentFileText,
-  type FunctionEntry,
-  type Manifest,
-  SOURCES_DIRECTORY,
+import type {
+  DeploymentDiff,
+  DeploymentFile,
+  DeploymentFileText,
+  FunctionEntry,
+  Manifest,
 } from '../../../shared/protocol/functions.ts';
+import {SOURCES_DIRECTORY} from '../../runtime/analysis/deployment-upload.ts';
 
 type StoredText = {source: string; source_map: string | null};
 type Stored = {readonly manifest: Manifest; readonly files: readonly {path: string; sha256: string}[]};

@@ -5,15 +5,13 @@ import {invalid, type ServiceError} from '../../../shared/errors.ts';
 import {DEPLOYMENT_CODE_BYTES_MAX, DEPLOYMENT_SOURCES_BYTES_MAX} from '../../../shared/limits.ts';
 import {isNodeVersion, NODE_VERSION_DEFAULT, NODE_VERSIONS} from '../../../shared/node-version.ts';
 import {DeploymentUploadBody} from '../../../shared/protocol/deployments.ts';
-import {
-  type BundleFile,
-  type DeploymentError,
-  type DeploymentUpload,
-  SOURCES_DIRECTORY,
-} from '../../../shared/protocol/functions.ts';
+import type {BundleFile, DeploymentError, DeploymentUpload} from '../../../shared/protocol/functions.ts';
 import {isDefaultOnly, NO_BUN, NOT_FOR_NODE, runtimeOf} from '../../../shared/runtime-directive.ts';
 import {DIRECTIVE_CHARS_MAX} from '../limits.ts';
 import {checkModulePath, ManifestFault} from './manifest.ts';
+
+/** Where original sources are among the files of a deployment. Files of bundles cannot be there. */
+export const SOURCES_DIRECTORY = '.svc/sources/';
 
 const MIB = 1024 * 1024;
 const uploadBody = wireType(DeploymentUploadBody);

@@ -1,6 +1,8 @@
 /** Entries of a log: the newest ones in memory, and a filter of them. */
+
+import {CONSOLE_LEVELS, type ConsoleLevel} from '../../../shared/console-levels.ts';
 import {invalid} from '../../../shared/errors.ts';
-import {LOG_LEVELS, type LogEntry, type LogLevel} from '../../../shared/protocol/functions.ts';
+import type {LogEntry} from '../../../shared/protocol/functions.ts';
 
 /** Holds the newest added entries, limited in number and in characters; at least one is always kept. */
 type StoredEntry<Entry> = {entry: Entry; text: string};
@@ -64,7 +66,7 @@ export type LogFilter = {
   /** In its path, error or lines, in any case. */
   text: string | null;
   /** It has a line of this level; of `error` also if it failed. */
-  level: LogLevel | null;
+  level: ConsoleLevel | null;
   /** It ended before the entry with this end and number. */
   before: {readonly endedMs: number; readonly n: number} | null;
 };
@@ -109,7 +111,7 @@ export function matches(filter: LogFilter, entry: LogEntry): boolean {
   );
 }
 
-function hasLevel({outcome, lines}: LogEntry, level: LogLevel): boolean {
+function hasLevel({outcome, lines}: LogEntry, level: ConsoleLevel): boolean {
   const mark = `[${level.toUpperCase()}]`;
   return (level === 'error' && outcome === 'error') || lines.some(line => line.startsWith(mark));
 }
@@ -140,11 +142,11 @@ function outcome(parameters: URLSearchParams): LogEntry['outcome'] | null {
   throw invalid(`outcome must be success or error, not ${JSON.stringify(text.slice(0, 100))}`);
 }
 
-function level(parameters: URLSearchParams): LogLevel | null {
+function level(parameters: URLSearchParams): ConsoleLevel | null {
   const text = parameters.get('level');
-  const known = LOG_LEVELS.find(one => one === text);
+  const known = CONSOLE_LEVELS.find(one => one === text);
   if (text === null || known !== undefined) return known ?? null;
-  throw invalid(`level must be one of ${LOG_LEVELS.join(', ')}, not ${JSON.stringify(text.slice(0, 100))}`);
+  throw invalid(`level must be one of ${CONSOLE_LEVELS.join(', ')}, not ${JSON.stringify(text.slice(0, 100))}`);
 }
 
 /** `{at + duration_ms}-{n}` of an entry. */
