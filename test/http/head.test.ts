@@ -50,7 +50,10 @@ function send(method: string, path: string): Promise<Seen> {
   });
 }
 
-const pathOf = (pattern: string) => pattern.replace('{tenant_id}', app.tenant).replaceAll(/\{\w+\}/g, 't');
+/** Figures are those up to now unless a time is given. */
+const pathOf = (pattern: string) =>
+  pattern.replace('{tenant_id}', app.tenant).replaceAll(/\{\w+\}/g, 't') +
+  (pattern.endsWith('/figures') ? '?to=7200000' : '');
 /** Not metrics, whose length changes with each request, nor what never ends. */
 const PATTERNS = ROUTES.filter(route => route.method === 'GET' && route.pattern !== '/metrics' && !route.isEndless).map(
   route => route.pattern,
