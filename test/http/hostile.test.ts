@@ -30,16 +30,18 @@ beforeEach(() => service.showLogOnFailure());
 
 const pathOf = (pattern: string, parameter = 'x') =>
   pattern.replace('{tenant_id}', tenant.id).replaceAll(/\{\w+\}/g, parameter);
-/** Documents, schemas and schedules; functions, and sandboxes with their sessions, have tests of their own. */
+/** Documents, schemas and schedules; functions, sandboxes with their sessions, and the dashboard's host have tests of their own. */
 const NATIVE = ROUTES.filter(
-  ({answer}) =>
+  ({answer, pattern}) =>
+    !pattern.startsWith('/_dashboard/') &&
     !(
       'operation' in answer &&
       /^(deployments|functions|env|logs|settings|tables|sandboxes|sessions)\./.test(answer.operation)
     ),
 );
+const TYPES: Readonly<Record<string, object>> = OPERATION_TYPES;
 const WITH_BODY = NATIVE.filter(
-  ({takesBody, answer}) => takesBody && (!('operation' in answer) || 'body' in OPERATION_TYPES[answer.operation]),
+  ({takesBody, answer}) => takesBody && 'body' in TYPES['operation' in answer ? answer.operation : answer.own]!,
 ).map(({method, pattern}) => ({method, pattern}));
 
 const BODIES: [what: string, body: string | Buffer][] = [
