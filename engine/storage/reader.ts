@@ -61,7 +61,8 @@ export class Reader implements FunctionReader {
   readonly #shortForward: Database.Statement<[number, number, number], ShortRow>;
   readonly #shortBackward: Database.Statement<[number, number, number], ShortRow>;
   readonly #numbersForward: Database.Statement<[number, number, number], number>;
-  readonly #numbersBackward: Database.Statement<[number, number, number], number>;
+  readonly #namesForward: Database.Statement<[number, number, number], [doc: number, id: string]>;
+  readonly #namesBackward: Database.Statement<[number, number, number], [doc: number, id: string]>;
   readonly #idsForward: Database.Statement<unknown[], ShortRow>;
   readonly #idsBackward: Database.Statement<unknown[], ShortRow>;
   readonly #joined: Prepared<StoredRow> = [];
@@ -104,9 +105,12 @@ export class Reader implements FunctionReader {
     this.#shortForward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} LIMIT ? + 0`);
     this.#shortBackward = db.prepare(`SELECT ${SHORT_DOCUMENT} ${range} DESC LIMIT ? + 0`);
     this.#numbersForward = db.prepare<[number, number, number], number>(`SELECT doc ${range} LIMIT ? + 0`).pluck();
-    this.#numbersBackward = db
-      .prepare<[number, number, number], number>(`SELECT doc ${range} DESC LIMIT ? + 0`)
-      .pluck();
+    const names = (order: string) =>
+      db
+        .prepare<[number, number, number], [doc: number, id: string]>(`SELECT doc, id ${range}${order} LIMIT ? + 0`)
+        .raw();
+    this.#namesForward = names('');
+    this.#namesBackward = names(' DESC');
     this.#idsForward = db.prepare(`${BY_IDS} LIMIT ? + 0`);
     this.#idsBackward = db.prepare(`${BY_IDS} DESC LIMIT ? + 0`);
   }
@@ -181,11 +185,16 @@ export class Reader implements FunctionReader {
     return rows;
   }
 
-  /** The rows of a small range by their numbers alone; null when some are not cached, or there are too many. */
+  /**
+   * The rows of a small range by their numbers and ids; null when some are not cached, or there are too many. A row
+   * whose stored number is damaged has the id of another one: it is read, and its checksum refuses it.
+   */
   #cachedRange(cache: RowCache, low: number, high: number, reverse: boolean, limit: number): DocumentRow[] | null {
     const most = Math.min(limit, ROW_CACHE_ENTRIES_MAX + 1);
-    const numbers = reading(() => (reverse ? this.#numbersBackward : this.#numbersForward).all(low, high, most));
-    return numbers.length > ROW_CACHE_ENTRIES_MAX ? null : cache.all(numbers);
+    const names = reading(() => (reverse ? this.#namesBackward : this.#namesForward).all(low, high, most));
+    if (names.length > ROW_CACHE_ENTRIES_MAX) return null;
+    const rows = cache.all(names.map(([doc]) => doc));
+    return rows?.every(({id}, i) => id === names[i]![1]) === true ? rows : null;
   }
 
   #storedRange(low: number, high: number, reverse: boolean, limit: number, chars: number): StoredRow[] {

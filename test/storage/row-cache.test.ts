@@ -61,6 +61,19 @@ describe('a reader that keeps rows', () => {
       {numRuns: 60},
     );
   });
+
+  test('refuses a row whose number became that of a cached one', () => {
+    const {name, info} = tenant.newTable();
+    const [first, second] = [1, 2].map(n => tenant.write(insertEffect(name, {n})));
+    for (const id of [first!, second!]) reader.documentById(id);
+    reader.endSnapshot();
+    const {doc} = reader.documentById(second!)!;
+    reader.endSnapshot();
+    tenant.writerDb.prepare('DELETE FROM documents WHERE doc = ?').run(doc);
+    tenant.writerDb.prepare('UPDATE documents SET doc = ? WHERE id = ?').run(doc, first);
+    expect(() => reader.documents(info.lowDoc, info.highDoc, false, 2)).toThrow(/damaged/);
+    reader.endSnapshot();
+  });
 });
 
 describe('the rows that are kept', () => {
