@@ -50,6 +50,7 @@ test('every command of the tour that needs no browser and no package does what i
 test('every command of README.md that needs no browser works', async () => {
   const stdout = await runExamples('../README.md', service, asRun, here());
   expect(stdout).toContain('{"id":"hello"}');
+  expect(stdout).toMatch(/^http:\/\/dashboard\.localhost:\d+\/_dashboard\/#code=/m);
   expect(stdout).toMatch(/"title":"first"[\s\S]*"title":"first"/);
 });
 
