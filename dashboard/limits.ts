@@ -23,3 +23,7 @@ export const LOG_ENTRIES_MAX = 1_000;
 export const LOG_SHOW_MS = 250;
 /** Names that the palette lists. Typing more finds the others. (ours) */
 export const PALETTE_ROWS_MAX = 50;
+/** How often charts are requested while their page is visible: routers and workers report this often. (ours) */
+export const FIGURES_REFRESH_MS = 15_000;
+/** Functions that Overview lists. The Functions page and svc figures have the others. (ours) */
+export const FUNCTIONS_SHOWN = 10;

@@ -63,7 +63,7 @@ test('an operator signs in, makes a tenant and a key, runs a function and reads 
   };
   const goTo = async (text: string, title: string) => {
     await keyboard.press('Control+k');
-    await page.getByRole('combobox').waitFor();
+    await page.getByRole('combobox', {expanded: true}).waitFor();
     await keyboard.type(text);
     await keyboard.press('Enter');
     await window.settled(title);

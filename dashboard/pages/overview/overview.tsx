@@ -9,6 +9,7 @@ import {Empty, Loaded, Note} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
 import {TenantState, type TenantStatus} from '../../parts/tenant-state.tsx';
 import {Bytes, countText, durationText, Time} from '../../parts/values.tsx';
+import {Traffic} from './figures.tsx';
 
 export default function Overview({tenant}: TenantPageProps) {
   const status = useOperation('tenants.status', {tenant}, {every: REFRESH_MS});
@@ -20,6 +21,7 @@ export default function Overview({tenant}: TenantPageProps) {
           <>
             <Warnings status={found} />
             <Facts facts={factsOf(found)} />
+            {may('figures.tenant') ? <Traffic tenant={tenant} /> : null}
             {found.state === 'asleep' ? <Asleep tenant={tenant} /> : null}
             {may('tables.list') && found.state === 'awake' ? <Tables tenant={tenant} /> : null}
             <Wakes wakes={found.wakes} />

@@ -1,0 +1,139 @@
+/** Lines over time. The library that draws them is a chunk of its own, loaded with the first chart. */
+import {type ReactNode, useEffect, useRef, useState, useSyncExternalStore} from 'react';
+import type uPlot from 'uplot';
+import css from './chart.module.css';
+
+export type ChartLine = {
+  readonly name: string;
+  readonly colour: 'accent' | 'bad' | 'warn';
+  /** As many as times; null: no value at that time. */
+  readonly values: readonly (number | null)[];
+};
+
+type ChartProps = {
+  readonly title: string;
+  /** Epoch milliseconds, ascending. */
+  readonly times: readonly number[];
+  readonly lines: readonly ChartLine[];
+  readonly textOf: (value: number) => string;
+};
+
+const HEIGHT_PX = 140;
+
+export function Charts({children}: {children: ReactNode}) {
+  return <div className={css.charts}>{children}</div>;
+}
+
+export function Chart({title, times, lines, textOf}: ChartProps) {
+  /** The time under the pointer; null: the newest. */
+  const [at, setAt] = useState<number | null>(null);
+  // A chart is drawn with the colours of one theme, so that of another replaces it.
+  const isDark = useSyncExternalStore(onTheme, () => DARK.matches);
+  const shown = at !== null && at < times.length ? at : times.length - 1;
+  const textAt = (value: number | null | undefined) => (value == null ? '–' : textOf(value));
+  const summary = lines.map(({name, values}) => {
+    const known = values.filter(value => value !== null);
+    return known.length === 0
+      ? `${name}: none`
+      : `${name}: newest ${textAt(values.at(-1))}, most ${textOf(max(known))}`;
+  });
+  return (
+    <figure className={css.chart}>
+      <figcaption className={css.title}>
+        <span>
+          {title}
+          {at === null ? null : ` at ${CLOCK.format(times[shown])}`}
+        </span>
+        <ul className={css.legend}>
+          {lines.map(({name, colour, values}) => (
+            <li key={name} className={css[colour]}>
+              <span>{`${name} ${textAt(values[shown])}`}</span>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      <Plot
+        key={String(isDark)}
+        title={`${title}. ${summary.join('; ')}`}
+        times={times}
+        lines={lines}
+        textOf={textOf}
+        onAt={setAt}
+      />
+    </figure>
+  );
+}
+
+const CLOCK = new Intl.DateTimeFormat(undefined, {timeStyle: 'short'});
+
+const DARK = matchMedia('(prefers-color-scheme: dark)');
+
+function onTheme(changed: () => void): () => void {
+  DARK.addEventListener('change', changed);
+  return () => DARK.removeEventListener('change', changed);
+}
+
+function Plot({title, times, lines, textOf, onAt}: ChartProps & {onAt: (at: number | null) => void}) {
+  const place = useRef<HTMLDivElement>(null);
+  const colours = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const target = place.current;
+    if (target === null || colours.current === null) return;
+    const [muted, line, ...ofLines] = [...colours.current.children].map(child => getComputedStyle(child).color);
+    let plot: uPlot | null = null;
+    let isOver = false;
+    const resized = new ResizeObserver(() => plot?.setSize({width: target.clientWidth, height: HEIGHT_PX}));
+    void import('uplot').then(({default: Plotter}) => {
+      if (isOver) return;
+      const axis = {stroke: muted!, grid: {stroke: line!, width: 1}, ticks: {show: false}, font: '11px system-ui'};
+      plot = new Plotter(
+        {
+          width: target.clientWidth,
+          height: HEIGHT_PX,
+          legend: {show: false},
+          cursor: {y: false, drag: {x: false, y: false}},
+          scales: {y: {range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1]}},
+          axes: [
+            {...axis, values: (_, seconds) => seconds.map(second => CLOCK.format(second * 1_000)), space: 72, size: 28},
+            {...axis, values: (_, values) => values.map(textOf), size: 64, space: 32},
+          ],
+          series: [
+            {},
+            ...lines.map(({name}, i) => ({
+              label: name,
+              stroke: ofLines[i]!,
+              width: 1.5,
+              spanGaps: true,
+              points: {show: true, size: 4},
+            })),
+          ],
+          hooks: {setCursor: [({cursor}) => onAt(cursor.idx ?? null)]},
+        },
+        [times.map(time => time / 1_000), ...lines.map(({values}) => [...values])],
+        target,
+      );
+      resized.observe(target);
+    });
+    return () => {
+      isOver = true;
+      resized.disconnect();
+      plot?.destroy();
+    };
+  }, [times, lines, textOf, onAt]);
+  return (
+    <>
+      <div hidden ref={colours}>
+        <i className={css.plot} />
+        <i className={css.line} />
+        {lines.map(({name, colour}) => (
+          <i key={name} className={css[colour]} />
+        ))}
+      </div>
+      <div ref={place} className={css.plot} role="img" aria-label={title} />
+    </>
+  );
+}
+
+function max(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
+}
