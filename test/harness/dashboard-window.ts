@@ -4,6 +4,7 @@ import {createRequire} from 'node:module';
 import type {Page} from 'playwright-core';
 import type {Browser, Window} from './browser.ts';
 import type {Service} from './service.ts';
+import {until} from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
@@ -44,7 +45,8 @@ export class DashboardWindow {
   /** Until a page has its content: its heading is there, and nothing loads. */
   async settled(title: string): Promise<void> {
     await this.page.getByRole('heading', {name: title, level: 1}).waitFor();
-    await this.page.getByText('Loading', {exact: true}).waitFor({state: 'detached'});
+    const loading = this.page.getByText('Loading', {exact: true});
+    await until('everything on the page to be loaded', async () => (await loading.count()) === 0 || null);
   }
 
   /** Serious findings of axe, which runs in a world of its own: the page's policy allows no foreign script. */
