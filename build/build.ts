@@ -156,7 +156,7 @@ for (const [name, text] of [...declarations(root, entries), ...starterTemplates(
   made.add(name);
   replaceFile(join(dist, name), Buffer.from(text));
 }
-for (const [name, contents] of [...(await apiDocs(root, version)), ...(await dashboard(root))]) {
+for (const [name, contents] of (await Promise.all([apiDocs(root, version), dashboard(root)])).flat()) {
   made.add(name);
   replaceFile(join(dist, name), contents);
 }

@@ -10,6 +10,7 @@ export type ShippedFile = {
   readonly headers?: HeaderList;
   /** Bytes, compressed. */
   readonly gzip: number;
+  readonly brotli: number;
 };
 
 export type Manifest = {readonly files: readonly ShippedFile[]};

@@ -1,8 +1,8 @@
 /**
  * Serves a directory of static files that were built with svc: the API document with its page, and the dashboard. They
- * are public, because they disclose nothing about a server. They are stored compressed, beside the manifest that names
- * them, read on first use and kept in memory, because there are few. A file whose name contains its hash never changes;
- * clients revalidate the others each time (304), so an upgrade is visible at once.
+ * are public, because they disclose nothing about a server. They are stored in brotli and in gzip, beside the manifest
+ * that names them, read on first use and kept in memory, because there are few. A file whose name contains its hash
+ * never changes; clients revalidate the others each time (304), so an upgrade is visible at once.
  */
 import type {Buffer} from 'node:buffer';
 import {createHash} from 'node:crypto';
@@ -23,6 +23,14 @@ const COMMON: HeaderList = [
 ];
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const REVALIDATED = 'no-cache';
+
+/** Names of stored encodings, by their names in HTTP; the best comes first. */
+const STORED = {br: 'br', gzip: 'gz'} as const;
+type Encoding = keyof typeof STORED;
+
+/** A weight of 0 refuses it. */
+const BROTLI = /^\s*br\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i;
+const GZIP = /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i;
 
 /** One encoding of a file. */
 type CachedFile = {readonly body: Buffer; readonly etag: string; readonly headers: HeaderList};
@@ -51,7 +59,7 @@ export class ShippedFiles {
     const file = this.#files().get(path);
     if (file === undefined) throw notFound('the page has no such file');
     const {success, variants} = ROUTER_OPERATIONS.openapi;
-    const {body, etag, headers} = this.#read(file, takesGzip(acceptEncoding));
+    const {body, etag, headers} = this.#read(file, encodingFor(acceptEncoding));
     if (names(ifNoneMatch, etag)) {
       exchange.reply(variants.not_modified, '', headers, '');
       return;
@@ -62,7 +70,7 @@ export class ShippedFiles {
 
   /** The text of a file that the manifest names. */
   text(path: string): string {
-    return this.#read(this.#files().get(path)!, false).body.toString();
+    return this.#read(this.#files().get(path)!, null).body.toString();
   }
 
   #files(): ReadonlyMap<string, ShippedFile> {
@@ -78,23 +86,30 @@ export class ShippedFiles {
     return this.#manifest;
   }
 
-  #read({path, hash, headers: own = []}: ShippedFile, packed: boolean): CachedFile {
-    const key = packed ? `${path}.gz` : path;
+  /** @param encoding null: not compressed */
+  #read({path, hash, headers: own = []}: ShippedFile, encoding: Encoding | null): CachedFile {
+    const key = `${path}:${encoding}`;
     const known = this.#cached.get(key);
     if (known !== undefined) return known;
-    const stored = readFileSync(fileURLToPath(new URL(`${path}.gz`, this.#directory)));
-    const body = packed ? stored : gunzipSync(stored);
+    const stored = readFileSync(fileURLToPath(new URL(`${path}.${STORED[encoding ?? 'gzip']}`, this.#directory)));
+    const body = encoding === null ? gunzipSync(stored) : stored;
     const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
-    const encoding: HeaderList = packed ? [['Content-Encoding', 'gzip']] : [];
+    const encoded: HeaderList = encoding === null ? [] : [['Content-Encoding', encoding]];
     const caching: HeaderList = [['Cache-Control', hash === undefined ? REVALIDATED : IMMUTABLE]];
-    const cached = {body, etag, headers: [...caching, ...COMMON, ['ETag', etag], ...encoding, ...own] as HeaderList};
+    const cached = {body, etag, headers: [...caching, ...COMMON, ['ETag', etag], ...encoded, ...own] as HeaderList};
     this.#cached.set(key, cached);
     return cached;
   }
 }
 
-function takesGzip(acceptEncoding: string): boolean {
-  return acceptEncoding.split(',').some(one => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(one));
+/** Null: neither. Weights are not compared: every client that sends both unpacks both. */
+function encodingFor(acceptEncoding: string): Encoding | null {
+  if (takes(acceptEncoding, BROTLI)) return 'br';
+  return takes(acceptEncoding, GZIP) ? 'gzip' : null;
+}
+
+function takes(acceptEncoding: string, encoding: RegExp): boolean {
+  return acceptEncoding.split(',').some(one => encoding.test(one));
 }
 
 function names(ifNoneMatch: string, etag: string): boolean {
