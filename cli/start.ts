@@ -7,6 +7,7 @@ import {VERSION} from '../shared/version.ts';
 import {isDemanded, layerFields, type SandboxLayer} from '../supervisor/confinement/layers.ts';
 import {StartError} from '../supervisor/files/start-error.ts';
 import type {Credentials} from '../supervisor/keys/credentials.ts';
+import {DASHBOARD_CODE_MS} from '../supervisor/limits.ts';
 import {BUNDLED_ENTRIES, Supervisor} from '../supervisor/main.ts';
 import type {Listening} from '../supervisor/processes/router-process.ts';
 import {addStartOptions, dataDirectory, type StartOptions} from './config.ts';
@@ -57,8 +58,8 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
     const listening = await supervisor.start();
     note(listening.port, data, log);
     stop.drain = () => supervisor.drain().finally(() => forgetServer(listening.port));
-    const link = dashboardLink(options, listening);
-    process.stdout.write(welcome(listening, link, supervisor.credentials, supervisor.sandboxLayers));
+    const dashboard = dashboardNote(dashboardAddress(options, listening), () => supervisor.dashboardCode());
+    process.stdout.write(welcome(listening, dashboard, supervisor.credentials, supervisor.sandboxLayers));
     const {stand} = layerFields(supervisor.sandboxLayers);
     for (const {name: layer, missing: reason} of supervisor.sandboxLayers) {
       if (reason !== null) log[isDemanded(layer) ? 'warn' : 'info']('a sandbox layer is missing', {layer, reason});
@@ -121,13 +122,19 @@ function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
 }
 
 /** Null: there is none, or none that a browser on this machine reaches. */
-function dashboardLink(options: StartOptions, {host, port, dashboardPort}: Listening): string | null {
+function dashboardAddress(options: StartOptions, {host, port, dashboardPort}: Listening): string | null {
   if (!options.dashboard) return null;
   if (options.dashboardOrigin !== undefined) return options.dashboardOrigin;
   const isWildcard = host === '0.0.0.0' || host === '::';
   if (dashboardPort === null) return isWildcard || isLoopback(host) ? `http://dashboard.localhost:${port}` : null;
   const name = isWildcard ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${dashboardPort}`;
+}
+
+/** A person at a terminal gets a link that signs in. Pipes and logs keep what they get, so they get no secret. */
+function dashboardNote(address: string | null, code: () => string): string | null {
+  if (address === null || !process.stdout.isTTY) return address && `${address} (svc dashboard signs you in)`;
+  return `${address}/_dashboard/#code=${code()} (signs you in once, within ${DASHBOARD_CODE_MS / 1_000} s; later: svc dashboard)`;
 }
 
 /** Scripts wait for the first line: keep it. */
@@ -157,7 +164,7 @@ function welcome(
     ...(listening.metricsPort === null ? [] : [`metrics: http://127.0.0.1:${listening.metricsPort}/metrics`]),
     `sandbox layers: ${stand}`,
     ...Object.entries(missing).map(([layer, reason]) => `missing sandbox layer ${layer}: ${reason}`),
-    ...(dashboard === null ? [] : [`dashboard: ${dashboard} (svc dashboard signs you in)`]),
+    ...(dashboard === null ? [] : [`dashboard: ${dashboard}`]),
     `API documentation: ${reachable}/api/docs`,
     'try it:',
     `  curl -sS -w '\\n' -H "Authorization: Bearer ${token}" ${reachable}/api/tenants`,

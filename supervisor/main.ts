@@ -332,6 +332,11 @@ export class Supervisor {
     return listening;
   }
 
+  /** The code of a one-time link to the dashboard, with all rights. */
+  dashboardCode(): string {
+    return this.#sessions.makeCode(null).code;
+  }
+
   /** Ends all children in order, within DRAIN_MS; then this process can exit. */
   async drain(): Promise<void> {
     this.#log.info('draining');

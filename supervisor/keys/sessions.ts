@@ -117,7 +117,7 @@ export class Sessions {
         for (const id of this.#chosen(request.actor, request.session)) await this.#end(id);
         return null;
       case 'code_make':
-        return this.#makeCode(request.holder);
+        return this.makeCode(request.holder);
       case 'code_take':
         return {holder: this.#takeCode(request.code)};
     }
@@ -215,8 +215,8 @@ export class Sessions {
     }
   }
 
-  /** @throws op.rate_limited 429 */
-  #makeCode(holder: Holder): Omit<DashboardCode, 'url'> {
+  /** The code of a one-time link. @throws op.rate_limited 429 */
+  makeCode(holder: Holder): Omit<DashboardCode, 'url'> {
     const nowMs = this.#parts.now();
     for (const [digest, {endsMs}] of this.#codes) if (endsMs <= nowMs) this.#codes.delete(digest);
     const own = [...this.#codes].filter(([, code]) => code.holder?.key === holder?.key);

@@ -2,10 +2,14 @@ import {existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync} fro
 import {createServer, type Server} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {request} from 'undici';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {shellQuoted} from '../../cli/shell-quoted.ts';
 import {svc} from '../harness/command.ts';
 import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
+import {inTerminal} from '../harness/terminal.ts';
 import {until} from '../harness/until.ts';
 
 let directory: string;
@@ -14,6 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, {recursive: true}));
 
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const ACCESS = 'an-access-token-of-ours';
 const ADMIN = 'an-admin-token-of-ours';
 
@@ -52,6 +57,26 @@ describe('standard output', () => {
       await service.tenant();
       expect(service.output).toHaveLength(count);
     }));
+
+  test('on a terminal, has a link that signs in to the dashboard once', async () => {
+    const data = join(directory, 'terminal');
+    const command = [process.execPath, CLI, 'start', '--port', '0', '--data', data].map(shellQuoted).join(' ');
+    const shown = inTerminal(`exec ${command}`, {});
+    const link = /dashboard: (http:\S+)\/_dashboard\/#code=(\S+) \(signs you in once, within 60 s/;
+    const [, origin = '', code] = await until('the link', () => link.exec(shown()));
+    const {port, host} = new URL(origin);
+    const signIn = () =>
+      request(`http://127.0.0.1:${port}/_dashboard/session`, {
+        method: 'POST',
+        headers: {host, origin, 'x-svc-dashboard': '1'},
+        body: JSON.stringify({code}),
+      });
+    const first = await signIn();
+    expect([first.statusCode, await first.body.text()]).toEqual([200, expect.stringContaining('"name":"admin"')]);
+    const second = await signIn();
+    await second.body.dump();
+    expect(second.statusCode).toBe(401);
+  });
 
   test('names the metrics page when there is one, and tokens given by variables', () =>
     withService({args: ['--metrics-port', '0'], env: {SVC_ACCESS_TOKEN: ACCESS}}, async service => {

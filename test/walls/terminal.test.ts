@@ -2,7 +2,6 @@
  * A server that an operator started in a terminal, as README says: code in a worker, and in a process that a worker started, types into that
  * terminal with TIOCSTI, as a fault of V8 would let it. Nothing arrives.
  */
-import {spawn} from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -18,9 +17,9 @@ import {
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {expect, onTestFailed, onTestFinished, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {NODE_VERSION} from '../control/service-client.ts';
-import {STATE} from '../harness/service.ts';
+import {inTerminal} from '../harness/terminal.ts';
 import {until} from '../harness/until.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -81,29 +80,9 @@ test('nothing that runs code of tenants types into it', async ({skip}) => {
   // Its own session: there it works, where the kernel still has it.
   const start = `tty > ${base}/tty; perl ${base}/type.pl $(tty) control > ${base}/control; while [ ! -e ${base}/go ]; do :; done
     exec ${process.execPath} ${dist}/cli.js start --port 0 --data ${data}`;
-  const terminal = spawn('script', ['-qefc', start, '/dev/null'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      TMPDIR: tmpdir(),
-      ...STATE,
-      SHELL: '/bin/sh',
-      SVC_SPARE_WORKERS: '0',
-      [`SVC_NODE_${NODE_VERSION}`]: node,
-    },
-  });
-  const ended = new Promise<void>(resolve => terminal.once('close', () => resolve()));
-  let shown = '';
-  terminal.stdout.on('data', text => {
-    shown += String(text);
-  });
-  onTestFailed(() => void process.stderr.write(shown));
-  onTestFinished(async () => {
-    terminal.stdin.end('\x03'); // Ctrl-C
-    await ended;
-    rmSync(base, {recursive: true, force: true});
-  });
+  const shown = inTerminal(start, {[`SVC_NODE_${NODE_VERSION}`]: node}, () =>
+    rmSync(base, {recursive: true, force: true}),
+  );
   const written = (path: string) => (existsSync(path) && readFileSync(path, 'utf8').trim()) || null;
   const tty = await until('a terminal', () => written(join(base, 'tty')));
   const control = await until('the control', () => written(join(base, 'control')));
@@ -112,9 +91,9 @@ test('nothing that runs code of tenants types into it', async ({skip}) => {
   writeFileSync(worker, `import './type.js';\n${readFileSync(worker, 'utf8')}`);
   writeFileSync(node, IN_SANDBOX(tty), {mode: 0o755});
   writeFileSync(join(base, 'go'), '');
-  const url = await until('the server', () => /svc listening on (http:\S+)/.exec(shown)?.[1]);
+  const url = await until('the server', () => /svc listening on (http:\S+)/.exec(shown())?.[1]);
   skip(!control.includes('typed'), 'this kernel lets no process type into a terminal (dev.tty.legacy_tiocsti)');
-  expect(shown).toContain('control');
+  expect(shown()).toContain('control');
 
   const {access_token} = JSON.parse(readFileSync(join(data, 'admin.json'), 'utf8')) as {access_token: string};
   const post = async (path: string, body: object) => {
@@ -130,5 +109,5 @@ test('nothing that runs code of tenants types into it', async ({skip}) => {
   const {value} = await post(`/a/sandboxes/${sandbox.id}/execute`, {code: 'return process.title'});
   // Numbers of the system's errors.
   for (const ends of [inWorker, value]) expect(ends).toMatch(/^\d+(?:,\d+)*$/);
-  expect(shown).not.toMatch(/from-(?:worker|sandbox)/);
+  expect(shown()).not.toMatch(/from-(?:worker|sandbox)/);
 });
