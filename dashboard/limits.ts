@@ -15,12 +15,14 @@ export const TOASTS_MAX = 4;
 /** How long a toast stays; one with an action stays longer, so that there is time to reach it. (ours) */
 export const TOAST_MS = 5_000;
 export const TOAST_WITH_ACTION_MS = 12_000;
-/** Executions that the page of logs requests when it opens. (ours) */
+/** Executions that the page of logs requests when it opens, and for each step back in time. (ours) */
 export const LOG_HISTORY_ENTRIES = 200;
-/** Executions that the page of logs keeps. The oldest one leaves first. (ours) */
-export const LOG_ENTRIES_MAX = 1_000;
+/** Executions that the page of logs holds. Beyond it those leave that the reader is farthest from. (ours) */
+export const LOG_ENTRIES_MAX = 2_000;
 /** How often new executions are added to the page: a busy tenant does not render it for each. (ours) */
 export const LOG_SHOW_MS = 250;
+/** Pause in typing after which the page of logs requests what matches. (ours) */
+export const LOG_TYPING_MS = 250;
 /** Names that the palette lists. Typing more finds the others. (ours) */
 export const PALETTE_ROWS_MAX = 50;
 /** How often charts are requested while their page is visible: routers and workers report this often. (ours) */
