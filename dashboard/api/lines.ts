@@ -13,12 +13,12 @@ async function* linesOf(response: Response): AsyncGenerator<string> {
   if (rest !== '') yield rest;
 }
 
-/** The objects of an answer of type `application/x-ndjson`. Empty lines keep the connection open. */
+/** The objects of an answer of type `application/x-ndjson`; null for an empty line, which ends the history of a log. */
 export async function* jsonLines<O extends AnyOperation, T>(
   operation: O,
   input: Input<O>,
   options: CallOptions,
-): AsyncGenerator<T> {
+): AsyncGenerator<T | null> {
   for await (const line of linesOf(await callRaw(operation, input, options)))
-    if (line.trim() !== '') yield JSON.parse(line) as T;
+    yield line.trim() === '' ? null : (JSON.parse(line) as T);
 }

@@ -1,4 +1,4 @@
-/** The filter of the page of logs: from the URL to the parameters of the server, which does the filtering. */
+/** The filter of the page of logs, from the URL to the parameters of the server, which does the filtering. */
 import type {ConsoleLevel} from '../../../shared/console-levels.ts';
 import type {QueryOf} from '../../../shared/operation-types.ts';
 

@@ -1,112 +1,162 @@
-/** Logs of a tenant's functions: the newest executions, followed live. */
-import {useState} from 'react';
+/** Logs of a tenant's functions: executions that match a filter at the server, followed live. */
+import {useEffect, useState} from 'react';
+import {useSearchParams} from 'wouter';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
 import {Field, Select} from '../../parts/field.tsx';
-import {Page, type TenantPageProps, Toolbar, useUrlState} from '../../parts/page.tsx';
+import {Page, type TenantPageProps, Toolbar} from '../../parts/page.tsx';
 import {Empty, Failed, Loading} from '../../parts/states.tsx';
-import {durationText, plural, Time} from '../../parts/values.tsx';
-import {type LogEntry, useLogTail} from './log-tail.ts';
+import {countText, plural} from '../../parts/values.tsx';
+import {isFiltered, LEVELS, type LogFilter, RANGES} from './log-filter.ts';
+import {LogList} from './log-list.tsx';
+import {useLogTail} from './log-tail.ts';
 import css from './logs.module.css';
 
 export default function Logs({tenant}: TenantPageProps) {
-  const [text, setText] = useUrlState('text');
-  const [path, setPath] = useUrlState('path');
-  const [outcome, setOutcome] = useUrlState('outcome');
-  const [request, setRequest] = useUrlState('request');
+  const [filter, setFilter] = useFilter();
   const [isPaused, setPaused] = useState(false);
-  const tail = useLogTail(tenant, {path, outcome, request_id: request}, isPaused);
-  const shown = tail.entries.filter(entry => text === '' || JSON.stringify(entry).includes(text));
-  const isFiltered = [text, path, outcome, request].some(value => value !== '');
+  const [isAway, setAway] = useState(false);
+  const tail = useLogTail(tenant, filter, isPaused || isAway);
+  const {entries, waitingCount, error, hasBegun, isDetached} = tail;
+  const mayRelease = !isPaused && !isAway && (waitingCount > 0 || isDetached);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once the reader is back at the newest entries
+  useEffect(() => {
+    if (mayRelease) tail.release();
+  }, [mayRelease]);
+  const paths = [...new Set(entries.map(({path}) => path))].slice(0, PATHS_MAX);
 
   return (
-    <Page
-      title="Logs"
-      isWide
-      actions={
+    <div className={css.logs}>
+      <Page
+        title="Logs"
+        isWide
+        actions={
+          <>
+            <LiveBadge
+              isLive={tail.isLive}
+              isPaused={isPaused}
+              hasEnd={filter.range === 'between' && filter.to !== ''}
+            />
+            <Button icon={isPaused ? 'play' : 'pause'} aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+              {isPaused ? `Continue${waitingCount === 0 ? '' : ` (${countText(waitingCount)} new)`}` : 'Pause'}
+            </Button>
+          </>
+        }
+      >
+        <Toolbar>
+          <Filters filter={filter} onChange={setFilter} paths={paths} />
+        </Toolbar>
+        {error === null ? null : <Failed error={error} retry={tail.retry} />}
+        {error === null && !hasBegun ? <Loading /> : null}
+        {error === null && hasBegun && entries.length === 0 ? (
+          <Empty title={isFiltered(filter) ? 'No execution matches' : 'No function has run yet'} icon="logs">
+            {isFiltered(filter) ? (
+              <Button onClick={() => setFilter(NO_FILTER)}>Remove all filters</Button>
+            ) : (
+              'Executions appear here as they end. Run one on the page Functions.'
+            )}
+          </Empty>
+        ) : null}
+        {entries.length === 0 ? null : (
+          <div className={css.frame}>
+            {isAway && !isPaused && waitingCount > 0 ? (
+              <Button className={css.news} onClick={() => setAway(false)}>
+                {plural(waitingCount, 'new execution')}
+              </Button>
+            ) : null}
+            <LogList
+              tenant={tenant}
+              entries={entries}
+              isReadingOlder={tail.isReadingOlder}
+              hasOlder={tail.hasOlder}
+              isAway={isAway}
+              onScrolled={setAway}
+              onOlder={tail.readOlder}
+              onPath={path => setFilter({...filter, path})}
+            />
+          </div>
+        )}
+      </Page>
+    </div>
+  );
+}
+
+/** Functions that the field of the function suggests. */
+const PATHS_MAX = 50;
+
+const NO_FILTER: LogFilter = {
+  text: '',
+  path: '',
+  level: '',
+  outcome: '',
+  request: '',
+  range: '',
+  from: '',
+  to: '',
+};
+const NAMES = Object.keys(NO_FILTER) as (keyof LogFilter)[];
+
+/** The filter is in the URL, so that a link shows what its sender saw. */
+function useFilter(): [filter: LogFilter, set: (filter: LogFilter) => void] {
+  const [search, setSearch] = useSearchParams();
+  const filter = Object.fromEntries(NAMES.map(name => [name, search.get(name) ?? ''])) as LogFilter;
+  const set = (after: LogFilter) =>
+    setSearch(new URLSearchParams(NAMES.flatMap(name => (after[name] === '' ? [] : [[name, after[name]]]))), {
+      replace: true,
+    });
+  return [filter, set];
+}
+
+function Filters({
+  filter,
+  onChange,
+  paths,
+}: {
+  filter: LogFilter;
+  onChange(filter: LogFilter): void;
+  paths: readonly string[];
+}) {
+  const part = (name: keyof LogFilter) => ({
+    value: filter[name],
+    onChange: (event: {target: {value: string}}) => onChange({...filter, [name]: event.target.value}),
+  });
+  return (
+    <>
+      <Field label="Text" type="search" placeholder="In messages, errors and names" {...part('text')} />
+      <Field label="Function" type="search" placeholder="messages:list" list="log-paths" {...part('path')} />
+      <datalist id="log-paths">
+        {paths.map(path => (
+          <option key={path} value={path} />
+        ))}
+      </datalist>
+      <Select label="Level" {...part('level')} options={[['', 'All'], ...LEVELS.map(one => [one, one] as const)]} />
+      <Select
+        label="Outcome"
+        {...part('outcome')}
+        options={[
+          ['', 'All'],
+          ['success', 'Success'],
+          ['error', 'Error'],
+        ]}
+      />
+      <Select
+        label="Time"
+        {...part('range')}
+        options={[['', 'Any'], ...RANGES.map(([id, title]) => [id, title] as const), ['between', 'Between']]}
+      />
+      {filter.range === 'between' ? (
         <>
-          <LiveBadge isLive={tail.isLive} isPaused={isPaused} />
-          <Button icon={isPaused ? 'play' : 'pause'} aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-            {isPaused ? `Continue${tail.waiting === 0 ? '' : ` (${tail.waiting} new)`}` : 'Pause'}
-          </Button>
+          <Field label="From" type="datetime-local" step={1} {...part('from')} />
+          <Field label="To" type="datetime-local" step={1} {...part('to')} />
         </>
-      }
-    >
-      <Toolbar>
-        <Field
-          label="Text"
-          type="search"
-          placeholder="In messages, errors and names"
-          value={text}
-          onChange={event => setText(event.target.value)}
-        />
-        <Field
-          label="Function"
-          placeholder="messages:list"
-          value={path}
-          onChange={event => setPath(event.target.value)}
-        />
-        <Select
-          label="Outcome"
-          value={outcome}
-          onChange={event => setOutcome(event.target.value)}
-          options={[
-            ['', 'All'],
-            ['success', 'Success'],
-            ['error', 'Error'],
-          ]}
-        />
-        <Field label="Request" value={request} onChange={event => setRequest(event.target.value)} />
-      </Toolbar>
-      {tail.error === null ? null : <Failed error={tail.error} retry={tail.retry} />}
-      {tail.error === null && !tail.hasBegun ? <Loading /> : null}
-      {tail.error === null && tail.hasBegun && shown.length === 0 ? (
-        <Empty title={isFiltered ? 'No execution matches' : 'No function has run yet'} icon="logs">
-          {isFiltered
-            ? 'New ones that match appear here by themselves.'
-            : 'Executions appear here as they end. Run one on the page Functions.'}
-        </Empty>
       ) : null}
-      {shown.length === 0 ? null : (
-        <ol className={css.list} aria-label={plural(shown.length, 'execution')}>
-          {shown.map(entry => (
-            <Entry key={`${entry.n} ${entry.at}`} entry={entry} onRequest={setRequest} />
-          ))}
-        </ol>
-      )}
-    </Page>
+      <Field label="Request" type="search" placeholder="Request id" {...part('request')} />
+    </>
   );
 }
 
-function LiveBadge({isLive, isPaused}: {isLive: boolean; isPaused: boolean}) {
+function LiveBadge({isLive, isPaused, hasEnd}: {isLive: boolean; isPaused: boolean; hasEnd: boolean}) {
   if (isPaused) return <Badge tone="warn">paused</Badge>;
+  if (hasEnd) return <Badge>until a time</Badge>;
   return isLive ? <Badge tone="good">live</Badge> : <Badge>connecting</Badge>;
-}
-
-function Entry({entry, onRequest}: {entry: LogEntry; onRequest(id: string): void}) {
-  const {at, path, kind, outcome, duration_ms, error, lines, request_id, caller} = entry;
-  return (
-    <li className={css.entry}>
-      <details open={outcome === 'error'}>
-        <summary className={css.head}>
-          <Time at={at} form="clock" />
-          <Badge tone={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>
-          <code className={css.path}>{path}</code>
-          <span className={css.muted}>{kind}</span>
-          <span className={css.first}>{error?.split('\n')[0] ?? lines[0] ?? ''}</span>
-          <span className={css.time}>{durationText(duration_ms)}</span>
-        </summary>
-        <div className={css.body}>
-          {error === null ? null : <pre className={css.error}>{error}</pre>}
-          {lines.length === 0 ? null : <pre className={css.lines}>{lines.join('\n')}</pre>}
-          <p className={css.muted}>
-            By {caller}, <Time at={at} form="full" />, request{' '}
-            <button type="button" className={css.request} onClick={() => onRequest(request_id)}>
-              {request_id}
-            </button>
-          </p>
-        </div>
-      </details>
-    </li>
-  );
 }
