@@ -1,14 +1,14 @@
 /** `svc journal` shows records of a tenant's journal: the newest ones, or those that concern a document or a table. */
 import {type Command, Option} from 'commander';
 import {JOURNAL_KINDS, type JournalKind} from '../shared/journal-kinds.ts';
-import type {JournalRecord} from '../shared/protocol/journal.ts';
+import type {JournalCause, JournalRecord} from '../shared/protocol/journal.ts';
 import {showList} from './control.ts';
 import {reportFailure} from './failure.ts';
 import {count} from './follow.ts';
 import {moment} from './option-values.ts';
 import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
-type Filter = {table?: string; document?: string; kind?: JournalKind; from?: number; to?: number};
+type Filter = {table?: string; document?: string; kind?: JournalKind; request?: string; from?: number; to?: number};
 type Options = TargetOptions & Filter & {limit: number; order: 'asc' | 'desc'; json?: true};
 
 export function register(program: Command): void {
@@ -18,6 +18,7 @@ export function register(program: Command): void {
     .option('--table <name>', 'only records that concern this table')
     .option('--document <id>', 'only records that write this document: its history')
     .addOption(new Option('--kind <kind>', 'only records with such a change').choices([...JOURNAL_KINDS]))
+    .option('--request <id>', 'only records that this request, job or cron caused')
     .addOption(new Option('--from <time>', 'as 90s, 20m, 2h, 3d ago, or 2026-01-31T12:00:00Z').argParser(moment))
     .addOption(new Option('--to <time>', 'the same').argParser(moment))
     .addOption(new Option('--order <order>', 'desc: the newest first').choices(['asc', 'desc']).default('desc'))
@@ -32,13 +33,14 @@ export function register(program: Command): void {
 
 async function records(
   target: Target,
-  {table, document, kind, from, to, order, limit}: Options,
+  {table, document, kind, request, from, to, order, limit}: Options,
 ): Promise<JournalRecord[]> {
   const filter = {
     order,
     ...(table === undefined ? {} : {table}),
     ...(document === undefined ? {} : {document}),
     ...(kind === undefined ? {} : {kind}),
+    ...(request === undefined ? {} : {request_id: request}),
     ...(from === undefined ? {} : {from}),
     ...(to === undefined ? {} : {to}),
   };
@@ -54,11 +56,18 @@ async function records(
   return found;
 }
 
-function recordText({sequence, timestamp, events, scheduled_execution_id: run}: JournalRecord): string {
+function recordText({sequence, timestamp, events, scheduled_execution_id: run, cause}: JournalRecord): string {
   const what = events.map(event => {
     const {type, table, id} = event as {type: string; table?: string; id?: string};
     return [type, table, id].filter(part => part !== undefined).join(' ');
   });
   const shown = what.length > 5 ? [...what.slice(0, 5), `and ${what.length - 5} more`] : what;
-  return `${sequence}  ${new Date(timestamp).toISOString()}  ${shown.join(', ')}${run === null ? '' : `  by ${run}`}`;
+  const by = cause === undefined ? (run ?? 'unknown') : causeText(cause);
+  return `${sequence}  ${new Date(timestamp).toISOString()}  ${shown.join(', ')}  by ${by}`;
+}
+
+/** `function messages:send request 0a1b-2 key k3m9x2abcdef` */
+function causeText({kind, ...members}: JournalCause): string {
+  const named = Object.entries(members).map(([member, value]) => `${member.replace('_id', '')} ${value}`);
+  return [kind, ...named.map(text => (text.startsWith(`${kind} `) ? text.slice(kind.length + 1) : text))].join(' ');
 }

@@ -11,6 +11,7 @@
 import {type ErrorCode, ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import {BACKGROUND_RETRY_MS} from '../limits.ts';
+import type {Cause} from './cause.ts';
 import type {CommitGroups} from './group.ts';
 import type {Writer} from './writer.ts';
 
@@ -35,11 +36,12 @@ export class BackgroundWrites {
    * back before the next. After `stop` there are no retries, and a change that is not on disk never settles.
    * @param kind description for the log: "an index build"
    * @param onParked called each time the change is parked
+   * @param cause absent: svc itself
    */
-  async perform<T>(kind: string, change: (writer: Writer) => T, onParked?: () => void): Promise<T> {
+  async perform<T>(kind: string, change: (writer: Writer) => T, onParked?: () => void, cause?: Cause): Promise<T> {
     for (let wasParked = false; ; wasParked = true) {
       try {
-        const result = await this.#groups.perform(change);
+        const result = await this.#groups.perform(change, cause);
         if (wasParked) this.#goesOn(kind);
         return result;
       } catch (caught) {

@@ -35,6 +35,7 @@ import {
 import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
 import type {Sync, SyncNow} from '../storage/log-sync.ts';
+import {type Cause, SYSTEM} from './cause.ts';
 import {Checkpoints, type Pausable} from './checkpoints.ts';
 import {type Commit, passThrough, type Stage} from './commit.ts';
 import type {Linger} from './linger.ts';
@@ -55,6 +56,8 @@ export type Write<T> = (
       slices(writer: Writer): Generator<void, T, void>;
     }
 ) & {
+  /** Its journal record names it. Absent: svc itself. */
+  readonly cause?: Cause | undefined;
   /** Called once: with the result of `run` after the commit is durable, or with the error. */
   settle(outcome: T | ServiceError): void;
 };
@@ -159,10 +162,11 @@ export class CommitGroups {
     this.#schedule();
   }
 
-  /** Runs internal work (back-fill, clean-up) in a group; resolves when it is on disk. */
-  perform<T>(change: (writer: Writer) => T): Promise<T> {
+  /** Runs a change in a group; resolves when it is on disk. @param cause absent: svc itself (back-fill, clean-up) */
+  perform<T>(change: (writer: Writer) => T, cause?: Cause): Promise<T> {
     return new Promise((resolve, reject) => {
       this.submit<T>({
+        cause,
         run: change,
         settle: outcome => (outcome instanceof ServiceError ? reject(outcome) : resolve(outcome)),
       });
@@ -322,6 +326,7 @@ export class CommitGroups {
   #runAlone(write: Write<unknown>, started: number): unknown {
     const {statements} = this.#writer;
     const mark = this.#writer.mark();
+    this.#writer.cause = write.cause ?? SYSTEM;
     statements.savepoint.run();
     if ('slices' in write) return this.#advance({mark, slices: write.slices(this.#writer)}, started);
     try {

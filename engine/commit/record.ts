@@ -7,6 +7,7 @@ import {createHash, hash} from 'node:crypto';
 import {FIRST_PREVIOUS_DIGEST, JOURNAL_VERSION} from '../../shared/journal-chain.ts';
 import {storageDamaged} from '../storage/damage.ts';
 import type {Statements} from '../storage/statements.ts';
+import type {Cause} from './cause.ts';
 
 /** The newest record, to which the next one is chained. */
 export type JournalHead = {sequence: number; digest: string; timestamp: number};
@@ -76,9 +77,10 @@ export class PendingRecord {
   }
 
   /** The stored form: text, or its bytes. */
-  record(sequence: number, timestamp: number): string | Buffer {
+  record(sequence: number, timestamp: number, cause: Cause): string | Buffer {
     const head = `{"version":${JOURNAL_VERSION},"sequence":${sequence},"timestamp":${timestamp},"events":[`;
-    const end = `],"scheduled_execution_id":${JSON.stringify(this.scheduledExecutionId)}}`;
+    const run = JSON.stringify(this.scheduledExecutionId);
+    const end = `],"scheduled_execution_id":${run},"cause":${JSON.stringify(cause)}}`;
     if (!this.#hasBytes) return `${head}${this.#events.join(',')}],"writes":[${this.#writes.join(',')}${end}`;
     return Buffer.concat(
       [head, ...separated(this.#events), '],"writes":[', ...separated(this.#writes), end].map(part =>

@@ -22,6 +22,7 @@ import {rowChecksum} from '../storage/row-checksum.ts';
 import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
+import {type Cause, SYSTEM} from './cause.ts';
 import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
 import {checkSchema, checkUnique, keysOf, maintainedIndexes, NO_KEYS, TableCounters} from './document-write.ts';
 import {type JournalHead, PendingRecord, readJournalHead, recordDigest} from './record.ts';
@@ -50,6 +51,8 @@ export class Writer {
   readonly #epochMs: number;
   #head: JournalHead;
   #record = new PendingRecord();
+  /** What causes the current write: its record says so. */
+  cause: Cause = SYSTEM;
   /** Functions that undo changes of the catalog, newest last. */
   #undos: (() => void)[] = [];
   /** The changes of the group so far, in order. */
@@ -412,8 +415,9 @@ export class Writer {
   }
 
   /** The current write is the run of this job or cron tick. */
-  executing(scheduledExecutionId: string): void {
+  executing(scheduledExecutionId: string, cause: Cause): void {
     this.#record.scheduledExecutionId = scheduledExecutionId;
+    this.cause = {...this.cause, ...cause};
   }
 
   /**
@@ -475,7 +479,7 @@ export class Writer {
     if (this.#record.isEmpty) return;
     const sequence = this.#head.sequence + 1;
     const timestamp = this.nowMs();
-    const record = this.#record.record(sequence, timestamp);
+    const record = this.#record.record(sequence, timestamp, this.cause);
     const digest = recordDigest(this.#head.digest, record);
     assert(timestamp >= this.#head.timestamp, 'times of the journal never go back');
     const {changes} =

@@ -27,6 +27,8 @@ export type JournalFilter = {
   readonly table: string | null;
   readonly document: string | null;
   readonly kind: JournalKind | null;
+  /** The request, job or cron that its cause names. */
+  readonly requestId: string | null;
   /** Range of its timestamp, epoch milliseconds, both ends included. */
   readonly fromMs: number | null;
   readonly toMs: number | null;
@@ -35,7 +37,8 @@ export type JournalFilter = {
   readonly before: number | null;
 };
 
-type Bounds = [low: number, high: number, table: string, document: string, kind: string];
+type Bounds = [low: number, high: number, ...texts: FilterTexts];
+type FilterTexts = [table: string, document: string, kind: string, request: string];
 
 export class JournalSearch {
   readonly #journal: JournalReader;
@@ -46,7 +49,7 @@ export class JournalSearch {
   constructor(db: Connection, journal: JournalReader) {
     this.#journal = journal;
     const found = `SELECT sequence, record, digest FROM journal WHERE sequence BETWEEN ? AND ?
-      AND instr(record, ?) > 0 AND instr(record, ?) > 0 AND instr(record, ?) > 0 ORDER BY sequence`;
+      AND instr(record, ?) > 0 AND instr(record, ?) > 0 AND instr(record, ?) > 0 AND instr(record, ?) > 0 ORDER BY sequence`;
     this.#forward = db.prepare(found);
     this.#backward = db.prepare(`${found} DESC`);
     this.#head = db.prepare<[number], string>('SELECT substr(record, 1, 100) FROM journal WHERE sequence = ?').pluck();
@@ -119,17 +122,25 @@ export class JournalSearch {
 const WRITES: readonly JournalKind[] = ['insert', 'update', 'delete'];
 
 /** Texts that a record has if it passes the filter. */
-function textsOf({table, document, kind}: JournalFilter): [string, string, string] {
+function textsOf({table, document, kind, requestId}: JournalFilter): FilterTexts {
   const ofKind = kind === null ? '' : WRITES.includes(kind) ? `"op":"${kind}"` : `"type":"${kind}.`;
-  return [table === null ? '' : JSON.stringify(table), document === null ? '' : JSON.stringify(document), ofKind];
+  return [quoted(table), quoted(document), ofKind, quoted(requestId)];
+}
+
+function quoted(text: string | null): string {
+  return text === null ? '' : JSON.stringify(text);
 }
 
 type Concerned = {kind: string; tables: readonly string[]; document: string | null};
 
 /** @param record a sound one */
-function concerns(record: string, {table, document, kind}: JournalFilter): boolean {
-  if (table === null && document === null && kind === null) return true;
-  const {writes, events} = JSON.parse(record) as JournalRecord;
+function concerns(record: string, {table, document, kind, requestId}: JournalFilter): boolean {
+  const isOfAny = table === null && document === null && kind === null;
+  if (isOfAny && requestId === null) return true;
+  const {writes, events, cause} = JSON.parse(record) as JournalRecord;
+  const isCause = (id: string | undefined) => id === requestId;
+  if (requestId !== null && ![cause?.request_id, cause?.job_id, cause?.cron].some(isCause)) return false;
+  if (isOfAny) return true;
   const all: Concerned[] = writes.map(({op, table: of, id}) => ({kind: op, tables: [of], document: id}));
   for (const event of events) {
     if (event.type.startsWith('document.')) continue;
@@ -156,6 +167,7 @@ export function parseJournalFilter(query: string): JournalFilter | null {
     table: parameters.get('table'),
     document: parameters.get('document'),
     kind,
+    requestId: parameters.get('request_id'),
     fromMs: wholeNumber(parameters, 'from', 0),
     toMs: wholeNumber(parameters, 'to', 0),
     before: wholeNumber(parameters, 'before', 1),

@@ -110,7 +110,7 @@ export function deleteCron(writer: Writer, name: string): void {
  */
 export function runCronNow(writer: Writer, nowMs: number, name: string, runFunction: RunFunctionJob): string {
   const cron = existing(writer, name);
-  writer.executing(`${name}@now-${nowMs}`);
+  writer.executing(`${name}@now-${nowMs}`, {kind: 'cron', cron: name});
   const work = () => runStoredWork(writer, name, cron.mutation, runFunction);
   const {outcome, error} = run(writer, cron, nowMs, {due: null, next: cron.next_run}, work);
   return cronRunText({due: null, ran_at: nowMs, outcome, error});
@@ -147,7 +147,7 @@ export function runCron(
     return 'damaged';
   }
   if (cron.next_run > nowMs) return null;
-  writer.executing(`${name}@${cron.next_run}`);
+  writer.executing(`${name}@${cron.next_run}`, {kind: 'cron', cron: name});
   const {next_run: due, failures: failuresBefore, mutation} = cron;
   const next = tickIfKnown(cron, nowMs);
   const isDisabled = next instanceof ServiceError;

@@ -105,7 +105,7 @@ export function runJob(
     return 'damaged';
   }
   if (job.run_at > nowMs) return null;
-  writer.executing(id);
+  writer.executing(id, {kind: 'job', job_id: id});
   const failure = writer.attempt(() => runStoredWork(writer, id, job.mutation, runFunction));
   // The job itself is not at fault: it stays due, and the runner retries.
   if (failure?.code === 'session.overloaded') throw failure;

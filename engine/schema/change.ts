@@ -9,6 +9,7 @@ import {invalid, ServiceError} from '../../shared/errors.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {TableSchema} from '../../shared/protocol/schema.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
+import type {Cause} from '../commit/cause.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import {INDEX_BUILD_WAIT_DOCUMENTS, SCHEMA_OFFENDERS_SHOWN} from '../limits.ts';
@@ -57,14 +58,19 @@ export class SchemaChanges {
    *   offenders, and nothing is changed
    * @param also other changes in the write that installs it
    */
-  put(pathTable: string, schema: TableSchema, also: (writer: Writer) => void = () => undefined): Promise<void> {
+  put(
+    pathTable: string,
+    schema: TableSchema,
+    also: (writer: Writer) => void = () => undefined,
+    cause?: Cause,
+  ): Promise<void> {
     checkTableName(pathTable);
     checkTableSchema(schema, pathTable);
-    return this.#inTurn(() => this.#put(schema, also));
+    return this.#inTurn(() => this.#put(schema, also, cause));
   }
 
   /** @throws op.invalid_input 400, op.conflict 409, op.not_found 404 when the table has no schema */
-  delete(name: string): Promise<void> {
+  delete(name: string, cause?: Cause): Promise<void> {
     checkTableName(name);
     return this.#inTurn(async () => {
       await this.#groups.perform(writer => {
@@ -72,7 +78,7 @@ export class SchemaChanges {
         if (table !== undefined) refuseDeployed(table);
         if (table === undefined || table.fields === null) throw noSchema(name);
         remove(writer, table);
-      });
+      }, cause);
       this.#backFill.wake();
     });
   }
@@ -81,13 +87,14 @@ export class SchemaChanges {
    * Removes a table that was emptied: resolves when that is on disk, like a background write.
    * @param isToGo whether its schema is removed; called in the write, and its own writes are in the same commit
    */
-  drop(name: string, isToGo: (writer: Writer) => boolean): Promise<void> {
+  drop(name: string, isToGo: (writer: Writer) => boolean, cause: Cause): Promise<void> {
     return this.#inTurn(async () => {
-      await this.#background.perform('a task', writer => {
+      const change = (writer: Writer): void => {
         if (!isToGo(writer)) return;
         const table = this.#catalog.table(name);
         if (table !== undefined && table.fields !== null) remove(writer, table);
-      });
+      };
+      await this.#background.perform('a task', change, undefined, cause);
       this.#backFill.wake();
     });
   }
@@ -116,8 +123,8 @@ export class SchemaChanges {
    * @param activate other changes in the write that installs it
    * @throws SchemaMismatch, and nothing is changed
    */
-  deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
-    return this.#inTurn(() => this.#deploys.deploy(schema, activate));
+  deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void, cause: Cause): Promise<void> {
+    return this.#inTurn(() => this.#deploys.deploy(schema, activate, cause));
   }
 
   /** Whether a deployment's schema could be installed now. @throws SchemaMismatch */
@@ -133,7 +140,7 @@ export class SchemaChanges {
     return turn;
   }
 
-  async #put(schema: TableSchema, also: (writer: Writer) => void): Promise<void> {
+  async #put(schema: TableSchema, also: (writer: Writer) => void, cause?: Cause): Promise<void> {
     const fields = schema.fields.map(({name, field_type, required}) => ({name, field_type, required}));
     const table = await this.#table(schema.table);
     refuseDeployed(table);
@@ -145,7 +152,7 @@ export class SchemaChanges {
         install(writer, table, {fields, deployed: null}, schema.indexes);
         schemaEvent(writer, table);
         also(writer);
-      });
+      }, cause);
     } finally {
       check.stop();
     }

@@ -10,6 +10,7 @@ import {unavailable} from '../../shared/errors.ts';
 import type {SchemaDefinition} from '../../shared/protocol/functions.ts';
 import type {IndexEntry} from '../../shared/protocol/schema.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
+import type {Cause} from '../commit/cause.ts';
 import type {CommitGroups} from '../commit/group.ts';
 import type {Writer} from '../commit/writer.ts';
 import type {Catalog, CatalogTable, DeployedTable} from '../storage/catalog.ts';
@@ -73,7 +74,7 @@ export class SchemaDeploys {
    * @param activate other changes in the write that installs it
    * @throws SchemaMismatch, and nothing is changed; session.storage_full 507
    */
-  async deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void): Promise<void> {
+  async deploy(schema: SchemaDefinition | null, activate: (writer: Writer) => void, cause: Cause): Promise<void> {
     const declared = declaredTables(schema);
     const checks: DocumentCheck[] = [];
     const built: Missing[] = [];
@@ -86,9 +87,9 @@ export class SchemaDeploys {
         if (missing.length > 0) built.push({table, missing});
       }
       await allMatch(checks, 'Document', check => check.run());
-      await this.#build(built);
+      await this.#build(built, cause);
       await allMatch(checks, 'New document', check => check.catchUp());
-      await this.#install(declared, checks, activate);
+      await this.#install(declared, checks, activate, cause);
     } catch (caught) {
       if (!this.#backFill.isStopped) await this.dropUnfinished(); // otherwise the next open does it
       throw caught;
@@ -137,7 +138,7 @@ export class SchemaDeploys {
   }
 
   /** Fills the missing indexes while the tenant keeps serving. */
-  async #build(built: Missing[]): Promise<void> {
+  async #build(built: Missing[], cause: Cause): Promise<void> {
     if (built.length === 0) return;
     await this.#groups.perform(writer => {
       const numbers: number[] = [];
@@ -150,7 +151,7 @@ export class SchemaDeploys {
         numbers.push(...added.map(({number}) => number));
       }
       note(writer, numbers);
-    });
+    }, cause);
     this.#backFill.wake();
     for (const {table} of built) {
       await this.#backFill.done(table.name);
@@ -164,6 +165,7 @@ export class SchemaDeploys {
     declared: DeployedTable[],
     checks: DocumentCheck[],
     activate: (writer: Writer) => void,
+    cause: Cause,
   ): Promise<void> {
     let refused: SchemaMismatch | null = null;
     await this.#groups.perform(writer => {
@@ -178,7 +180,7 @@ export class SchemaDeploys {
       }
       note(writer, []);
       activate(writer);
-    });
+    }, cause);
     if (refused !== null) throw refused;
   }
 

@@ -50,7 +50,7 @@ import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
 import {tenantOfBody, tenantOfQuery, tenantOfSessionPath} from './named-tenant.ts';
 import {OwnAnswers, type OwnParts} from './own-answers.ts';
-import {conditionsOf, deploymentMeta, metaWithGrant, requestMeta} from './request-meta.ts';
+import {conditionsOf, deploymentMeta, holderIds, metaWithGrant, requestMeta} from './request-meta.ts';
 import {keep, refuseEncoding, type StepParts, Steps, shippedRequest, spend, stopping} from './steps.ts';
 
 export type IntakeParts = OwnParts &
@@ -270,6 +270,7 @@ export class Intake {
       lastEventId: route.takesLastEventId ? req.getHeader('last-event-id') : '',
       contentType: route.takesContentType ? req.getHeader('content-type') : '',
       requestId,
+      ...holderIds(route.isRead ? null : principal),
       tables: judgeTables(principal, route.rights.tables, parameters[route.tableAt] ?? '', query),
       lacking: lackingForBody(principal, route.rights.bodyScope),
     });
@@ -296,8 +297,9 @@ export class Intake {
 
   #operateDeployment(exchange: Exchange, route: Route, parameters: string[], req: HttpRequest): void {
     const adminToken = req.getHeader('x-svc-admin-token');
+    let principal: Principal | undefined;
     if (adminToken !== '') {
-      const principal = this.#parts.credentials.ofAdminToken(adminToken);
+      principal = this.#parts.credentials.ofAdminToken(adminToken);
       if (principal === undefined) {
         this.#refuseCredential(exchange, req, 'X-Svc-Admin-Token is not the admin token', true);
         return;
@@ -314,7 +316,7 @@ export class Intake {
     const known = operation === 'functions.http' ? parameters : parameters.map(decodeParameter);
     if (route.parameter !== null) known.push(route.parameter);
     const url = operation === 'functions.http' ? externalUrl(req, this.#parts.callers.believed(exchange)) : '';
-    exchange.meta = deploymentMeta(operation, known, exchange.requestId, adminToken !== '', req, url);
+    exchange.meta = deploymentMeta(operation, known, exchange.requestId, principal, req, url);
     this.#forward(exchange, route, tenant, req);
   }
 

@@ -11,6 +11,7 @@ import {FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
 import type {Scope} from '../../shared/rights.ts';
 import {quotedText} from '../../shared/values/canonical-json.ts';
+import {keyOf, type Principal, sessionIdOf} from '../auth/credentials.ts';
 import type {Route} from '../routes.ts';
 import {listOf} from './forwarded-header.ts';
 
@@ -28,6 +29,9 @@ export type NativeRequest = {
   readonly lastEventId: string;
   readonly contentType: string;
   readonly requestId: string;
+  /** Of the key that sends a write, and of its session. */
+  readonly keyId: string;
+  readonly sessionId: string;
   /** The tables by which the worker must judge the body; null: nothing is left to judge. */
   readonly tables: readonly string[] | null;
   /** A scope that the key lacks; null: nothing is left to judge. */
@@ -39,6 +43,7 @@ type Conditions = {readonly ifMatch: string; readonly ifNoneMatch: string};
 
 export function requestMeta(request: NativeRequest): string {
   const {parameters, query, idempotencyKey, family, conditions, lastEventId, contentType, tables, lacking} = request;
+  const {keyId, sessionId} = request;
   let meta = `{"op":"${request.operation}"`;
   for (let i = 0; i < parameters.length; i++) meta += `${i === 0 ? ',"p":[' : ','}${quotedText(parameters[i]!)}`;
   if (parameters.length > 0) meta += ']';
@@ -50,9 +55,18 @@ export function requestMeta(request: NativeRequest): string {
   if (lastEventId !== '') meta += `,"le":${quotedText(lastEventId)}`;
   if (contentType !== '') meta += `,"ct":${quotedText(contentType)}`;
   if (tables !== null) meta += `,"t":${JSON.stringify(tables)}`;
+  if (keyId !== '') meta += `,"b":${quotedText(keyId)}`;
+  if (sessionId !== '') meta += `,"d":${quotedText(sessionId)}`;
   if (lacking !== null) meta += `,"n":"${lacking}"`;
   return `${meta},"r":${quotedText(request.requestId)}}`;
 }
+
+/** The credential of a write, for the journal. Empty: an admin credential; no session. */
+export function holderIds(principal: Principal): {readonly keyId: string; readonly sessionId: string} {
+  return principal === null ? ADMIN : {keyId: keyOf(principal)?.id ?? '', sessionId: sessionIdOf(principal) ?? ''};
+}
+
+const ADMIN = {keyId: '', sessionId: ''};
 
 /** Adds the signed grant that marks the body as an operator's; made once the body is known. */
 export function metaWithGrant(meta: string, signedGrant: string): string {
@@ -104,14 +118,14 @@ const ASCII = /^[\x00-\x7f]*$/;
  * A request to a deployment (`/svc/…`): what its worker needs to identify the caller, and for an HTTP action everything
  * that its Request consists of.
  * @param parameters of the path, as the operation expects them
- * @param isAdmin the request has the admin token
+ * @param admin undefined: the request has no admin token
  * @param url of an HTTP action
  */
 export function deploymentMeta(
   operation: Operation,
   parameters: string[],
   requestId: string,
-  isAdmin: boolean,
+  admin: Principal | undefined,
   req: HttpRequest,
   url: string,
 ): string {
@@ -119,7 +133,12 @@ export function deploymentMeta(
   if (parameters.length > 0) meta.p = parameters;
   const authorization = req.getHeader('authorization');
   if (authorization !== '') meta.a = authorization;
-  if (isAdmin) meta.w = 1;
+  if (admin !== undefined) {
+    const {keyId, sessionId} = holderIds(admin);
+    meta.w = 1;
+    if (keyId !== '') meta.b = keyId;
+    if (sessionId !== '') meta.d = sessionId;
+  }
   const origin = req.getHeader('origin');
   if (origin !== '') meta.o = origin;
   if (operation === 'functions.http') {

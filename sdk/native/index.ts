@@ -24,6 +24,7 @@ export type {
   Counted,
   Doc,
   Filter,
+  JournalCause,
   JournalRecord,
   JournalWrite,
   Order,

@@ -119,7 +119,20 @@ export type JournalRecord<Tables = AnyTables> = {
   /** In order. `document` is the whole document after the write, or null if it was deleted. */
   readonly writes: readonly JournalWrite<Tables>[];
   readonly scheduled_execution_id: string | null;
+  /** What caused the write. Absent: a version before causes were noted wrote it. Other members can be added. */
+  readonly cause?: JournalCause;
   readonly integrity_sha256: string;
+};
+export type JournalCause = {
+  readonly kind: 'api' | 'function' | 'job' | 'cron' | 'task' | 'import' | 'system';
+  readonly request_id?: string;
+  readonly key_id?: string;
+  readonly session_id?: string;
+  readonly function?: string;
+  readonly job_id?: string;
+  readonly cron?: string;
+  readonly task_id?: string;
+  readonly import_id?: string;
 };
 export type JournalWrite<Tables = AnyTables> = {
   readonly [Table in TableName<Tables>]: {

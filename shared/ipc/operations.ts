@@ -39,6 +39,9 @@ export type RequestMeta = {
   ct?: string;
   /** X-Request-Id, for logs. */
   r?: string;
+  /** The id of the key that sent it, and of the dashboard session: not on reads. The journal says who wrote. */
+  b?: string;
+  d?: string;
   /** `settings.put` only: the signed grant for the body (shared/egress/signed-grant.ts). */
   v?: string;
 

@@ -1,7 +1,7 @@
 /** Wire types of the journal. GET /api/tenants/{tenant_id}/journal and …/journal/bootstrap */
 import Type, {type Static} from 'typebox';
 import {JOURNAL_VERSION} from '../journal-chain.ts';
-import {JOURNAL_KINDS} from '../journal-kinds.ts';
+import {JOURNAL_CAUSES, JOURNAL_KINDS} from '../journal-kinds.ts';
 import {Document} from './documents.ts';
 import {Cron, PendingJob} from './schedule.ts';
 import {FieldEntry, IndexDefinition, SchemaList} from './schema.ts';
@@ -93,6 +93,26 @@ export const JournalWrite = Type.Object({
 });
 export type JournalWrite = Static<typeof JournalWrite>;
 
+/** What caused a record's write; absent in records of earlier versions. Members that do not apply are absent. */
+export const JournalCause = Type.Object({
+  kind: Type.Enum([...JOURNAL_CAUSES], {
+    description:
+      'api: a request of the native API; function: a mutation, or a call of an action; job, cron: scheduled work; ' +
+      'task: a bulk change; import; system: svc itself',
+  }),
+  request_id: Type.Optional(Type.String({description: 'X-Request-Id; of a task, that of the request that made it'})),
+  key_id: Type.Optional(
+    Type.String({description: 'the API key of that request; absent: an admin credential, or a user'}),
+  ),
+  session_id: Type.Optional(Type.String({description: 'the dashboard session of that request'})),
+  function: Type.Optional(Type.String({description: 'the function that wrote, like messages:send'})),
+  job_id: Type.Optional(Type.String()),
+  cron: Type.Optional(Type.String({description: 'its name'})),
+  task_id: Type.Optional(Type.String()),
+  import_id: Type.Optional(Type.String()),
+});
+export type JournalCause = Static<typeof JournalCause>;
+
 export const JournalRecord = Type.Object({
   version: Type.Literal(JOURNAL_VERSION),
   sequence: Type.Integer({minimum: 1, description: 'gapless from 1'}),
@@ -102,6 +122,7 @@ export const JournalRecord = Type.Object({
   scheduled_execution_id: Type.Union([Type.String(), Type.Null()], {
     description: 'the scheduled job or cron run that made it, or null',
   }),
+  cause: Type.Optional(JournalCause),
   integrity_sha256: Type.String({
     description: "hex SHA-256 of the previous digest, a line feed, and this record's stored JSON without this field",
   }),
@@ -132,6 +153,9 @@ export const JournalQuery = Type.Object({
   document: Type.Optional(Type.String({description: 'only records that write the document of this id'})),
   kind: Type.Optional(
     Type.Enum([...JOURNAL_KINDS], {description: 'only records with such a write, or an event of such a type'}),
+  ),
+  request_id: Type.Optional(
+    Type.String({description: 'only records with this request id, job id or cron name as their cause'}),
   ),
   from: Type.Optional(
     Type.Integer({minimum: 0, description: 'only records of this time or later, epoch milliseconds'}),

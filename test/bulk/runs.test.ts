@@ -63,7 +63,7 @@ test('an import that a line stops is answered when the lines before it are on di
       yield* linesOf(['later'], 1_001);
     })();
   };
-  const run = new ImportRun(groups, {stopsAtErrors: true, store: () => undefined});
+  const run = new ImportRun(groups, {stopsAtErrors: true, cause: {kind: 'import'}, store: () => undefined});
   const error: unknown = await run.take(chunks()).catch((caught: unknown) => caught);
   expect(error).toBeInstanceOf(ServiceError);
   expect((error as ServiceError).detail).toMatchObject({line: 501, import: {lines: 500, inserted: 500}});

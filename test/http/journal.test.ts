@@ -132,7 +132,10 @@ describe('a journal page', () => {
 });
 
 describe('a journal record', () => {
-  const fields = ['version', 'sequence', 'timestamp', 'events', 'writes', 'scheduled_execution_id', 'integrity_sha256'];
+  const fields = [
+    ...['version', 'sequence', 'timestamp', 'events', 'writes', 'scheduled_execution_id', 'cause'],
+    'integrity_sha256',
+  ];
   const last = async () => {
     const {records} = await journalAfter(tenant, 0);
     const record = records.at(-1)!;

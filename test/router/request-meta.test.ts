@@ -10,6 +10,7 @@ const parse = (meta: unknown) => parseRequestMeta(Buffer.from(typeof meta === 's
 const request: NativeRequest = {
   ...{operation: 'documents.get', parameters: [], query: '', idempotencyKey: '', family: '', requestId: 'r'},
   ...{conditions: {ifMatch: '', ifNoneMatch: ''}, lastEventId: '', contentType: '', tables: null, lacking: null},
+  ...{keyId: '', sessionId: ''},
 };
 
 test('every text arrives as it was, with quotes, control characters and beyond ASCII', () => {
@@ -30,9 +31,9 @@ test('every text arrives as it was, with quotes, control characters and beyond A
 test('what a request lacks is not in its meta; everything else is', () => {
   expect(JSON.parse(requestMeta(request))).toEqual({op: 'documents.get', r: 'r'});
   const all = {conditions: {ifMatch: '"1"', ifNoneMatch: '*'}, lastEventId: '7', contentType: 'text/csv'};
-  const ofKey = {family: 'fam', tables: ['a', 'b'], lacking: 'schedule'} as const;
+  const ofKey = {keyId: 'key', sessionId: 'session', family: 'fam', tables: ['a', 'b'], lacking: 'schedule'} as const;
   expect(JSON.parse(requestMeta({...request, ...all, ...ofKey, idempotencyKey: 'once'}))).toEqual({
-    ...{op: 'documents.get', r: 'r', k: 'once', f: 'fam'},
+    ...{op: 'documents.get', r: 'r', k: 'once', f: 'fam', b: 'key', d: 'session'},
     ...{im: '"1"', nm: '*', le: '7', ct: 'text/csv', t: ['a', 'b'], n: 'schedule'},
   });
 });

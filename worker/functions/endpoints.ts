@@ -17,7 +17,7 @@ import {
   RunAtBody,
 } from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
-import type {Credentials, Request} from '../ipc/decode.ts';
+import {type Credentials, causeOf, type Request} from '../ipc/decode.ts';
 import {CallError, findFunction, type LiveDeployment} from '../runtime/call.ts';
 import {functionReply} from '../runtime/call-result.ts';
 import type {Caller} from '../runtime/execution.ts';
@@ -40,7 +40,7 @@ export type EndpointParts = {
 };
 
 /** The parts of a request that are used here. */
-type Call = Pick<Request, 'body' | 'caller' | 'requestId'>;
+type Call = Pick<Request, 'body' | 'caller' | 'requestId' | 'keyId' | 'sessionId'>;
 
 export class FunctionEndpoints {
   readonly #parts: EndpointParts;
@@ -50,7 +50,8 @@ export class FunctionEndpoints {
   }
 
   /** @returns a FunctionReply or QueryReply as JSON */
-  async call(kind: FunctionKind, {body, caller: credentials, requestId}: Call): Promise<string> {
+  async call(kind: FunctionKind, request: Call): Promise<string> {
+    const {body, caller: credentials} = request;
     const isQuery = kind === 'query' || kind === 'paginatedQuery';
     const {
       path,
@@ -59,18 +60,19 @@ export class FunctionEndpoints {
       version = false,
     } = isQuery ? decodeBody(queryBody, body) : {...decodeBody(callBody, body), version: false};
     const caller = await this.#caller(credentials);
-    return this.#answer({path, args, kind, origin: 'client', caller, format, hasVersion: version}, requestId);
+    return this.#answer({path, args, kind, origin: 'client', caller, format, hasVersion: version}, request);
   }
 
   /** Runs any function, including internal ones, with any identity. @returns a FunctionReply as JSON */
-  run({body, requestId}: Call): Promise<string> {
-    const {path, args, identity, format} = decodeBody(runBody, body);
+  run(request: Call): Promise<string> {
+    const {path, args, identity, format} = decodeBody(runBody, request.body);
     const caller = {identity: identity === undefined || identity === null ? null : actingAs(identity)};
-    return this.#answer({path, args, kind: null, origin: 'admin', caller, format, hasVersion: false}, requestId);
+    return this.#answer({path, args, kind: null, origin: 'admin', caller, format, hasVersion: false}, request);
   }
 
   /** @param how `run_after` or `run_at`. @returns the job's id */
-  async schedule(how: string, {body, caller}: Call): Promise<string> {
+  async schedule(how: string, request: Call): Promise<string> {
+    const {body, caller} = request;
     const {groups, writing, clock} = this.#parts;
     const {path, args, ...when} = scheduleRequest(how, body);
     const scheduledBy = ownerOf(caller, await this.#caller(caller));
@@ -83,14 +85,16 @@ export class FunctionEndpoints {
         const job = checkedJob(table, {path, args: onlyArgument(args), ...when}, nowMs);
         return insertFunctionJob(writer, nowMs, job, scheduledBy);
       });
-    });
+    }, causeOf(request));
   }
 
   /** @throws op.not_found 404 unless this caller scheduled the job and it is pending; an admin can cancel any */
-  async unschedule(id: string, {caller}: Call): Promise<void> {
+  async unschedule(id: string, request: Call): Promise<void> {
+    const {caller} = request;
     const scheduledBy = ownerOf(caller, await this.#caller(caller));
-    await this.#parts.groups.perform(writer =>
-      scheduledBy === null ? cancelJob(writer, id) : cancelOwnJob(writer, id, scheduledBy),
+    await this.#parts.groups.perform(
+      writer => (scheduledBy === null ? cancelJob(writer, id) : cancelOwnJob(writer, id, scheduledBy)),
+      causeOf(request),
     );
   }
 
@@ -105,13 +109,14 @@ export class FunctionEndpoints {
       format: string | undefined;
       hasVersion: boolean;
     },
-    requestId: string,
+    {requestId, keyId, sessionId}: Pick<Call, 'requestId' | 'keyId' | 'sessionId'>,
   ): Promise<string> {
     const {path, args, kind, origin, caller, format, hasVersion} = call;
     const {functions, redactErrors, timeline} = this.#parts;
     const isRedacted = redactErrors && origin === 'client';
+    const by = {key_id: keyId, session_id: sessionId};
     return functions
-      .call({path, args: onlyArgument(args), kind, origin, caller, requestId, hasVersion})
+      .call({path, args: onlyArgument(args), kind, origin, caller, requestId, by, hasVersion})
       .then(result => functionReply(result, requestId, {isRedacted, format, timeline: hasVersion ? timeline : null}));
   }
 

@@ -10,6 +10,7 @@
  */
 
 import {randomBytes} from 'node:crypto';
+import type {Cause} from '../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {withIds} from '../../engine/reads/read-log.ts';
@@ -53,11 +54,16 @@ export type Call = {
   origin: CallOrigin;
   caller: Caller;
   requestId: string;
+  /** The request that it is part of was sent with this key, and in this session of the dashboard. */
+  by?: Pick<Cause, 'key_id' | 'session_id'> | undefined;
   /** For queries: return the result's `sequence`. */
   hasVersion?: boolean;
   /** For mutations: wraps the run, inside its write. */
   within?: (writer: Writer, run: () => Succeeded) => Succeeded;
 };
+
+/** The call of which a nested one is part. `path`: its action, if it has a name. */
+type NestedIn = Pick<Call, 'caller' | 'requestId' | 'by'> & {readonly path?: string};
 
 /** The result of a committed mutation. */
 export type Succeeded = CallResult & {ok: true};
@@ -211,6 +217,7 @@ export class Functions {
     if (failed !== null) return finished(live, entry, failed.outcome, {lines: failed.lines, own: failed.lines});
     return new Promise((resolve, reject) => {
       this.#parts.groups.submit<CallResult>({
+        cause: functionCause(call, entry.path),
         run: writer => {
           const run = () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);
           return call.within === undefined ? run() : call.within(writer, run);
@@ -281,7 +288,8 @@ export class Functions {
   }
 
   /** Runs a scheduled job's mutation inside the job's write. @throws MutationFailed, and the job fails */
-  runJob(_writer: Writer, job: string, path: string, args: unknown): void {
+  runJob(writer: Writer, job: string, path: string, args: unknown): void {
+    writer.cause = {...writer.cause, function: shownPath(path)};
     const call: Call = {path, args, kind: 'mutation', origin: 'job', caller: {identity: null}, requestId: job};
     const startedMs = this.#parts.clock();
     let result: CallResult;
@@ -332,7 +340,7 @@ export class Functions {
   async nested(
     operation: MainOperation,
     parameters: string,
-    call: Pick<Call, 'caller' | 'requestId'>,
+    call: NestedIn,
     lines: ActionLines,
     onDamage: (error: ServiceError) => void = () => undefined,
   ): Promise<string> {
@@ -343,9 +351,9 @@ export class Functions {
         case 'runAction':
           return await this.#callNested(operation, parameters, call, lines);
         case 'schedule':
-          return `+${await this.#schedule(parameters)}`;
+          return `+${await this.#schedule(parameters, functionCause(call))}`;
         case 'cancel':
-          await this.#parts.groups.perform(writer => cancelFunctionJob(writer, parameters));
+          await this.#parts.groups.perform(writer => cancelFunctionJob(writer, parameters), functionCause(call));
           return '+';
         default:
           return unreachable(operation);
@@ -360,23 +368,24 @@ export class Functions {
   async #callNested(
     operation: 'runQuery' | 'runMutation' | 'runAction',
     parameters: string,
-    {caller, requestId}: Pick<Call, 'caller' | 'requestId'>,
+    {caller, requestId, by}: NestedIn,
     lines: ActionLines,
   ): Promise<string> {
     const {path, args: text} = JSON.parse(parameters) as {path: string; args: string};
     const args: unknown = JSON.parse(text);
     const inherited: Caller = 'invalid' in caller ? {identity: null} : caller;
     const kind = operation === 'runQuery' ? this.queryKind(path) : operation === 'runMutation' ? 'mutation' : 'action';
-    const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId});
+    const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId, by});
     lines.addNested(result.lines);
     return result.ok ? `+${result.value}` : refusal(nestedError(result.error, this.#parts.redactErrors));
   }
 
-  async #schedule(parameters: string): Promise<string> {
+  async #schedule(parameters: string, cause: Cause): Promise<string> {
     const {groups, writing, clock} = this.#parts;
     const nowMs = Math.floor(clock());
-    return await groups.perform(writer =>
-      insertFunctionJob(writer, nowMs, checkedJob(writing()?.table ?? null, realmRequest(parameters), nowMs)),
+    return await groups.perform(
+      writer => insertFunctionJob(writer, nowMs, checkedJob(writing()?.table ?? null, realmRequest(parameters), nowMs)),
+      cause,
     );
   }
 
@@ -432,6 +441,11 @@ export class Functions {
     metrics.observe('svc_function_seconds', entry.duration_ms / 1000);
     log.add(entry);
   }
+}
+
+function functionCause({requestId, by, path}: Pick<NestedIn, 'requestId' | 'by' | 'path'>, canonical = path): Cause {
+  const name = canonical === undefined ? undefined : shownPath(canonical);
+  return {kind: 'function', request_id: requestId, ...by, function: name};
 }
 
 /** Seeds are generated in batches: one call per seed would cost as much as a small query. */

@@ -1,5 +1,6 @@
 /** Operator settings of a tenant's functions: allowed egress, and the origins that can call them. */
 
+import type {Cause} from '../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {SETTINGS_KEY, storedSettings, type TenantFunctionSettings} from '../../engine/storage/stored-settings.ts';
@@ -35,7 +36,7 @@ export class Settings {
    * enforces it.
    * @throws op.invalid_input 400, session.storage_full 507
    */
-  async put(change: Partial<TenantFunctionSettings>, {body, signedGrant}: OperatorGrant): Promise<void> {
+  async put(change: Partial<TenantFunctionSettings>, {body, signedGrant}: OperatorGrant, cause?: Cause): Promise<void> {
     const {egress, allowed_origins} = change;
     for (const pattern of [...(egress?.allow ?? []), ...(egress?.deny ?? [])]) {
       const fault = checkEgressPattern(pattern);
@@ -52,6 +53,6 @@ export class Settings {
       if (allowed_origins !== undefined) settings.allowed_origins = allowed_origins;
       writer.statements.setMeta.run(SETTINGS_KEY, JSON.stringify(settings));
       writer.event({type: 'settings.changed', settings});
-    });
+    }, cause);
   }
 }

@@ -4,6 +4,7 @@
  */
 
 import {Buffer} from 'node:buffer';
+import type {Cause} from '../../engine/commit/cause.ts';
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import {isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
@@ -37,6 +38,9 @@ export type Request<O extends Operation = Operation> = {
   /** The `Content-Type` header, for operations with several body types; empty: none. */
   readonly contentType: string;
   readonly requestId: string;
+  /** The API key that a write was requested with, and the dashboard session; undefined: neither. */
+  readonly keyId: string | undefined;
+  readonly sessionId: string | undefined;
   readonly caller: Credentials;
   /** An operator's signed grant for the body, which the supervisor can verify. Null: none. */
   readonly signedGrant: string | null;
@@ -80,6 +84,8 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     lastEventId: le,
     contentType: ct,
     requestId: r,
+    keyId: meta.b,
+    sessionId: meta.d,
     caller: a === null && w === undefined ? ANONYMOUS : {authorization: a, isAdmin: w === 1},
     signedGrant: v,
     origin: o,
@@ -87,6 +93,15 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     body,
     incoming,
   };
+}
+
+/** The cause of what a request writes, in the form of the journal. @param kind of the cause */
+export function causeOf(
+  {requestId, keyId, sessionId}: Partial<Pick<Request, 'requestId' | 'keyId' | 'sessionId'>>,
+  kind: Cause['kind'] = 'api',
+): Cause {
+  // JSON leaves out what is undefined.
+  return {kind, request_id: requestId, key_id: keyId, session_id: sessionId};
 }
 
 /** Copies a request so that it stays valid after this tick. */
@@ -113,10 +128,10 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
   if (typeof value !== 'object' || value === null || !OPERATION_NAMES.has(value.op)) {
     throw new MalformedFrame('request meta names no operation');
   }
-  const {p, q, k, im, nm, le, ct, r, a, o, m, u, h, w} = value;
+  const {p, q, k, im, nm, le, ct, r, a, o, m, u, h, w, b, d} = value;
   // Written out because it runs for every request: a loop with callbacks took as long as the parse.
   const areTexts = isText(q) && isText(k) && isText(r) && isText(a) && isText(o) && isText(m) && isText(u);
-  const areConditions = isText(im) && isText(nm) && isText(le) && isText(ct);
+  const areConditions = isText(im) && isText(nm) && isText(le) && isText(ct) && isText(b) && isText(d);
   if (
     !areTexts ||
     !areConditions ||

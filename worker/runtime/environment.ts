@@ -1,5 +1,6 @@
 /** Environment variables of a tenant: its functions see them as `process.env`, from the next call on. */
 import {Buffer} from 'node:buffer';
+import type {Cause} from '../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
 import {storageDamaged} from '../../engine/storage/damage.ts';
@@ -39,7 +40,7 @@ export class Environment {
   }
 
   /** @throws op.invalid_input 400; op.rate_limited 429 if there are too many */
-  async set(name: string, value: string): Promise<void> {
+  async set(name: string, value: string, cause?: Cause): Promise<void> {
     checkName(name);
     if (!value.isWellFormed() || Buffer.byteLength(value) > ENVIRONMENT_VALUE_BYTES_MAX) {
       throw invalid(`a value is text of at most ${ENVIRONMENT_VALUE_BYTES_MAX} bytes`);
@@ -51,23 +52,23 @@ export class Environment {
       }
       writer.statements.setVariable.run(name, value, rowChecksum('environment', {name, value}));
       writer.event({type: 'environment.set', name});
-    });
+    }, cause);
   }
 
   /** @throws op.not_found 404 */
-  delete(name: string): Promise<void> {
+  delete(name: string, cause?: Cause): Promise<void> {
     return this.#change(writer => {
       if (writer.statements.deleteVariable.run(name).changes === 0) throw notSet(name);
       writer.event({type: 'environment.deleted', name});
-    });
+    }, cause);
   }
 
   /** Readers see the change once it is committed. */
-  async #change(change: (writer: Writer) => void): Promise<void> {
+  async #change(change: (writer: Writer) => void, cause?: Cause): Promise<void> {
     this.#variables = await this.#groups.perform(writer => {
       change(writer);
       return read(writer);
-    });
+    }, cause);
   }
 }
 

@@ -31,6 +31,7 @@ const RECORD = {
     },
   ],
   scheduled_execution_id: null,
+  cause: {kind: 'api', request_id: '4f1c9ab2d0-1k', key_id: 'k3m9x2abcdef'},
   integrity_sha256: '9d0c3f1b2a4e5d6c7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6',
 };
 const CRON = {
@@ -101,7 +102,8 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
     description:
       'One record per committed write, without gaps. Pass `next_cursor` as the next `after`, with the ' +
       '`timeline`. After 410, load the bootstrap again. New types of events and new members can be added; ' +
-      'ignore those that you do not know. `table`, `document`, `kind`, `from` and `to` select records; such a ' +
+      'ignore those that you do not know. `table`, `document`, `kind`, `request_id`, `from` and `to` select ' +
+      'records; such a ' +
       'page can be empty while `has_more` is true. With `order=desc`, pass `next_cursor` as `before`.',
     errors: ['journal.cursor_expired'],
     example: {

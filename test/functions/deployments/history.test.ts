@@ -304,7 +304,7 @@ describe('an upload is refused before its code runs', () => {
 
   test('with what is wrong of its shape', async () => {
     const {deployments} = saying();
-    const refused = await refusalOf(deployments.upload(Buffer.from('{"files": "none"}'), 'a request'));
+    const refused = await refusalOf(deployments.upload(Buffer.from('{"files": "none"}'), {kind: 'api'}));
     expect(refused).toMatchObject({code: 'op.invalid_input', detail: undefined});
   });
 

@@ -133,7 +133,7 @@ export class TenantDeployments {
   }
 
   upload(upload: DeploymentUpload): Promise<DeployedView | DryRunView> {
-    return this.deployments.upload(Buffer.from(JSON.stringify(upload)), 'a request');
+    return this.deployments.upload(Buffer.from(JSON.stringify(upload)), {kind: 'api', request_id: 'a request'});
   }
 
   /** Deploys nothing but a schema, without running code. */

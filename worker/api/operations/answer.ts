@@ -18,7 +18,7 @@ import type {ServiceError} from '../../../shared/errors.ts';
 import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import type {AnswerOf, VariantOf} from '../../../shared/operation-types.ts';
 import {type Operation, traitsOf} from '../../../shared/operations.ts';
-import type {Request} from '../../ipc/decode.ts';
+import {causeOf, type Request} from '../../ipc/decode.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
 /**
@@ -98,7 +98,9 @@ export function read<O extends Operation>(answer: Handler<O>): Handler<O> {
 
 /** The parts of any request that identify a repeated one. */
 export type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
-  Partial<Pick<Request, 'keyOwner' | 'ifMatch' | 'ifNoneMatch'>> & {readonly params: Readonly<Record<string, string>>};
+  Partial<Pick<Request, 'keyOwner' | 'ifMatch' | 'ifNoneMatch' | 'requestId' | 'keyId' | 'sessionId'>> & {
+    readonly params: Readonly<Record<string, string>>;
+  };
 
 /**
  * Makes the change in the current tick's commit group; with an `Idempotency-Key` once, however often it is requested.
@@ -107,7 +109,7 @@ export type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
 export function written(request: WriteRequest, {groups}: OpenTenant, run: (writer: Writer) => Answer): Later {
   const guarded = guardedByKey(request, run);
   return new Later(settle => {
-    groups.submit<Answer>({run: guarded, settle});
+    groups.submit<Answer>({run: guarded, cause: causeOf(request), settle});
     return undefined;
   });
 }

@@ -8,7 +8,7 @@ import type {Operation} from '../../../shared/operations.ts';
 import {ExportQuery} from '../../../shared/protocol/exports.ts';
 import {ImportQuery} from '../../../shared/protocol/imports.ts';
 import {TaskBody} from '../../../shared/protocol/tasks.ts';
-import type {Request} from '../../ipc/decode.ts';
+import {causeOf, type Request} from '../../ipc/decode.ts';
 import {namedColumns} from '../bulk/export/csv-text.ts';
 import {type ExportRequest, exportChunks} from '../bulk/export/export.ts';
 import type {ImportBody} from '../bulk/import/imports.ts';
@@ -30,7 +30,9 @@ export const bulk: Handlers<
         'an import takes no Idempotency-Key: one with an import_id is gone on with, and nothing of it is made twice';
       throw invalid(message);
     }
-    return json<'imports.run'>(await imports.take(decodeQuery(importQuery, request.query), bodyOf(request)));
+    return json<'imports.run'>(
+      await imports.take(decodeQuery(importQuery, request.query), bodyOf(request), causeOf(request, 'import')),
+    );
   },
   'exports.run': ({query}, tenant) => {
     const requested = exportRequest(query);

@@ -10,7 +10,7 @@ import {PackagesBody} from '../../../shared/protocol/deployments.ts';
 import {VariableBody} from '../../../shared/protocol/environment.ts';
 import {SettingsChange} from '../../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../../functions/platform.ts';
-import {detached, type Request} from '../../ipc/decode.ts';
+import {causeOf, detached, type Request} from '../../ipc/decode.ts';
 import {
   type Answer,
   doneAfter,
@@ -47,9 +47,10 @@ export const functions: Handlers<
       to.whole(preflightHeaders(origin ?? undefined, functions.allowedOrigins), '');
       return undefined;
     }),
-  'deployments.create': by(async ({deployments}, {incoming, requestId}) => {
+  'deployments.create': by(async ({deployments}, request) => {
+    const {incoming} = request;
     const body = (await incoming?.collect(DEPLOYMENT_BYTES_MAX)) ?? Buffer.alloc(0);
-    const made = await deployments.upload(body, requestId);
+    const made = await deployments.upload(body, causeOf(request));
     return 'dry_run' in made
       ? variant<'deployments.create', 'dry_run'>('dry_run', made)
       : json<'deployments.create'>(made);
@@ -72,19 +73,21 @@ export const functions: Handlers<
   'deployments.diff': by(({deployments}, {params}) =>
     json<'deployments.diff'>(deployments.files.diff(params.deployment_id, params.other_id)),
   ),
-  'deployments.activate': by(async ({deployments}, {params}) =>
-    json<'deployments.activate'>(await deployments.activate(params.deployment_id)),
+  'deployments.activate': by(async ({deployments}, request) =>
+    json<'deployments.activate'>(await deployments.activate(request.params.deployment_id, causeOf(request))),
   ),
   'env.list': by(({environment}) => json<'env.list'>({env: environment.current})),
   'env.get': by(({environment}, {params: {name}}) => json<'env.get'>({name, value: environment.get(name)})),
-  'env.set': by(({environment}, {params, body}) =>
-    doneAfter(environment.set(params.name, decodeBody(variableBody, body).value)),
+  'env.set': by(({environment}, request) =>
+    doneAfter(environment.set(request.params.name, decodeBody(variableBody, request.body).value, causeOf(request))),
   ),
-  'env.delete': by(({environment}, {params}) => doneAfter(environment.delete(params.name))),
+  'env.delete': by(({environment}, request) => doneAfter(environment.delete(request.params.name, causeOf(request)))),
   'settings.get': by(({settings}) => json<'settings.get'>(settings.current)),
-  'settings.put': by(({settings}, {body, signedGrant}) =>
-    doneAfter(settings.put(decodeBody(settingsBody, body), {body: body.toString(), signedGrant: signedGrant ?? ''})),
-  ),
+  'settings.put': by(({settings}, request) => {
+    const {body, signedGrant} = request;
+    const grant = {body: body.toString(), signedGrant: signedGrant ?? ''};
+    return doneAfter(settings.put(decodeBody(settingsBody, body), grant, causeOf(request)));
+  }),
   'logs.read': streamedBy((platform, {query}, to) => platform.readLog(query, to)),
 };
 

@@ -5,6 +5,7 @@ import {allSchemasText, schemaText} from '../../../engine/schema/read.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {RenameBody, TableSchema} from '../../../shared/protocol/schema.ts';
+import {causeOf} from '../../ipc/decode.ts';
 import {done, doneAfter, guardedByKey, type Handlers, json, read} from './answer.ts';
 
 const renameBody = bodyType<'tables.rename'>(RenameBody);
@@ -13,12 +14,13 @@ const tableSchemaBody = bodyType<'schema.put'>(TableSchema);
 export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list' | 'tables.rename'>> = {
   'schema.all': read((_, {catalog}) => allSchemasText(catalog)),
   'schema.get': read(({params}, {catalog}) => schemaText(catalog, params.table)),
-  'schema.put': ({params, body}, {schemas, tasks}) => {
+  'schema.put': (request, {schemas, tasks}) => {
+    const {params, body} = request;
     const {table, fields, indexes = []} = decodeBody(tableSchemaBody, body);
-    const put = schemas.put(params.table, {table, fields, indexes}, writer => tasks.schemaSet(writer, table));
-    return doneAfter(put);
+    const also = (writer: Writer) => tasks.schemaSet(writer, table);
+    return doneAfter(schemas.put(params.table, {table, fields, indexes}, also, causeOf(request)));
   },
-  'schema.delete': ({params}, {schemas}) => doneAfter(schemas.delete(params.table)),
+  'schema.delete': (request, {schemas}) => doneAfter(schemas.delete(request.params.table, causeOf(request))),
   'tables.rename': (request, {groups, schemas, tasks, imports}) => {
     const {table} = request.params;
     const {to} = decodeBody(renameBody, request.body);
@@ -28,7 +30,7 @@ export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.li
         imports.refuseUnderWay([table, to]);
         change(writer);
       });
-      await groups.perform(guardedByKey(request, renamed));
+      await groups.perform(guardedByKey(request, renamed), causeOf(request));
     };
     return doneAfter(schemas.rename(table, to, write));
   },

@@ -10,6 +10,7 @@ import {SLICE_MS} from '../../../engine/limits.ts';
 import {decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {TransactionEnvelope} from '../../../shared/protocol/transactions.ts';
+import {causeOf} from '../../ipc/decode.ts';
 import {type Handlers, onceRequestOf} from './answer.ts';
 import {madeInTurn, type Step, stepOf} from './transaction-steps.ts';
 
@@ -20,10 +21,12 @@ export const transactions: Handlers<'transactions.run'> = {
     const {operations, dry_run: isDryRun = false} = decodeBody(transactionBody, request.body);
     // A dry run has no effect that a repeated request could find.
     const once = isDryRun ? null : onceRequestOf(request);
+    const cause = causeOf(request);
     return stepsOf(operations, clock).then(
       steps =>
         new Promise<string>((resolve, reject) => {
           groups.submit<string>({
+            cause,
             *slices(writer) {
               const first = once === null ? null : firstReply(writer, once);
               if (first !== null) return first.body;

@@ -11,6 +11,7 @@
 import type {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import type Database from 'better-sqlite3';
+import {type Cause, SYSTEM} from '../../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../../engine/commit/group.ts';
 import type {Writer} from '../../../engine/commit/writer.ts';
 import {ROWS_SUMMED_MAX} from '../../../engine/limits.ts';
@@ -105,8 +106,9 @@ export class Deployments {
   }
 
   /** @throws op.invalid_input 400 with every reason in `detail.errors`; session.overloaded 503 */
-  async upload(body: Buffer, requestId: string): Promise<DeployedView | DryRunView> {
-    return await this.#progress.during(requestId, tell => this.#inTurn(() => this.#deploy(body, tell)));
+  async upload(body: Buffer, cause: Cause): Promise<DeployedView | DryRunView> {
+    const {request_id: requestId = ''} = cause;
+    return await this.#progress.during(requestId, tell => this.#inTurn(() => this.#deploy(body, tell, cause)));
   }
 
   /** Uploads under way. */
@@ -115,18 +117,22 @@ export class Deployments {
   }
 
   /** Makes a deployment of the history active. @throws op.not_found 404; op.invalid_input 400 */
-  activate(id: string): Promise<DeploymentView> {
+  activate(id: string, cause: Cause = SYSTEM): Promise<DeploymentView> {
     return this.#inTurn(async () => {
       const {statements} = this.#parts.writer;
       const row = /^\d{1,15}$/.test(id) ? statements.deployment.get(Number(id)) : undefined;
       if (row === undefined) throw notFound(`there is no deployment ${id.slice(0, 40)}`);
       const manifest = manifestOf(row);
       const nowMs = Math.floor(this.#parts.clock());
-      await this.#install(manifest, writer => {
-        const checksum = rowChecksum('deployments', {...row, activated_at: nowMs});
-        writer.statements.deploymentActivated.run(nowMs, checksum, row.id);
-        return row.id;
-      });
+      await this.#install(
+        manifest,
+        writer => {
+          const checksum = rowChecksum('deployments', {...row, activated_at: nowMs});
+          writer.statements.deploymentActivated.run(nowMs, checksum, row.id);
+          return row.id;
+        },
+        cause,
+      );
       return view(statements.deployment.get(row.id)!, true);
     });
   }
@@ -160,7 +166,7 @@ export class Deployments {
     return await turn;
   }
 
-  async #deploy(body: Buffer, tell: TellStep): Promise<DeployedView | DryRunView> {
+  async #deploy(body: Buffer, tell: TellStep, cause: Cause): Promise<DeployedView | DryRunView> {
     const {environment, schemas, writer, analyze} = this.#parts;
     const seed = randomBytes(16).toString('hex');
     const env = environment.current;
@@ -176,7 +182,8 @@ export class Deployments {
         await fitting(schemas.check(manifest.schema));
         return {dry_run: true, functions: manifest.functions, changes};
       }
-      const id = await this.#install(manifest, inGroup => this.#store(inGroup, upload, manifest, list, seed));
+      const store = (inGroup: Writer) => this.#store(inGroup, upload, manifest, list, seed);
+      const id = await this.#install(manifest, store, cause);
       await this.#parts.node.forget(() => this.nodeParts());
       return {...view(writer.statements.deployment.get(id)!, true), changes};
     } catch (caught) {
@@ -272,17 +279,21 @@ export class Deployments {
   }
 
   /** @param store writes the new rows of the deployment and returns its id */
-  async #install(manifest: Manifest, store: (writer: Writer) => number): Promise<number> {
+  async #install(manifest: Manifest, store: (writer: Writer) => number, cause: Cause): Promise<number> {
     let id = 0;
-    const installed = this.#parts.schemas.deploy(manifest.schema, inGroup => {
-      id = store(inGroup);
-      inGroup.statements.setMeta.run(ACTIVE_KEY, id);
-      const row = inGroup.statements.deployment.get(id);
-      assert(row !== undefined, `deployment ${id} is stored`);
-      inGroup.event({type: 'deployment.activated', id: String(id), deployment: journalDeployment(row)});
-      this.#forgetOld(inGroup, id);
-      this.#become(inGroup, id);
-    });
+    const installed = this.#parts.schemas.deploy(
+      manifest.schema,
+      inGroup => {
+        id = store(inGroup);
+        inGroup.statements.setMeta.run(ACTIVE_KEY, id);
+        const row = inGroup.statements.deployment.get(id);
+        assert(row !== undefined, `deployment ${id} is stored`);
+        inGroup.event({type: 'deployment.activated', id: String(id), deployment: journalDeployment(row)});
+        this.#forgetOld(inGroup, id);
+        this.#become(inGroup, id);
+      },
+      cause,
+    );
     await fitting(installed);
     return id;
   }

@@ -9,6 +9,7 @@
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
+import type {Cause} from '../../../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import {NewDocuments} from '../../../../engine/commit/new-documents.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
@@ -22,6 +23,7 @@ import type {ImportLine} from './import-line.ts';
 
 export type ImportSettings = {
   stopsAtErrors: boolean;
+  cause: Cause;
   /** Called in each commit. */
   store: (writer: Writer, made: ImportResult, isComplete: boolean) => void;
 };
@@ -111,6 +113,7 @@ export class ImportRun {
     const place = this.#requested++;
     const written = new Promise<void>((resolve, reject) => {
       this.#groups.submit<ImportResult>({
+        cause: this.#settings.cause,
         slices: writer => this.#make(writer, place, chunk, isLast),
         settle: outcome => {
           if (outcome instanceof ServiceError) reject(outcome);

@@ -4,6 +4,7 @@
  * not have noticed yet.
  */
 import type {Buffer} from 'node:buffer';
+import type {Cause} from '../../../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../../../engine/commit/group.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
@@ -81,7 +82,7 @@ export class Imports {
    * @throws op.invalid_input 400, op.unsupported_media_type 415, op.conflict 409, the error of a refused line, with the
    *   line
    */
-  async take(query: ImportQuery, body: ImportBody): Promise<ImportResult> {
+  async take(query: ImportQuery, body: ImportBody, cause: Cause): Promise<ImportResult> {
     check(query, body.type);
     const known = query.import_id === undefined ? undefined : this.#named.get(query.import_id);
     if (known === undefined && this.#underWay.size >= IMPORTS_AT_ONCE_MAX) {
@@ -93,7 +94,7 @@ export class Imports {
     const mine: UnderWay = {run: null, table, mode, cancel: () => body.cancel()};
     this.#underWay.add(mine);
     try {
-      return await this.#take(query, body, mine, known);
+      return await this.#take(query, body, mine, {known, cause: {...cause, import_id: query.import_id}});
     } finally {
       body.cancel();
       const wasUnderWay = this.#underWay.delete(mine);
@@ -118,13 +119,13 @@ export class Imports {
     query: ImportQuery,
     body: ImportBody,
     mine: UnderWay,
-    known: UnderWay | undefined,
+    {known, cause}: {known: UnderWay | undefined; cause: Cause},
   ): Promise<ImportResult> {
     const {import_id: id, on_error: onError = 'stop'} = query;
     const stopsAtErrors = onError === 'stop';
     assert(mine.run === null, 'a request of an import has one run');
     if (id === undefined) {
-      mine.run = new ImportRun(this.#groups, {stopsAtErrors, store: () => undefined});
+      mine.run = new ImportRun(this.#groups, {stopsAtErrors, cause, store: () => undefined});
       return await mine.run.take(this.#lines(query, body, 1));
     }
     this.#named.set(id, mine);
@@ -146,7 +147,7 @@ export class Imports {
         state: isComplete ? 'complete' : 'open',
         updated_at: Math.floor(writer.nowMs()),
       });
-    mine.run = new ImportRun(this.#groups, {stopsAtErrors, store}, {lines, inserted, updated, failed, errors});
+    mine.run = new ImportRun(this.#groups, {stopsAtErrors, cause, store}, {lines, inserted, updated, failed, errors});
     return await mine.run.take(this.#lines(query, body, lines + 1));
   }
 

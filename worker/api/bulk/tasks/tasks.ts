@@ -18,6 +18,7 @@
 import {Buffer} from 'node:buffer';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {BackgroundWrites} from '../../../../engine/commit/background.ts';
+import type {Cause} from '../../../../engine/commit/cause.ts';
 import {CHANGES, changesIn, checkChanges} from '../../../../engine/commit/field-changes.ts';
 import {patchEffect} from '../../../../engine/commit/mutation.ts';
 import type {Writer} from '../../../../engine/commit/writer.ts';
@@ -56,6 +57,8 @@ type TaskRecord = Task & {
   after: string | null;
   /** For a drop: its documents are deleted, and only its end is left. */
   isCleared?: boolean;
+  /** What made it. Absent: it was made by an earlier version. */
+  cause?: Cause;
 };
 type TaskRequest = Pick<TaskRecord, 'type' | 'query' | 'changes' | 'skips'>;
 type Page = {data: {_id: string}[]; next_cursor: string | null};
@@ -168,6 +171,7 @@ export class Tasks {
       updated_at: nowMs,
       to: table === undefined ? 0 : table.number * DOCS_PER_TABLE + table.lastN,
       after: null,
+      cause: writer.cause,
     });
     return id;
   }
@@ -245,13 +249,16 @@ export class Tasks {
       if (task === undefined) return;
       const {id, after, query} = task;
       if (task.isCleared === true) {
-        await this.#schemas.drop(query.table, writer => this.#endsDrop(writer, id));
+        await this.#schemas.drop(query.table, writer => this.#endsDrop(writer, id), causeOf(task));
         continue;
       }
       const page = await this.#pageOf(task);
       if (this.#isStopped) return;
       if (page === null) await delay(BACKGROUND_RETRY_MS);
-      else await this.#background.perform('a task', writer => this.#slice(writer, id, after, page));
+      else {
+        const change = (writer: Writer) => this.#slice(writer, id, after, page);
+        await this.#background.perform('a task', change, undefined, causeOf(task));
+      }
     }
   }
 
@@ -304,6 +311,11 @@ export class Tasks {
       surplus--;
     }
   }
+}
+
+/** The request that made the task is part of what its writes are caused by. */
+function causeOf({id, cause}: TaskRecord): Cause {
+  return {...cause, kind: 'task', task_id: id};
 }
 
 function changeAll(writer: Writer, task: TaskRecord, {data, next_cursor: next}: Page): void {
@@ -395,7 +407,7 @@ function listOf(records: TaskRecord[], damaged: string[]): TaskList {
   return {tasks: records.map(shown), ...damagedOnes(damaged)};
 }
 
-function shown({changes: _, skips: _s, to: _t, after: _a, isCleared: _c, ...task}: TaskRecord): Task {
+function shown({changes: _, skips: _s, to: _t, after: _a, isCleared: _c, cause: _by, ...task}: TaskRecord): Task {
   return task;
 }
 
