@@ -338,3 +338,13 @@ export const SCAN_ROWS_MOST = 256;
  */
 export const SCAN_ROWS_CHARS = 1024 * 1024;
 export const SCAN_ROW_BYTES = 16 * KIB;
+
+/* Copies */
+
+/**
+ * Bytes of a chunk of a page set before its compression. A reader or a writer of a set has one in memory, and a merge
+ * one of each set. (ours)
+ */
+export const PAGE_SET_CHUNK_BYTES = MIB;
+/** Page sets that one merge reads at the same time. Beyond: the merged ones are merged again. (ours) */
+export const PAGE_SETS_MERGED_MAX = 64;

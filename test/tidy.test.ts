@@ -15,6 +15,7 @@ function sources(folder: string): string[] {
 const ENGINE = [
   'engine/limits.ts',
   'engine/storage',
+  'engine/copies',
   'engine/io',
   'engine/commit',
   'engine/reads',
