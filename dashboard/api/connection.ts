@@ -17,7 +17,7 @@ function set(next: Connection): void {
 export function answered(): void {
   if (state === 'connected') return;
   set('connected');
-  for (const listener of whenBack) listener();
+  for (const listener of [...whenBack]) listener();
 }
 
 export function lost(): void {
@@ -41,6 +41,21 @@ async function tryAgain(): Promise<void> {
 export function onReconnect(listener: () => void): () => void {
   whenBack.add(listener);
   return () => whenBack.delete(listener);
+}
+
+/** Resolves when the server answers; at once if it does. */
+export function connected(): Promise<void> {
+  if (state === 'connected') return Promise.resolve();
+  return new Promise(resolve => {
+    const stop = onReconnect(() => {
+      stop();
+      resolve();
+    });
+  });
+}
+
+export function isLost(): boolean {
+  return state === 'lost';
 }
 
 function subscribe(listener: () => void): () => void {

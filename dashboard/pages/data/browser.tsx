@@ -3,6 +3,7 @@ import {useCallback, useMemo, useState} from 'react';
 import {useLocation} from 'wouter';
 import type {FilterClause} from '../../../shared/protocol/queries.ts';
 import type {StoredIndex, StoredTableSchema} from '../../../shared/protocol/schema.ts';
+import {isLost} from '../../api/connection.ts';
 import {messageOf} from '../../api/failure.ts';
 import {useOperation} from '../../api/queries.ts';
 import {useMay} from '../../api/session.ts';
@@ -112,8 +113,8 @@ export function Browser({tenant, table, tables}: BrowserProps) {
         <PlanLine plan={plan} tenant={tenant} table={table} schema={schema} />
       )}
       <div className={css.rows}>
-        {state.error !== null ? (
-          <Failed error={state.error} retry={() => source.jumpTo(null)} />
+        {state.error !== null && !(rows.length > 0 && isLost()) ? (
+          <Failed error={state.error} retry={() => source.retry()} />
         ) : rows.length === 0 && state.isLoading ? (
           <Loading label={`Loading ${table}`} />
         ) : rows.length === 0 ? (

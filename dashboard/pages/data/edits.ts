@@ -5,6 +5,7 @@ import {call, callRaw} from '../../api/client.ts';
 import {ApiFailure, messageOf} from '../../api/failure.ts';
 import {showToast} from '../../parts/toast.tsx';
 import {type Fields, ownFields, patchOf, versionOf} from './document-edit.ts';
+import {outlasting} from './outlasting.ts';
 import type {Doc} from './row-order.ts';
 import {sendLines} from './transfer/send-lines.ts';
 
@@ -63,7 +64,7 @@ export function useEdits(tenant: string, table: string): Edits {
 
   async function insert(fields: Fields): Promise<string | null> {
     try {
-      const {id} = await call('documents.insert', {tenant, body: {table, fields}});
+      const {id} = await outlasting(headers => call('documents.insert', {tenant, body: {table, fields}}, {headers}));
       const undo = () => call('documents.delete', {tenant, params: {table, document_id: id}});
       showToast('Inserted', {undo: () => void undo().then(refresh, failed)});
       void refresh();
@@ -76,8 +77,9 @@ export function useEdits(tenant: string, table: string): Edits {
 
   async function remove(doc: Doc): Promise<boolean> {
     try {
-      const headers = {'If-Match': `"${versionOf(doc)}"`};
-      await call('documents.delete', {tenant, params: {table, document_id: doc._id}}, {headers});
+      const version = {'If-Match': `"${versionOf(doc)}"`};
+      const params = {table, document_id: doc._id};
+      await outlasting(headers => call('documents.delete', {tenant, params}, {headers: {...version, ...headers}}));
       // An import can put a document back under an id that the server made.
       const body = JSON.stringify({...ownFields(doc), _id: doc._id});
       const undo = () => sendLines(tenant, {table, mode: 'own_ids'}, body);
@@ -113,7 +115,9 @@ async function patch(
 ): Promise<string | null> {
   const body = patchOf(before, after);
   if (body === null) return null;
-  const headers = {'If-Match': `"${version}"`};
-  const response = await callRaw('documents.patch', {tenant, params: {table, document_id: id}, body}, {headers});
+  const input = {tenant, params: {table, document_id: id}, body};
+  const response = await outlasting(headers =>
+    callRaw('documents.patch', input, {headers: {'If-Match': `"${version}"`, ...headers}}),
+  );
   return response.headers.get('etag')?.replaceAll(/^(?:W\/)?"|"$/g, '') ?? version;
 }

@@ -91,6 +91,13 @@ export class RowSource {
     this.#moveTimer = setTimeout(() => this.#moveLive(), LIVE_MOVE_MS);
   }
 
+  /** Reads what could not be read. The rows that are there stay. */
+  retry(): void {
+    if (this.#state.error === null) return;
+    this.#set({error: null});
+    this.#fill();
+  }
+
   stop(): void {
     this.#ended.abort();
     this.#endLive();

@@ -3,6 +3,7 @@ import {keepPreviousData, useQuery} from '@tanstack/react-query';
 import {useEffect, useMemo, useSyncExternalStore} from 'react';
 import type {Explained, FilterClause} from '../../../shared/protocol/queries.ts';
 import {call} from '../../api/client.ts';
+import {onReconnect} from '../../api/connection.ts';
 import {liveClient} from './live-client.ts';
 import {BY_CREATION, type Doc, type RowOrder} from './row-order.ts';
 import {RowSource, type RowState} from './row-source.ts';
@@ -33,7 +34,11 @@ export function useRows(
   );
   useEffect(() => {
     source.jumpTo(null);
-    return () => source.stop();
+    const forget = onReconnect(() => source.retry());
+    return () => {
+      forget();
+      source.stop();
+    };
   }, [source]);
   return {source, state: useSyncExternalStore(source.subscribe, source.state)};
 }
