@@ -7,6 +7,7 @@ import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {measureBulk} from './bulk/measure.ts';
 import {measureChurn} from './churn/measure.ts';
+import {measureDashboard} from './dashboard/measure.ts';
 import {measureFunctions} from './functions/measure.ts';
 import {measureLive} from './live/measure.ts';
 import {machine} from './measure/machine.ts';
@@ -45,7 +46,8 @@ for (let i = 1; i <= settings.rounds; i++) {
   const churned = settings.seconds > 1 ? CHURN_TENANTS : CHURN_TENANTS_QUICK;
   const churn = settings.churn ? await measureChurn(join(root, `churn-${i}`), churned, say) : null;
   const sandboxes = settings.sandboxes ? await measureSandboxes(join(root, `sandboxes-${i}`), say) : null;
-  rounds.push({rows, wake, writes, bulk, live, functions, churn, sandboxes});
+  const dashboard = settings.dashboard ? await measureDashboard(peers.svc, `dashboard-${i}`, settings, say) : null;
+  rounds.push({rows, wake, writes, bulk, live, functions, churn, sandboxes, dashboard});
 }
 await stopPeers(peers);
 

@@ -3,6 +3,8 @@ import type {BulkRound} from './bulk/measure.ts';
 import {bulkPrinted, bulkTargets} from './bulk/report.ts';
 import type {ChurnRound} from './churn/measure.ts';
 import {churnPrinted} from './churn/report.ts';
+import type {DashboardRound} from './dashboard/measure.ts';
+import {dashboardPrinted, dashboardTargets} from './dashboard/report.ts';
 import type {FunctionRound} from './functions/measure.ts';
 import {functionsPrinted, functionTargets} from './functions/report.ts';
 import type {LiveRound} from './live/measure.ts';
@@ -24,7 +26,7 @@ export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** writes, bulk, live, functions, churn, sandboxes: null when they were left out. */
+  /** writes, bulk, live, functions, churn, sandboxes, dashboard: null when they were left out. */
   rounds: {
     rows: Round;
     wake: WakeResult;
@@ -34,6 +36,7 @@ export type Results = {
     functions: FunctionRound | null;
     churn: ChurnRound | null;
     sandboxes: SandboxRound | null;
+    dashboard: DashboardRound | null;
   }[];
 };
 
@@ -63,6 +66,7 @@ export type Report = Omit<Results, 'rounds'> & {
   functions: string[];
   churn: string[];
   sandboxes: string[];
+  dashboard: string[];
   targets: TargetReport[];
   rounds: Results['rounds'];
 };
@@ -75,6 +79,7 @@ export function report(results: Results): Report {
   const live = rounds.flatMap(round => round.live ?? []);
   const functions = rounds.flatMap(round => round.functions ?? []);
   const sandboxes = rounds.flatMap(round => round.sandboxes ?? []);
+  const dashboard = rounds.flatMap(round => round.dashboard ?? []);
   return {
     ...results,
     rows: ROWS.flatMap(row => {
@@ -94,6 +99,7 @@ export function report(results: Results): Report {
     functions: functionsPrinted(functions),
     churn: churnPrinted(rounds.flatMap(round => round.churn ?? [])),
     sandboxes: sandboxesPrinted(sandboxes),
+    dashboard: dashboardPrinted(dashboard),
     targets: [
       ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
@@ -105,6 +111,7 @@ export function report(results: Results): Report {
       ...(live.length === 0 ? [] : liveTargets(live)),
       ...functionTargets(functions),
       ...sandboxTargets(sandboxes),
+      ...dashboardTargets(dashboard),
     ],
   };
 }
@@ -121,6 +128,7 @@ export function printed({
   functions,
   churn,
   sandboxes,
+  dashboard,
   targets,
 }: Report): string {
   const {cpu, cpus, memoryGiB, system, node, fileSystemType, revision} = machine;
@@ -165,6 +173,8 @@ export function printed({
     ...churn,
     '',
     ...sandboxes,
+    '',
+    ...dashboard,
     '',
     ...targets.map(
       ({what, measured, wanted, isMet}) =>

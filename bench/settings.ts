@@ -20,6 +20,7 @@ export type BenchSettings = {
   functions: boolean;
   churn: boolean;
   sandboxes: boolean;
+  dashboard: boolean;
   directory: string;
   output: string;
 };
@@ -47,6 +48,7 @@ export function benchSettings(argv: string[]): BenchSettings {
     .option('--no-functions', 'leave functions out')
     .option('--no-churn', 'leave out 1,000 tenants of which 32 may be awake (some ten minutes a round)')
     .option('--no-sandboxes', 'leave sandboxes out')
+    .option('--no-dashboard', 'leave the dashboard out, which needs Chromium')
     .option('--directory <directory>', 'where the data directories are made; a tmpfs has no fsync to measure', tmpdir())
     .option('--output <file>', 'the result as JSON', 'bench/results/latest.json')
     .parse(argv)

@@ -26,7 +26,7 @@ export class DashboardWindow {
     });
   }
 
-  static async open(browser: Browser, service: Service): Promise<DashboardWindow> {
+  static async open(browser: Browser, service: Pick<Service, 'port'>): Promise<DashboardWindow> {
     return new DashboardWindow(await browser.window(), `http://dashboard.localhost:${service.port}`);
   }
 
@@ -45,6 +45,10 @@ export class DashboardWindow {
   /** Until a page has its content: its heading is there, and nothing loads. */
   async settled(title: string): Promise<void> {
     await this.page.getByRole('heading', {name: title, level: 1}).waitFor();
+    await this.loaded();
+  }
+
+  async loaded(): Promise<void> {
     const loading = this.page.getByText('Loading', {exact: true});
     await until('everything on the page to be loaded', async () => (await loading.count()) === 0 || null);
   }

@@ -40,6 +40,7 @@ const SECONDS: Record<string, number> = {
   'test/crash/vanished-file.test.ts': 90,
   'test/e2e/chat.test.ts': 55,
   'test/e2e/tickets.test.ts': 35,
+  'test/e2e/dashboard-cities.nightly.test.ts': 180,
   'test/functions/cli/verbs.test.ts': 50,
   'test/functions/isolate-process/ends.test.ts': 55,
   'test/functions/isolates/neighbours.test.ts': 45,

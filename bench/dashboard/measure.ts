@@ -1,0 +1,118 @@
+/**
+ * The dashboard in a real Chromium: a table of 135,000 documents opened cold beside one of 100, the page's heap before and
+ * after scrolling through all of them, and gets of the server with five dashboards open and with none, in turns.
+ */
+import {setTimeout as delay} from 'node:timers/promises';
+import {tenantPath} from '../../cli/client.ts';
+import type {Window} from '../../test/harness/browser.ts';
+import {cities} from '../bulk/cities.ts';
+import {importChunks} from '../bulk/import.ts';
+import {type LoadResult, requestText} from '../load/job.ts';
+import {type Measurement, runLoad} from '../load/run.ts';
+import type {SvcPeer} from '../peers/svc/start.ts';
+import type {BenchSettings} from '../settings.ts';
+import {DashboardWindows} from './windows.ts';
+
+type Gets = Pick<LoadResult, 'requestsPerS'> & Pick<Measurement, 'cpuUs'>;
+export type DashboardRound = {
+  documents: number;
+  /** From the address to the first row, of the large and of the small table. */
+  largeMs: number[];
+  smallMs: number[];
+  /** Of the page, after a garbage collection. */
+  heapBytes: {before: number; after: number};
+  /** All documents passed through the page; null: not within the time. */
+  scrolledMs: number | null;
+  gets: {none: Gets; five: Gets}[];
+};
+
+const SMALL = 100;
+const OPENS = 5;
+const TURNS = 4;
+const WARM_UP_S = 1;
+/** In which new pages end their first requests. */
+const SETTLE_MS = 3_000;
+const SCROLL_MS_MAX = 120_000;
+
+/** Runs in the page: to the end of what is loaded, until that is the last document. */
+const SCROLL = (last: string) => `(async () => {
+  const startedMs = performance.now();
+  const grid = document.querySelector('[role=grid]');
+  while (performance.now() - startedMs < ${SCROLL_MS_MAX}) {
+    grid.scrollTop = grid.scrollHeight;
+    await new Promise(requestAnimationFrame);
+    if (grid.querySelector('[data-id="${last}"]') !== null) return performance.now() - startedMs;
+  }
+  return null;
+})()`;
+
+export async function measureDashboard(
+  svc: SvcPeer,
+  tenant: string,
+  {seconds, connections, generator}: BenchSettings,
+  say: (text: string) => void,
+): Promise<DashboardRound> {
+  const {count, chunks} = cities();
+  await svc.client.createTenant(tenant);
+  await importChunks(svc, tenant, 'cities', chunks);
+  await importChunks(svc, tenant, 'few', [chunks[0]!.subarray(0, endOfLine(chunks[0]!, SMALL))]);
+  const [oldest] = (
+    await svc.client.json<{data: {_id: string}[]}>('POST', `${tenantPath(tenant)}/query`, {
+      ...{table: 'cities', filters: [], order: {field: '_creationTime', direction: 'asc'}, limit: 1},
+    })
+  ).data;
+  const windows = await DashboardWindows.open(svc);
+  try {
+    const open = (path: string) => windows.cold(`/t/${tenant}/${path}`, path.startsWith('data/') ? '[data-id]' : 'h1');
+    const round: DashboardRound = {
+      ...{documents: count, largeMs: [], smallMs: [], gets: []},
+      ...{heapBytes: {before: 0, after: 0}, scrolledMs: null},
+    };
+    for (let i = 0; i < OPENS; i++) {
+      round.smallMs.push((await open('data/few')).ms);
+      round.largeMs.push((await open('data/cities')).ms);
+      await windows.closeAll();
+    }
+    const {window} = await open('data/cities');
+    round.heapBytes.before = await heapBytes(window);
+    round.scrolledMs = await window.page.evaluate<number | null>(SCROLL(oldest!._id));
+    round.heapBytes.after = await heapBytes(window);
+    await windows.closeAll();
+    say(`dashboard: first row ${round.largeMs.map(Math.round).join(', ')} ms; scrolled in ${round.scrolledMs} ms`);
+
+    const headers = {Authorization: `Bearer ${svc.token}`};
+    const requests = [requestText('GET', tenantPath(tenant, 'documents', 'cities', oldest!._id), headers)];
+    const job = {port: svc.port, connections, requests};
+    const gets = async () => {
+      await runLoad(generator, {...job, seconds: WARM_UP_S}, svc.process.pid);
+      return await runLoad(generator, {...job, seconds}, svc.process.pid);
+    };
+    for (let i = 0; i < TURNS; i++) {
+      const none = await gets();
+      for (const path of ['overview', 'data/cities', 'logs', 'live', 'journal']) await open(path);
+      await delay(SETTLE_MS);
+      const five = await gets();
+      await windows.closeAll();
+      round.gets.push({none, five});
+      say(`dashboard: ${Math.round(none.requestsPerS)} gets/s, with five open ${Math.round(five.requestsPerS)}/s`);
+    }
+    return round;
+  } finally {
+    await windows.close();
+  }
+}
+
+/** Where so many lines end. */
+function endOfLine(bytes: Buffer, lines: number): number {
+  let at = 0;
+  for (let i = 0; i < lines; i++) at = bytes.indexOf('\n', at) + 1;
+  return at;
+}
+
+async function heapBytes({page}: Window): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('HeapProfiler.collectGarbage');
+  const {usedSize} = await session.send('Runtime.getHeapUsage');
+  await session.detach();
+  return usedSize;
+}
