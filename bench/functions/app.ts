@@ -1,4 +1,4 @@
-/** The function app of the bench: deployed to a tenant, and its functions run. */
+/** The function app of the bench, or another one: deployed to a tenant, and its functions run. */
 import {cpSync} from 'node:fs';
 import {join} from 'node:path';
 import {tenantPath} from '../../cli/client.ts';
@@ -6,10 +6,12 @@ import {bundleProject} from '../../cli/project/bundle.ts';
 import {generateCode} from '../../cli/project/codegen.ts';
 import type {SvcPeer} from '../peers/svc/start.ts';
 
+const APP = join(import.meta.dirname, 'app');
+
 /** @param root where a copy of the app is made */
-export async function deployApp(svc: SvcPeer, tenant: string, root: string): Promise<void> {
+export async function deployApp(svc: SvcPeer, tenant: string, root: string, app = APP): Promise<void> {
   const directory = join(root, 'app');
-  cpSync(join(import.meta.dirname, 'app'), directory, {recursive: true});
+  cpSync(app, directory, {recursive: true});
   await generateCode(directory);
   await svc.client.json('POST', tenantPath(tenant, 'deployments'), await bundleProject(directory));
 }

@@ -1,0 +1,3 @@
+export default {
+  providers: [{domain: 'https://accounts.example.com', applicationID: 'shop'}],
+};
