@@ -66,6 +66,24 @@ export const CRASH_REPORT_MS = 1_000;
  * Beyond: the oldest are overwritten, so the charts begin later. (ours)
  */
 export const FIGURE_RECORDS_MAX = 262_144;
+/**
+ * How long a measurement of the disk use of all tenants is kept, and how many tenants it reads before the supervisor
+ * answers others. (ours)
+ */
+export const DISK_USE_MS = 60_000;
+export const DISK_USE_BATCH = 200;
+/** How long a measurement of processes is kept: a shorter one makes CPU shares of chance. (ours) */
+export const PROCESSES_POLL_MS = 2_000;
+/**
+ * Free space on the disk of the data directory below which the state of the server has a warning, and a problem. Writes
+ * get 507 when it is full. (ours)
+ */
+export const DISK_FREE_WARNING_BYTES = 2_048 * MIB;
+export const DISK_FREE_PROBLEM_BYTES = 256 * MIB;
+/** The same for memory: the part of it that is available. (ours) */
+export const MEMORY_AVAILABLE_WARNING_SHARE = 0.1;
+/** The same for a router: how long it kept its requests waiting. (ours) */
+export const ROUTER_DELAY_WARNING_MS = 250;
 /** How often the supervisor checks whether a minute of figures is over. (ours) */
 export const TRAFFIC_POLL_MS = 1_000;
 /** How often names without records are removed from memory, in minutes. (ours) */

@@ -11,14 +11,14 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {unreachable} from '../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
-import type {RouterSettings, SupervisorToRouter} from '../shared/ipc/control.ts';
+import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
+import type {ProcessKind} from '../shared/process-kinds.ts';
 import {rewriteFile} from '../shared/rewrite-file.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
 import type {Confinement} from './confinement/confinement.ts';
 import {findGroups, type WorkerGroups} from './confinement/groups.ts';
-import type {UsersSetting} from './confinement/users.ts';
 import {Figures} from './figures/figures.ts';
 import {TenantsTraffic} from './figures/tenant-traffic.ts';
 import {orStartError, ownDataDirectory} from './files/data-directory.ts';
@@ -39,48 +39,22 @@ import {childEnvironment, type KillReason, nodeEnvironment} from './processes/ch
 import {EgressProcess} from './processes/egress-process.ts';
 import {KillRate} from './processes/kill-rate.ts';
 import {NodeInstalls} from './processes/node-installs.ts';
-import type {ProcessKind} from './processes/process-use.ts';
 import type {Listening, RouterMessage} from './processes/router-process.ts';
 import {Routers} from './processes/routers.ts';
 import {type ConfinedCode, confinedCode} from './processes/worker-code.ts';
 import {WorkerPool} from './processes/worker-pool.ts';
+import {DiskUse} from './server/disk-use.ts';
+import {ServerState} from './server/server-status.ts';
+import {type SupervisorSettings, settingsShown} from './server/settings.ts';
 import {openRegistry} from './start/open-registry.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
-import {Placement, type PlacementSettings} from './tenants/placement.ts';
+import {Placement} from './tenants/placement.ts';
 import {TenantCode} from './tenants/tenant-code.ts';
 import {TenantControl} from './tenants/tenant-control.ts';
 import {TenantEgress} from './tenants/tenant-egress.ts';
 import {TenantOverview} from './tenants/tenant-overview.ts';
 import {TenantUsers} from './tenants/tenant-users.ts';
 import {Tenants} from './tenants/tenants.ts';
-
-/** Settings that are passed on to routers unchanged. */
-type EdgeSettings = Pick<
-  RouterSettings,
-  | 'host'
-  | 'port'
-  | 'metricsPort'
-  | 'allowedHosts'
-  | 'allowedOrigins'
-  | 'trustedProxies'
-  | 'dashboard'
-  | 'rateLimits'
-  | 'routers'
->;
-
-export type SupervisorSettings = PlacementSettings &
-  EdgeSettings & {
-    /** Absolute path of the data directory. */
-    data: string;
-    spareWorkers: number;
-    workerUsers: UsersSetting;
-    /** Refuse to start if a sandbox layer is missing. */
-    requireSandbox: boolean;
-    logLevel: string;
-    logFormat: string;
-    /** Bundles of the child processes. */
-    entries: {router: string; worker: string; egress: string};
-  };
 
 /** Located next to this file after bundling. */
 export const BUNDLED_ENTRIES = {
@@ -118,6 +92,8 @@ export class Supervisor {
   readonly #refusals: RefusalLog;
   readonly #routers: Routers;
   readonly #page: MetricsPage;
+  readonly #state: ServerState;
+  #listening: Listening | null = null;
 
   /** Opens everything except the routers and the workers. @throws StartError */
   static async open(settings: SupervisorSettings, env: NodeJS.ProcessEnv, log: Logger): Promise<Supervisor> {
@@ -313,6 +289,25 @@ export class Supervisor {
       },
       error => log.error('metrics were not taken', {error}),
     );
+    this.#state = new ServerState({
+      layers: sandboxLayers,
+      settings: () => settingsShown(settings, this.#listening),
+      disk: new DiskUse({
+        directory: settings.data,
+        tenants: () => this.#placement.entries(),
+        bytesOf: (id, generation) => files.fileState(id, generation).bytes,
+        now: Date.now,
+      }),
+      tenants: () => this.#overview.states(),
+      processes: () => this.#metrics.processes(),
+      routers: () => this.#routers.reports(),
+      counts: () => ({
+        isUnwritable: this.#registry.isUnwritable,
+        damage: this.#page.damage(),
+        kills: this.#metrics.kills(),
+      }),
+      now: Date.now,
+    });
   }
 
   /** Resolves when clients can connect. @throws StartError */
@@ -326,10 +321,10 @@ export class Supervisor {
     await orStartError(dirname(this.#registryPath), recovered);
     await orStartError(dirname(this.#registryPath), this.#installs.removeUnfinished());
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
-    const listening = await this.#routers.start();
+    this.#listening = await this.#routers.start();
     this.#pool.refill();
     this.#placement.start();
-    return listening;
+    return this.#listening;
   }
 
   /** The code of a one-time link to the dashboard, with all rights. */
@@ -447,6 +442,8 @@ export class Supervisor {
         return this.#audit.intent(message.audited);
       case 'audit_page':
         return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
+      case 'server_status':
+        return await this.#state.status();
       case 'tenants_overview':
       case 'figures':
       case 'tenant_status':

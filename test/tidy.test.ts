@@ -124,6 +124,7 @@ const HOUSE: Record<string, string[]> = {
     'supervisor/metrics',
     'supervisor/figures',
     'supervisor/tenants',
+    'supervisor/server',
     'supervisor/main.ts',
   ],
   router: [

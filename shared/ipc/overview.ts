@@ -16,6 +16,7 @@ export type TenantAction = 'wake' | 'sleep' | 'pause' | 'resume';
 
 /** `visible`: the tenants of the caller's key; null: all. */
 export type StatusRequest =
+  | {action: 'server_status'}
   | {action: 'tenants_overview'; page: OverviewRequest; visible: string[] | null}
   /** `tenant`: null: the server. */
   | {action: 'figures'; tenant: string | null; of: 'requests' | 'functions'; range: FiguresRequest}

@@ -91,6 +91,11 @@ export class MetricsPage {
     return this.#workers.documentsOf(tenant);
   }
 
+  /** Reads that found damaged data, as last reported. */
+  damage(): number {
+    return this.#workers.sumOf('svc_storage_damage_total');
+  }
+
   tenantDeleted(tenant: string): void {
     this.#workers.forget(tenant);
   }

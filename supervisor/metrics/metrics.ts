@@ -5,10 +5,12 @@
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {Metrics} from '../../shared/metrics/metrics.ts';
 import {SUPERVISOR_METRICS} from '../../shared/metrics/supervisor-metrics.ts';
+import {PROCESS_KINDS, type ProcessKind} from '../../shared/process-kinds.ts';
 import {BUILD, VERSION} from '../../shared/version.ts';
 import type {SandboxLayer} from '../confinement/layers.ts';
-import {KILL_REASONS} from '../processes/child.ts';
-import {PROCESS_KINDS, type ProcessKind, ProcessUse} from '../processes/process-use.ts';
+import {PROCESSES_POLL_MS} from '../limits.ts';
+import {KILL_REASONS, type KillReason} from '../processes/child.ts';
+import {ProcessUse, type UseByKind} from '../processes/process-use.ts';
 import type {Lifecycle} from '../tenants/lifecycle.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'moving', 'closing', 'resting', 'deleting'] as const;
@@ -27,6 +29,10 @@ export type Gauges = {
 export class SupervisorMetrics extends Metrics<typeof SUPERVISOR_METRICS> {
   readonly #gauges: Gauges;
   readonly #use = new ProcessUse();
+  /** CPU time until the last poll. */
+  readonly #cpuMs = Object.fromEntries(PROCESS_KINDS.map(kind => [kind, 0])) as Record<ProcessKind, number>;
+  #polledMs = performance.now();
+  #last: Promise<ProcessesNow> | null = null;
 
   constructor(sandboxLayers: readonly SandboxLayer[], gauges: Gauges) {
     super(SUPERVISOR_METRICS);
@@ -45,9 +51,40 @@ export class SupervisorMetrics extends Metrics<typeof SUPERVISOR_METRICS> {
   }
 
   async json(): Promise<MetricJson[]> {
-    const use = await this.#use.poll(this.#gauges.children());
-    for (const kind of PROCESS_KINDS) this.add('svc_process_cpu_seconds_total', use[kind].cpuMs / 1000, {kind});
+    this.#last = this.#poll();
+    const {use} = await this.#last;
     this.measure('svc_process_resident_bytes', () => PROCESS_KINDS.map(kind => [{kind}, use[kind].residentBytes]));
     return this.report();
   }
+
+  /** Of the last poll, unless that is too old. */
+  processes(): Promise<ProcessesNow> {
+    const isOld = performance.now() - this.#polledMs >= PROCESSES_POLL_MS;
+    if (this.#last === null || isOld) this.#last = this.#poll();
+    return this.#last;
+  }
+
+  /** Processes that the supervisor ended, of all kinds. */
+  kills(): Record<KillReason, number> {
+    const ended = Object.fromEntries(KILL_REASONS.map(reason => [reason, 0])) as Record<KillReason, number>;
+    for (const process of SUPERVISOR_METRICS.svc_process_deaths_total.from)
+      for (const reason of KILL_REASONS) {
+        ended[reason] += this.series('svc_process_kills_total', {process, reason}).value;
+      }
+    return ended;
+  }
+
+  async #poll(): Promise<ProcessesNow> {
+    const sinceMs = performance.now() - this.#polledMs;
+    this.#polledMs += sinceMs;
+    const use = await this.#use.poll(this.#gauges.children());
+    for (const kind of PROCESS_KINDS) {
+      this.#cpuMs[kind] += use[kind].cpuMs;
+      this.add('svc_process_cpu_seconds_total', use[kind].cpuMs / 1000, {kind});
+    }
+    return {use, sinceMs, cpuMs: {...this.#cpuMs}};
+  }
 }
+
+/** `use.cpuMs` is of the time since the poll before; `cpuMs` since the start. */
+export type ProcessesNow = {use: UseByKind; sinceMs: number; cpuMs: Record<ProcessKind, number>};

@@ -9,22 +9,10 @@
 import {Buffer} from 'node:buffer';
 import {type FileHandle, open, readdir} from 'node:fs/promises';
 import {basename} from 'node:path';
+import {ownBytes} from '../../shared/own-memory.ts';
+import {PROCESS_KINDS, type ProcessKind} from '../../shared/process-kinds.ts';
 import {COMMAND_BYTES_READ, COMMANDS_READ_AT_ONCE} from '../limits.ts';
 import {countsOf, type ProcessCounts} from './process-probe.ts';
-
-export const PROCESS_KINDS = [
-  'supervisor',
-  'router',
-  'worker',
-  'spare',
-  'egress',
-  'isolates',
-  'node',
-  'sandbox',
-  'analysis',
-  'other',
-] as const;
-export type ProcessKind = (typeof PROCESS_KINDS)[number];
 
 /** Scripts that workers start. */
 const SCRIPTS: ReadonlyMap<string, ProcessKind> = new Map([
@@ -34,7 +22,8 @@ const SCRIPTS: ReadonlyMap<string, ProcessKind> = new Map([
   ['analysis.js', 'analysis'],
 ]);
 
-type Use = {residentBytes: number; cpuMs: number};
+export type Use = {count: number; residentBytes: number; privateBytes: number; cpuMs: number};
+export type UseByKind = Record<ProcessKind, Use>;
 
 /** `kind`: null until the command line is read. */
 type Seen = {cpuMs: number; kind: ProcessKind | null};
@@ -54,11 +43,10 @@ export class ProcessUse {
    * Does not include CPU time that a process used between the last poll and its end.
    * @param children of the root, by pid
    */
-  async poll(children: ReadonlyMap<number, ProcessKind>): Promise<Record<ProcessKind, Use>> {
-    const use = Object.fromEntries(PROCESS_KINDS.map(kind => [kind, {residentBytes: 0, cpuMs: 0}])) as Record<
-      ProcessKind,
-      Use
-    >;
+  async poll(children: ReadonlyMap<number, ProcessKind>): Promise<UseByKind> {
+    const use = Object.fromEntries(
+      PROCESS_KINDS.map(kind => [kind, {count: 0, residentBytes: 0, privateBytes: 0, cpuMs: 0}]),
+    ) as UseByKind;
     const now = new Map<string, Seen>();
     const unnamed: [pid: number, seen: Seen][] = [];
     for (const {pid, startTicks, cpuMs, residentBytes} of await processesFrom(this.#root)) {
@@ -68,9 +56,12 @@ export class ProcessUse {
       const known = pid === this.#root ? 'supervisor' : children.get(pid);
       seen.kind = known ?? seen.kind;
       if (known === undefined && (seen.kind === null || seen.kind === 'other')) unnamed.push([pid, seen]);
-      use[seen.kind ?? 'other'].residentBytes += residentBytes;
+      const ofKind = use[seen.kind ?? 'other'];
+      ofKind.count++;
+      ofKind.residentBytes += residentBytes;
+      ofKind.privateBytes += ownBytes(pid) ?? 0;
       if (seen.kind === null) continue; // It is counted in full once its kind is known.
-      use[seen.kind].cpuMs += Math.max(0, cpuMs - seen.cpuMs);
+      ofKind.cpuMs += Math.max(0, cpuMs - seen.cpuMs);
       seen.cpuMs = cpuMs;
     }
     this.#seen = now;

@@ -11,6 +11,7 @@ import type {TenantControl} from './tenant-control.ts';
 import type {TenantEntry} from './tenant-entry.ts';
 import {type Page, type PagedTenant, tenantPage} from './tenant-page.ts';
 
+const ALL: OverviewRequest = {limit: 1, cursor: null, search: '', state: null, order: 'id'};
 const DAMAGED: ErrorCode = 'op.storage_damaged';
 
 export type TenantOverviewParts = {
@@ -31,7 +32,7 @@ export class TenantOverview {
   }
 
   /** @returns the body of the route's answer. @throws ServiceError */
-  async perform(request: StatusRequest): Promise<unknown> {
+  async perform(request: Exclude<StatusRequest, {action: 'server_status'}>): Promise<unknown> {
     switch (request.action) {
       case 'tenants_overview':
         return this.#page(request.page, request.visible);
@@ -44,6 +45,12 @@ export class TenantOverview {
       default:
         return unreachable(request);
     }
+  }
+
+  /** Tenants by state. */
+  states(): Pick<Page<TenantStatus>, 'total' | 'states'> {
+    const {total, states} = tenantPage(this.#tenants('id', null), ALL);
+    return {total, states};
   }
 
   async #act({tenant: id, does}: StatusRequest & {action: 'tenant_control'}): Promise<unknown> {

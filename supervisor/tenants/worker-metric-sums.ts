@@ -76,6 +76,13 @@ export class WorkerMetricSums {
     return this.#documents.get(tenant) ?? null;
   }
 
+  /** The sum of a counter over all workers, of ended ones, too. */
+  sumOf(metric: keyof typeof WORKER_METRICS): number {
+    const reports = [this.#ended, ...this.#last.values()];
+    const values = reports.flatMap(report => report.find(({name}) => name === metric)?.values ?? []);
+    return values.reduce((sum, {value}) => sum + value, 0);
+  }
+
   /** Metrics of ended workers, and every metric with 0. */
   kept(): MetricJson[][] {
     const findings = [...this.#findings.values()].reduce((sum, each) => sum + each, 0);

@@ -5,7 +5,8 @@ import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {type ProcessKind, ProcessUse} from '../../supervisor/processes/process-use.ts';
+import type {ProcessKind} from '../../shared/process-kinds.ts';
+import {ProcessUse} from '../../supervisor/processes/process-use.ts';
 import {until} from '../harness/until.ts';
 
 const WORKER = `

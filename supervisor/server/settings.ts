@@ -1,0 +1,63 @@
+/** The settings of a server, and how operators see those in force. None of them is a secret. */
+import type {RouterSettings} from '../../shared/ipc/control.ts';
+import type {ServerStatus} from '../../shared/protocol/server.ts';
+import type {UsersSetting} from '../confinement/users.ts';
+import type {Listening} from '../processes/router-process.ts';
+import type {PlacementSettings} from '../tenants/placement.ts';
+
+/** Settings that are passed on to routers unchanged. */
+type EdgeSettings = Pick<
+  RouterSettings,
+  | 'host'
+  | 'port'
+  | 'metricsPort'
+  | 'allowedHosts'
+  | 'allowedOrigins'
+  | 'trustedProxies'
+  | 'dashboard'
+  | 'rateLimits'
+  | 'routers'
+>;
+
+export type SupervisorSettings = PlacementSettings &
+  EdgeSettings & {
+    /** Absolute path of the data directory. */
+    data: string;
+    spareWorkers: number;
+    workerUsers: UsersSetting;
+    /** Refuse to start if a sandbox layer is missing. */
+    requireSandbox: boolean;
+    logLevel: string;
+    logFormat: string;
+    /** Bundles of the child processes. */
+    entries: {router: string; worker: string; egress: string};
+  };
+
+/** @param listening the ports that were free; null: it does not listen yet */
+export function settingsShown(settings: SupervisorSettings, listening: Listening | null): ServerStatus['settings'] {
+  const {workerUsers: users, dashboard} = settings;
+  return {
+    host: settings.host,
+    port: listening?.port ?? settings.port,
+    metrics_port: listening?.metricsPort ?? settings.metricsPort,
+    data: settings.data,
+    routers: settings.routers,
+    spare_workers: settings.spareWorkers,
+    max_awake: settings.maxAwake,
+    idle_stop_ms: settings.idleStopMs,
+    worker_users: typeof users === 'string' ? users : `${users.first}-${users.last}`,
+    require_sandbox: settings.requireSandbox,
+    allowed_hosts: settings.allowedHosts,
+    allowed_origins: settings.allowedOrigins,
+    trusted_proxies: settings.trustedProxies,
+    dashboard: dashboard && {origin: dashboard.origin, port: listening?.dashboardPort ?? dashboard.port},
+    rate_limit_tenant: settings.rateLimits.tenant,
+    rate_limit_key: settings.rateLimits.key,
+    journal_keep_records: settings.journalKeepRecords,
+    tenant_storage_max_bytes: settings.tenantStorageMax,
+    tenant_services_memory_mb: settings.tenantServicesMemoryMb,
+    redact_errors: settings.redactErrors,
+    log_level: settings.logLevel,
+    log_format: settings.logFormat,
+  };
+}
