@@ -25,6 +25,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   audit: () => import('./audit.ts'),
   key: () => import('./key.ts'),
   dashboard: () => import('./dashboard.ts'),
+  server: () => import('./server.ts'),
   status: () => import('./status.ts'),
   whoami: () => import('./whoami.ts'),
   tenants: () => import('./tenants.ts'),

@@ -79,6 +79,7 @@ import {
   UpcomingList,
 } from './protocol/schedule.ts';
 import {ListedTables, RenameBody, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
+import {ServerStatus} from './protocol/server.ts';
 import {
   FoundService,
   ServiceBody,
@@ -133,6 +134,7 @@ export const OPERATION_TYPES = {
   'tenants.delete': nothing,
   'tenants.overview': {query: OverviewQuery, answer: TenantOverview},
   'tenants.status': {answer: FoundTenant},
+  'server.status': {answer: ServerStatus},
   'figures.server': {query: FiguresQuery, answer: Figures},
   'figures.tenant': {query: FiguresQuery, answer: Figures},
   'figures.functions': {query: FunctionFiguresQuery, answer: FunctionFigures},

@@ -103,6 +103,11 @@ export class OwnAnswers {
       case 'figures.server':
         this.#steps.later(exchange, () => showFigures(control, exchange, own, query));
         return;
+      case 'server.status':
+        this.#steps.later(exchange, async () =>
+          exchange.reply(success, JSON.stringify(await control.status({action: 'server_status'}))),
+        );
+        return;
       case 'tenants.wake':
       case 'tenants.sleep':
       case 'tenants.pause':

@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import type {ServerStatus} from '../../shared/protocol/server.ts';
 import {Dashboard} from '../harness/dashboard.ts';
 import {sharedService} from '../harness/shared-service.ts';
 
@@ -49,6 +50,21 @@ describe('svc tenants', () => {
       stderr: 'svc tenants delete: there is no tenant acme\n',
     });
   });
+});
+
+test('svc server shows processes, routers, layers and settings, without a credential', async () => {
+  const {code, stdout} = await svc(['server']);
+  expect(code).toBe(0);
+  for (const text of ['memory  ', '  supervisor ', '  router ', 'sandbox layers', `  port: ${service.port}`]) {
+    expect(stdout).toContain(text);
+  }
+  const json = (await svc(['server', '--json'])).stdout;
+  const status = JSON.parse(json) as ServerStatus;
+  expect(status).toMatchObject({disk: {free_bytes: expect.any(Number)}, routers: [{router: 0, is_answering: true}]});
+  const [supervisor] = status.processes.filter(({kind}) => kind === 'supervisor');
+  expect(supervisor!.private_bytes).toBeGreaterThan(0);
+  expect(supervisor!.private_bytes).toBeLessThanOrEqual(supervisor!.resident_bytes);
+  for (const secret of [service.accessToken, service.adminToken]) expect(json + stdout).not.toContain(secret);
 });
 
 describe('svc dashboard', () => {

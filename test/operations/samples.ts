@@ -238,6 +238,7 @@ export async function samplesOf(app: App): Promise<Samples> {
       succeeds: [{params: {tenant_id: app.tenant}}],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    'server.status': {succeeds: [{}], refused: {headers: anonymous, code: 'auth.unauthorized'}},
     'figures.server': {
       succeeds: [{}, {query: 'from=0&to=60000'}],
       refused: {query: 'step=7', code: 'op.invalid_input'},

@@ -2,10 +2,98 @@
 import {HELLO_TIMEOUT_MS} from '../../../shared/limits.ts';
 import type {OperationTexts} from './text.ts';
 
+const SERVER = {
+  version: '0.1.0',
+  build: 'a1b2c3d',
+  node: '22.21.1',
+  started_at: 1767225600000,
+  uptime_seconds: 3600,
+  warnings: [
+    {
+      level: 'warning',
+      text: 'The disk of the data directory has 1200 MiB left.',
+      to_do: 'Make space, or move the data directory to a larger disk. The largest tenant is acme.',
+    },
+  ],
+  host: {
+    platform: 'linux',
+    cores: 2,
+    load: 0.25,
+    memory_bytes: 8589934592,
+    memory_available_bytes: 6442450944,
+  },
+  disk: {
+    bytes: 42949672960,
+    free_bytes: 1258291200,
+    tenants_bytes: 139264,
+    tenants: [{id: 'acme', bytes: 139264}],
+    measured_at: 1767229200000,
+  },
+  tenants: {total: 1, states: {asleep: 0, waking: 0, awake: 1, cool_down: 0, paused: 0, damaged: 0}},
+  processes: [
+    {kind: 'router', count: 1, private_bytes: 31457280, resident_bytes: 83886080, cpu: 0.02, cpu_seconds: 12.5},
+  ],
+  routers: [
+    {
+      router: 0,
+      is_answering: true,
+      requests: 4200,
+      requests_in_flight: 1,
+      waiting_requests: 0,
+      sockets: 2,
+      function_sockets: 0,
+      worker_connections: 1,
+      buffered_bytes: 0,
+      event_loop_delay_ms: 3.5,
+    },
+  ],
+  sandbox_layers: [
+    {
+      name: 'memory',
+      is_active: false,
+      is_required: false,
+      effect: 'the kernel limits the memory of a worker and its children together',
+      missing: 'the cgroup /sys/fs/cgroup has no controller memory and pids',
+      to_do: 'Run the server as a systemd unit with Delegate=memory pids, on cgroup v2.',
+    },
+  ],
+  settings: {
+    host: '127.0.0.1',
+    port: 3210,
+    metrics_port: null,
+    data: '/var/lib/svc',
+    routers: 1,
+    spare_workers: 1,
+    max_awake: 128,
+    idle_stop_ms: 300000,
+    worker_users: 'auto',
+    require_sandbox: false,
+    allowed_hosts: [],
+    allowed_origins: [],
+    trusted_proxies: [],
+    dashboard: {origin: null, port: null},
+    rate_limit_tenant: null,
+    rate_limit_key: null,
+    journal_keep_records: 100000,
+    tenant_storage_max_bytes: 10737418240,
+    tenant_services_memory_mb: 1024,
+    redact_errors: false,
+    log_level: 'info',
+    log_format: 'auto',
+  },
+};
+
 export const SERVER_TEXTS: OperationTexts<
-  'health' | 'metrics' | 'openapi' | 'docs.page' | 'docs.file' | 'socket' | 'functions.socket'
+  'health' | 'server.status' | 'metrics' | 'openapi' | 'docs.page' | 'docs.file' | 'socket' | 'functions.socket'
 > = {
   health: {summary: 'Whether the server answers', example: {answer: {ok: true}}},
+  'server.status': {
+    summary: 'The state of the server, with warnings that say what to do',
+    description:
+      'Processes, routers, memory, disk, sandbox layers and settings. It wakes no tenant. The sizes of tenants are ' +
+      'measured at most once a minute.',
+    example: {answer: SERVER},
+  },
   metrics: {
     summary: 'Metrics in Prometheus text format',
     errors: ['session.worker_unavailable'],
