@@ -22,7 +22,7 @@ export function Traffic({tenant}: {tenant: string}) {
   const may = useMay();
   // Whole minutes, so that pages opened in the same minute share an answer.
   const from = Math.floor(Date.now() / 60_000) * 60_000 - Number(known) * HOUR_MS;
-  const input = {tenant, step: STEPS[known]!, from};
+  const input = {tenant, query: {step: STEPS[known]!, from}};
   const figures = useOperation('figures.tenant', input, {every: FIGURES_REFRESH_MS, keep: true});
   return (
     <>
@@ -96,7 +96,7 @@ function linesOf({from, to, step_seconds, points}: Figures) {
   } as const;
 }
 
-function Busiest({tenant, input}: {tenant: string; input: {tenant: string; step: number; from: number}}) {
+function Busiest({tenant, input}: {tenant: string; input: {tenant: string; query: {step: number; from: number}}}) {
   const figures = useOperation('figures.functions', input, {every: FIGURES_REFRESH_MS, keep: true});
   const functions = figures.data?.functions ?? [];
   if (functions.length === 0) return null;
