@@ -1,54 +1,39 @@
-/** A validator as a type that people read, and as an example to begin with. */
+/** A validator as a type that people read. */
 import type {ValidatorJson} from '../../../shared/values/validator.ts';
 
+/** Types that are longer are written on several lines. */
+const LINE_CHARS = 64;
 /** Levels of objects that are written out. Deeper ones are `{…}`. */
-const LEVELS = 3;
+const LEVELS_MAX = 8;
 
 export function typeText(validator: ValidatorJson, level = 0): string {
   switch (validator.type) {
     case 'id':
-      return `Id<${validator.tableName}>`;
+      return `Id<${JSON.stringify(validator.tableName)}>`;
     case 'literal':
       return JSON.stringify(validator.value);
-    case 'array':
-      return `${typeText(validator.value, level)}[]`;
+    case 'array': {
+      const element = typeText(validator.value, level);
+      return validator.value.type === 'union' && validator.value.value.length > 1 ? `(${element})[]` : `${element}[]`;
+    }
     case 'union':
       return validator.value.map(one => typeText(one, level)).join(' | ');
     case 'object': {
-      if (level === LEVELS) return '{…}';
+      if (level === LEVELS_MAX) return '{…}';
       const fields = Object.entries(validator.value).map(
-        ([name, {fieldType, optional}]) => `${name}${optional ? '?' : ''}: ${typeText(fieldType, level + 1)}`,
+        ([name, {fieldType, optional}]) => `${nameText(name)}${optional ? '?' : ''}: ${typeText(fieldType, level + 1)}`,
       );
-      return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`;
+      if (fields.length === 0) return '{}';
+      const line = `{ ${fields.join('; ')} }`;
+      if (line.length <= LINE_CHARS && !line.includes('\n')) return line;
+      const indent = '  '.repeat(level);
+      return `{\n${fields.map(field => `${indent}  ${field};\n`).join('')}${indent}}`;
     }
     default:
       return validator.type;
   }
 }
 
-/** A value of the type, without optional fields. */
-export function exampleOf(validator: ValidatorJson): unknown {
-  switch (validator.type) {
-    case 'number':
-      return 0;
-    case 'boolean':
-      return false;
-    case 'string':
-    case 'id':
-      return '';
-    case 'literal':
-      return validator.value;
-    case 'array':
-      return [];
-    case 'union':
-      return validator.value[0] === undefined ? null : exampleOf(validator.value[0]);
-    case 'object':
-      return Object.fromEntries(
-        Object.entries(validator.value)
-          .filter(([, {optional}]) => !optional)
-          .map(([name, {fieldType}]) => [name, exampleOf(fieldType)]),
-      );
-    default:
-      return null;
-  }
+function nameText(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
