@@ -29,3 +29,19 @@ export const PALETTE_ROWS_MAX = 50;
 export const FIGURES_REFRESH_MS = 15_000;
 /** Functions that Overview lists. The Functions page and svc figures have the others. (ours) */
 export const FUNCTIONS_SHOWN = 10;
+/** Time without an answer after which a run of a function is given up: the longest action ends before. (ours) */
+export const FUNCTION_RUN_MS_MAX = 11 * 60_000;
+/** Identities that this browser keeps for a tenant. A new one replaces the last of them. (ours) */
+export const IDENTITIES_MAX = 50;
+/** Characters of an identity that is typed. Beyond: it is refused. (ours) */
+export const IDENTITY_CHARS_MAX = 10_000;
+/** Runs of functions that a tab keeps for a tenant. The oldest one leaves first. (ours) */
+export const RUNS_MAX = 50;
+/** Characters of those runs. Beyond: the older half leaves. Browsers allow 5 million for an origin. (ours) */
+export const RUNS_CHARS_MAX = 500_000;
+/** A longer result is shown, but not kept among the past runs. (ours) */
+export const RUN_RESULT_CHARS_MAX = 50_000;
+/** Pause in typing after which a typed id is looked up. (ours) */
+export const TYPING_PAUSE_MS = 300;
+/** Documents that the choice of an id offers: the newest. (ours) */
+export const ID_CHOICES_MAX = 100;

@@ -56,7 +56,7 @@ export function Time({at, form = 'relative'}: {at: number; form?: 'relative' | '
       ? LOCAL.format(date)
       : form === 'clock'
         ? CLOCK.format(date)
-        : relative(at - Math.max(current, now));
+        : relative(at - Math.max(current, now, Math.min(at, Date.now())));
   return (
     <time dateTime={date.toISOString()} title={`${LOCAL.format(date)}\n${date.toISOString()}`}>
       {text}
