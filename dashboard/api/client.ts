@@ -33,7 +33,12 @@ export type Input<O extends AnyOperation> = {
   readonly query?: [QueryOf<O>] extends [never] ? undefined : QueryOf<O>;
 } & Body<O>;
 
-export type CallOptions = {readonly signal?: AbortSignal; readonly headers?: Readonly<Record<string, string>>};
+export type CallOptions = {
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How long an answer is waited for. */
+  readonly timeoutMs?: number;
+};
 
 /** @throws ApiFailure */
 export async function call<O extends AnyOperation>(
@@ -49,7 +54,7 @@ export async function call<O extends AnyOperation>(
 export async function callRaw<O extends AnyOperation>(
   operation: O,
   {tenant, params, query, body}: Input<O>,
-  {signal, headers}: CallOptions = {},
+  {signal, headers, timeoutMs = REQUEST_MS_MAX}: CallOptions = {},
 ): Promise<Response> {
   const {method, path, isRead, isEndless} = routeOf(operation);
   if (!isRead && tenant !== undefined && protectionOf(tenant) === 'locked') {
@@ -62,7 +67,7 @@ export async function callRaw<O extends AnyOperation>(
     method,
     headers: {...(isJson ? {'Content-Type': 'application/json'} : {}), ...headers},
     ...(isJson ? {body: JSON.stringify(body)} : {}),
-    ...(isEndless && signal !== undefined ? {signal} : {signal: withTimeout(signal)}),
+    ...(isEndless && signal !== undefined ? {signal} : {signal: withTimeout(signal, timeoutMs)}),
   });
 }
 
@@ -81,8 +86,8 @@ export async function send(url: string, init: RequestInit): Promise<Response> {
   return response;
 }
 
-function withTimeout(signal: AbortSignal | undefined): AbortSignal {
-  const timeout = AbortSignal.timeout(REQUEST_MS_MAX);
+function withTimeout(signal: AbortSignal | undefined, ms: number): AbortSignal {
+  const timeout = AbortSignal.timeout(ms);
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 

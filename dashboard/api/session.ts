@@ -8,6 +8,7 @@ import {ApiFailure} from './failure.ts';
 const PATH = '/_dashboard/session';
 
 export type Session = {
+  readonly id: string;
   readonly who: {readonly id: string | null; readonly name: string};
   readonly scopes: readonly Scope[];
   /** Null: all. */
