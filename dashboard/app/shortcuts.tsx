@@ -7,6 +7,7 @@ const KEYS: readonly (readonly [keys: string, effect: string])[] = [
   ['Ctrl K', 'Go to a tenant, page or table'],
   ['T', 'Go to another tenant'],
   ['/', 'Search or filter this page'],
+  ['Ctrl Enter', 'Run the function that is open'],
   ['?', 'Show these keys'],
   ['Esc', 'Close what is open'],
 ];

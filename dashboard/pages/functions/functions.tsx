@@ -1,18 +1,55 @@
-/** Functions of the active deployment by module, and a way to run one. */
-import {useLocation} from 'wouter';
+/** Functions of the active deployment by module with their figures, and a way to run one. */
+import {useState} from 'react';
+import {Link, useLocation} from 'wouter';
 import {useOperation} from '../../api/queries.ts';
-import {Badge} from '../../parts/badge.tsx';
-import {Field} from '../../parts/field.tsx';
-import {Page, pathOf, type TenantPageProps, useUrlState} from '../../parts/page.tsx';
+import {useSession} from '../../api/session.ts';
+import {Field, Select} from '../../parts/field.tsx';
+import {Page, pathOf, type TenantPageProps, Toolbar, useUrlState} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
+import {useFunctionFigures} from './figures.tsx';
+import {FunctionTable, FunctionTree} from './function-tree.tsx';
 import css from './functions.module.css';
-import {type FunctionEntry, RunFunction} from './run-function.tsx';
+import {PastRuns} from './past-runs.tsx';
+import type {RunAs} from './run-as.tsx';
+import {RunFunction} from './run-function.tsx';
+import {pastRuns} from './run-history.ts';
 
 export default function Functions({tenant, rest}: TenantPageProps) {
   const functions = useOperation('functions.list', {tenant});
   const [search, setSearch] = useUrlState('search');
+  const [hours, setHours] = useUrlState('hours', '1');
+  const [as, setAs] = useState<RunAs>(null);
+  const session = useSession();
+  const [, navigate] = useLocation();
+  const figureOf = useFunctionFigures(tenant, hours === '24' ? 24 : 1);
+  const path = rest[0];
+  const searchField = (
+    <Field
+      label="Search functions"
+      isLabelHidden
+      type="search"
+      placeholder="Search functions"
+      value={search}
+      onChange={event => setSearch(event.target.value)}
+    />
+  );
   return (
-    <Page title="Functions" isWide>
+    <Page
+      title="Functions"
+      isWide
+      actions={
+        <Select
+          label="Figures of"
+          isLabelHidden
+          value={hours === '24' ? hours : '1'}
+          onChange={event => setHours(event.target.value)}
+          options={[
+            ['1', 'Last hour'],
+            ['24', 'Last 24 hours'],
+          ]}
+        />
+      }
+    >
       <Loaded query={functions}>
         {({functions: all}) => {
           if (all.length === 0)
@@ -21,64 +58,45 @@ export default function Functions({tenant, rest}: TenantPageProps) {
                 Run <code>npx svc init</code> in a project, then <code>npx svc deploy --tenant {tenant}</code>.
               </Empty>
             );
-          const chosen = all.find(({path}) => path === rest[0]);
-          const found = all.filter(({path}) => path.toLowerCase().includes(search.toLowerCase()));
+          const found = all.filter(entry => entry.path.toLowerCase().includes(search.toLowerCase()));
+          const shown = {tenant, functions: found, figureOf};
+          if (path === undefined) {
+            return (
+              <>
+                <Toolbar>{searchField}</Toolbar>
+                {found.length === 0 ? <Empty title="No function has such a name" /> : <FunctionTable {...shown} />}
+                <PastRuns
+                  runs={pastRuns(tenant, session.id)}
+                  hasPath
+                  onShow={run => navigate(pathOf(tenant, 'functions', run.path) + location.search)}
+                />
+              </>
+            );
+          }
+          const chosen = all.find(entry => entry.path === path);
           return (
             <div className={css.columns}>
               <div className={css.tree}>
-                <Field
-                  label="Search functions"
-                  isLabelHidden
-                  type="search"
-                  placeholder="Search functions"
-                  value={search}
-                  onChange={event => setSearch(event.target.value)}
-                />
-                <Tree tenant={tenant} functions={found} chosen={chosen ?? null} />
+                <Link href={pathOf(tenant, 'functions') + location.search}>All functions</Link>
+                {searchField}
+                <FunctionTree {...shown} chosen={path} />
               </div>
               {chosen === undefined ? (
-                <Empty title={rest[0] === undefined ? 'Choose a function' : `There is no ${rest[0]}`}>
-                  Its arguments, and a way to run it, appear here.
-                </Empty>
+                <Empty title={`There is no ${path}`}>The active deployment has no function of this name.</Empty>
               ) : (
-                <RunFunction key={chosen.path} tenant={tenant} entry={chosen} />
+                <RunFunction
+                  key={chosen.path}
+                  tenant={tenant}
+                  entry={chosen}
+                  figure={figureOf(chosen.path)}
+                  as={as}
+                  onAs={setAs}
+                />
               )}
             </div>
           );
         }}
       </Loaded>
     </Page>
-  );
-}
-
-type TreeProps = {tenant: string; functions: readonly FunctionEntry[]; chosen: FunctionEntry | null};
-
-function Tree({tenant, functions, chosen}: TreeProps) {
-  const [, navigate] = useLocation();
-  const modules = [...Map.groupBy(functions, ({module}) => module)];
-  return (
-    <ul>
-      {modules.map(([module, entries]) => (
-        <li key={module}>
-          <div className={css.module}>{module}</div>
-          <ul>
-            {entries.map(({path, name, kind, visibility}) => (
-              <li key={path}>
-                <button
-                  type="button"
-                  className={css.function}
-                  aria-current={path === chosen?.path}
-                  onClick={() => navigate(pathOf(tenant, 'functions', path) + location.search)}
-                >
-                  <span className={css.name}>{name}</span>
-                  {visibility === 'internal' ? <Badge>internal</Badge> : null}
-                  <Badge tone={kind === 'mutation' ? 'warn' : kind === 'action' ? 'accent' : 'neutral'}>{kind}</Badge>
-                </button>
-              </li>
-            ))}
-          </ul>
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -1,121 +1,165 @@
-/** Runs one function with arguments as JSON, with or without an identity, and shows what it returned. */
-import {useState} from 'react';
+/** One function: what it takes and returns, and a way to run it with arguments and an identity of choice. */
+import {useMutation} from '@tanstack/react-query';
+import {useEffect, useRef, useState} from 'react';
 import {Link} from 'wouter';
-import type {AnswerOf} from '../../../shared/operation-types.ts';
+import {callRaw} from '../../api/client.ts';
 import {messageOf} from '../../api/failure.ts';
-import {useChange} from '../../api/queries.ts';
 import {missingScopes, useSession} from '../../api/session.ts';
+import {FUNCTION_RUN_MS_MAX} from '../../limits.ts';
+import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
-import {TextArea} from '../../parts/field.tsx';
-import {pathOf} from '../../parts/page.tsx';
+import {Facts, pathOf} from '../../parts/page.tsx';
 import {Note} from '../../parts/states.tsx';
+import {type FunctionFigure, figureFacts} from './figures.tsx';
+import {ArgumentsField, argumentsOf, firstArguments, readArguments} from './form/arguments.tsx';
+import {type FunctionEntry, KindBadge} from './function-tree.tsx';
 import css from './functions.module.css';
-import {exampleOf, typeText} from './validators.ts';
+import {type Identity, isFault} from './identities.ts';
+import {PastRuns} from './past-runs.tsx';
+import {RunResult} from './result.tsx';
+import {identityRunAs, type RunAs, RunAsField, runAsOf} from './run-as.tsx';
+import {addRun, type PastRun, pastRuns, type Reply} from './run-history.ts';
+import {typeText} from './validators.ts';
 
-export type FunctionEntry = AnswerOf<'functions.list'>['functions'][number];
+type Call = {readonly args: unknown; readonly identity: Identity | null};
 
-export function RunFunction({tenant, entry}: {tenant: string; entry: FunctionEntry}) {
-  const [args, setArgs] = useState(() => JSON.stringify(entry.args === null ? {} : exampleOf(entry.args), null, 2));
-  const [identity, setIdentity] = useState('');
-  const run = useChange('functions.run', []);
-  const missing = missingScopes(useSession(), 'functions.run');
-  const argsFault = faultOf(args);
-  const identityFault = identity.trim() === '' ? null : faultOf(identity);
-  const isHttp = entry.kind === 'httpAction';
+export function RunFunction({
+  tenant,
+  entry,
+  figure,
+  as,
+  onAs,
+}: {
+  tenant: string;
+  entry: FunctionEntry;
+  /** Null: they may not be seen. */
+  figure: FunctionFigure | null;
+  as: RunAs;
+  onAs(as: RunAs): void;
+}) {
+  const session = useSession();
+  const {path, kind} = entry;
+  const [args, setArgs] = useState(() => firstArguments(entry.args));
+  const [runs, setRuns] = useState(() => pastRuns(tenant, session.id));
+  const [shown, setShown] = useState<PastRun | null>(null);
+  const read = readArguments(entry.args, args);
+  const identity = identityRunAs(as);
+  const missing = missingScopes(session, 'functions.run');
+  const isReady = read.faults.size === 0 && !(identity !== null && isFault(identity));
 
-  const submit = () =>
-    run.mutate({
-      tenant,
-      body: {
-        path: entry.path,
-        args: JSON.parse(args),
-        ...(identity.trim() === '' ? {} : {identity: JSON.parse(identity)}),
-      },
-    });
+  const run = useMutation({
+    mutationFn: (one: Call) => runOnce(tenant, entry, one),
+    onSuccess: done => {
+      setShown(done);
+      setRuns(addRun(tenant, session.id, done));
+    },
+  });
+  const start = (one: Call) => {
+    setShown(null);
+    run.mutate(one);
+  };
+  const submit = () => {
+    if (isReady && missing.length === 0 && !run.isPending)
+      start({args: read.value, identity: identity as Identity | null});
+  };
+  const latest = useRef(submit);
+  latest.current = submit;
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) latest.current();
+    };
+    document.addEventListener('keydown', press);
+    return () => document.removeEventListener('keydown', press);
+  }, []);
+  const repeat = ({args: before, identity: caller}: PastRun) => {
+    setArgs(argumentsOf(entry.args, before));
+    onAs(runAsOf(caller));
+    start({args: before, identity: caller});
+  };
 
   return (
-    <form
-      className={css.run}
-      onSubmit={event => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <h2>
-        <code className={css.title}>{entry.path}</code>
-      </h2>
-      <div className={css.types}>
-        <span>Arguments</span>
-        <code>{entry.args === null ? 'not declared' : typeText(entry.args)}</code>
-        <span>Returns</span>
-        <code>{entry.returns === null ? 'not declared' : typeText(entry.returns)}</code>
-      </div>
-      {isHttp ? (
+    <div className={css.run}>
+      <header className={css.title}>
+        <h2>
+          <code>{path}</code>
+        </h2>
+        <KindBadge kind={kind} />
+        <Badge>{entry.visibility}</Badge>
+        {entry.runtime === undefined ? null : <Badge>{entry.runtime}</Badge>}
+        <Link href={`${pathOf(tenant, 'logs')}?path=${encodeURIComponent(path)}`}>Logs</Link>
+      </header>
+      {figure === null ? null : <Facts facts={figureFacts(figure)} />}
+      <Types entry={entry} />
+      {kind === 'httpAction' ? (
         <Note>An HTTP action is called by its route, not from here.</Note>
       ) : (
         <>
-          <TextArea
-            label="Arguments (JSON)"
-            value={args}
-            fault={argsFault}
-            onChange={event => setArgs(event.target.value)}
-          />
-          <TextArea
-            label="Identity (JSON)"
-            rows={2}
-            placeholder='{"subject": "user1", "issuer": "https://example.com"}'
-            hint="What ctx.auth.getUserIdentity() returns. Empty: not signed in."
-            value={identity}
-            fault={identityFault}
-            onChange={event => setIdentity(event.target.value)}
-          />
-          <div>
+          <ArgumentsField tenant={tenant} validator={entry.args} args={args} read={read} onChange={setArgs} />
+          <RunAsField tenant={tenant} as={as} onChange={onAs} />
+          <div className={css.line}>
             <Button
-              type="submit"
               kind="primary"
               icon="play"
               isBusy={run.isPending}
-              disabled={argsFault !== null || identityFault !== null || missing.length > 0}
-              title={missing.length > 0 ? `Needs the scope ${missing.join(', ')}` : undefined}
+              disabled={!isReady || missing.length > 0}
+              title={missing.length > 0 ? `Needs the scope ${missing.join(', ')}` : 'Ctrl Enter'}
+              onClick={submit}
             >
               Run
             </Button>
           </div>
           <div aria-live="polite" className={css.result}>
             {run.error === null ? null : <Note tone="bad">{messageOf(run.error)}</Note>}
-            {run.data === undefined ? null : <Result reply={run.data} />}
+            {shown === null ? null : <RunResult tenant={tenant} run={shown} />}
           </div>
-          <Link href={`${pathOf(tenant, 'logs')}?path=${encodeURIComponent(entry.path)}`}>Logs of this function</Link>
+          <PastRuns
+            runs={runs.filter(one => one.path === path)}
+            hasPath={false}
+            onShow={one => {
+              run.reset();
+              setShown(one);
+            }}
+            onRepeat={repeat}
+          />
         </>
       )}
-    </form>
+    </div>
   );
 }
 
-type Reply =
-  | {status: 'success'; value: unknown; logLines?: string[]}
-  | {status: 'error'; errorMessage: string; logLines?: string[]};
-
-function Result({reply}: {reply: Reply}) {
+function Types({entry: {args, returns}}: {entry: FunctionEntry}) {
   return (
-    <>
-      {reply.status === 'error' ? (
-        <Note tone="bad">{reply.errorMessage}</Note>
-      ) : (
-        <pre className={css.value}>{JSON.stringify(reply.value, null, 2)}</pre>
-      )}
-      {reply.logLines === undefined || reply.logLines.length === 0 ? null : (
-        <pre className={css.value}>{reply.logLines.join('\n')}</pre>
-      )}
-    </>
+    <details>
+      <summary className={css.module}>Declared types</summary>
+      <div className={css.types}>
+        <span>Arguments</span>
+        <code>{args === null ? 'not declared' : typeText(args)}</code>
+        <span>Returns</span>
+        <code>{returns === null ? 'not declared' : typeText(returns)}</code>
+      </div>
+    </details>
   );
 }
 
-function faultOf(json: string): string | null {
-  try {
-    JSON.parse(json);
-    return null;
-  } catch (error) {
-    return messageOf(error);
-  }
+/** @throws ApiFailure: the server did not run it */
+async function runOnce(tenant: string, {path, kind}: FunctionEntry, {args, identity}: Call): Promise<PastRun> {
+  const at = Date.now();
+  const startedMs = performance.now();
+  const body = {path, args, ...(identity === null ? {} : {identity})};
+  const response = await callRaw('functions.run', {tenant, body}, {timeoutMs: FUNCTION_RUN_MS_MAX});
+  const reply = (await response.json()) as Reply;
+  const ms = performance.now() - startedMs;
+  const requestId = response.headers.get('x-request-id');
+  return {
+    id: crypto.randomUUID(),
+    at,
+    path,
+    kind,
+    args,
+    identity,
+    ms,
+    requestId,
+    reply,
+    isError: reply.status === 'error',
+  };
 }
