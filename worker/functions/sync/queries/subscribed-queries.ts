@@ -23,19 +23,14 @@ import {overloaded, ServiceError} from '../../../../shared/errors.ts';
 import type {WorkerMetrics} from '../../../../shared/metrics/worker-metrics.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {canonicalPath} from '../../../runtime/call.ts';
-import {
-  LIVE_REFUSALS_HIDDEN_MAX,
-  LIVE_RUNS_MAX,
-  LIVE_RUNS_OF_ONE_MAX,
-  SUBSCRIBED_QUERIES_BYTES_MAX,
-  SUBSCRIBED_QUERIES_MAX,
-} from '../../limits.ts';
+import {LIVE_REFUSALS_HIDDEN_MAX, SUBSCRIBED_QUERIES_BYTES_MAX, SUBSCRIBED_QUERIES_MAX} from '../../limits.ts';
 import {causeFrom, causeOf, RecentChanges, reasonOf} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {Capacity, type Waiter} from './capacity.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
 import {keyOf, type QueryRequest, type QueryRuns, type Ran, type Run} from './query-runs.ts';
 import {Retries} from './retries.ts';
+import {type Begun, RunQueue} from './run-queue.ts';
 import {type SnapshotBatch, SnapshotBatches, type WantedQuery} from './snapshot-batches.ts';
 import {ALL, type Holder, type Slot, SubscribedQuery} from './subscribed-query.ts';
 
@@ -51,10 +46,6 @@ export type SubscribedQueriesParts = CaughtParts & {
   subscribedMax?: number;
 };
 
-type Wanted = {query: SubscribedQuery; slot: Slot};
-/** A run under way. `sequence`: the newest one when it began. */
-type Begun = {readonly sequence: number; readonly startedMs: number};
-
 export class SubscribedQueries implements ListedQueries {
   readonly #parts: SubscribedQueriesParts;
   readonly #subscribed = new Set<SubscribedQuery>();
@@ -64,16 +55,10 @@ export class SubscribedQueries implements ListedQueries {
   #sequence: number;
   /** Answers that the current commit touched. */
   readonly #touched: {answer: Answer; query: SubscribedQuery}[] = [];
-  /** Runs that wait for a slot, by function, oldest first. */
-  readonly #waiting = new Map<string, Wanted[]>();
-  /** Number of runs under way, by function. */
-  readonly #running = new Map<string, number>();
-  /** Runs under way with the newest sequence at their start, oldest first. */
-  readonly #began = new Set<Begun>();
+  readonly #queue = new RunQueue((query, slot) => void this.#run(query, slot));
   /** Generation counter; runs of an older generation are discarded. */
   #generation = 0;
   #bytes = 0;
-  #isScheduled = false;
   readonly #retries = new Retries((query, slotKey) => this.#tryAgain(query, slotKey));
   /** Placeholder answers for runs that the service refused. */
   readonly #unsure = new WeakSet<Answer>();
@@ -205,10 +190,7 @@ export class SubscribedQueries implements ListedQueries {
   #wantSlot(query: SubscribedQuery, slot: Slot, because: Because): void {
     if (query.wanted.has(slot.key)) return;
     query.wanted.set(slot.key, because);
-    const waiting = this.#waiting.get(query.path);
-    if (waiting === undefined) this.#waiting.set(query.path, [{query, slot}]);
-    else waiting.push({query, slot});
-    this.#schedule();
+    this.#queue.add(query, slot);
   }
 
   /**
@@ -234,7 +216,7 @@ export class SubscribedQueries implements ListedQueries {
       return {kind, path, args, isInternal, journal: journals[i]!, identity};
     });
     const generation = this.#generation;
-    const begun = this.#begin();
+    const begun = this.#queue.begin(null, this.#sequence);
     let batch: SnapshotBatch | null = null;
     try {
       const {rans, sequence} = await this.#parts.runs.runTogether(runs);
@@ -280,7 +262,7 @@ export class SubscribedQueries implements ListedQueries {
     const {firstSequence, lastSequence, hasNewCatalog, events} = commit;
     this.#sequence = lastSequence;
     this.#commits++;
-    if (this.#began.size > 0) this.#recent.add(commit);
+    if (this.#queue.running > 0) this.#recent.add(commit);
     else this.#recent.forget(lastSequence);
     for (const {answer, query} of this.#touched.splice(0)) {
       this.#close(query, answer, firstSequence - 1);
@@ -295,6 +277,7 @@ export class SubscribedQueries implements ListedQueries {
 
   close(): void {
     this.#isClosed = true;
+    this.#queue.close();
     this.#retries.close();
     this.#capacity.close();
   }
@@ -317,42 +300,12 @@ export class SubscribedQueries implements ListedQueries {
     if (this.#byKey.get(query.key) === query) this.#byKey.delete(query.key);
   }
 
-  /** Runs at the end of the tick, so that queries requested together read one version. */
-  #schedule(): void {
-    if (this.#isScheduled || this.#isClosed || this.#waiting.size === 0) return;
-    this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      this.#start();
-    });
-  }
-
-  #start(): void {
-    for (const [path, waiting] of this.#waiting) {
-      let places = Math.min(LIVE_RUNS_OF_ONE_MAX - (this.#running.get(path) ?? 0), LIVE_RUNS_MAX - this.#began.size);
-      if (places <= 0) continue;
-      let taken = 0;
-      while (taken < waiting.length && places > 0) {
-        const {query, slot} = waiting[taken++]!;
-        // It has no subscribers any more.
-        if (!query.isSubscribed) continue;
-        places--;
-        void this.#run(query, slot);
-      }
-      waiting.splice(0, taken);
-      // Functions take turns (round-robin).
-      this.#waiting.delete(path);
-      if (waiting.length > 0) this.#waiting.set(path, waiting);
-    }
-  }
-
   async #run(query: SubscribedQuery, slot: Slot): Promise<void> {
     const {kind, path, args, isInternal} = query;
     const because = query.wanted.get(slot.key)!;
     assert(because !== undefined, 'what waits to be run is wanted');
     const generation = this.#generation;
-    const begun = this.#begin();
-    this.#running.set(path, (this.#running.get(path) ?? 0) + 1);
+    const begun = this.#queue.begin(path, this.#sequence);
     const journal = query.journalOf(slot);
     const run: Run = {kind, path, args, isInternal, journal, identity: slot.identity};
     let ran: Ran | ServiceError;
@@ -368,23 +321,12 @@ export class SubscribedQueries implements ListedQueries {
       if (isCut || generation !== this.#generation) this.want(query, because);
       else this.#took(query, slot, ran, because, performance.now() - begun.startedMs);
     }
-    const running = this.#running.get(path)! - 1;
-    if (running === 0) this.#running.delete(path);
-    else this.#running.set(path, running);
     this.#finished(begun);
   }
 
-  #begin(): Begun {
-    const begun = {sequence: this.#sequence, startedMs: performance.now()};
-    this.#began.add(begun);
-    return begun;
-  }
-
   #finished(begun: Begun): void {
-    this.#began.delete(begun);
-    const [oldest] = this.#began;
-    this.#recent.forget(oldest?.sequence ?? this.#sequence);
-    this.#schedule();
+    this.#queue.end(begun);
+    this.#recent.forget(this.#queue.oldestSequence ?? this.#sequence);
   }
 
   #took(query: SubscribedQuery, slot: Slot, ran: Ran | ServiceError, because: Because, ms: number): void {
