@@ -1,7 +1,7 @@
 /** Whose word about a user is good changes while it is being asked for: what was said before the change says nothing. */
 import {expect, test} from 'vitest';
 import {ServiceError} from '../../../shared/errors.ts';
-import type {Verified} from '../../../worker/functions/sync/session/session.ts';
+import type {Verified} from '../../../worker/functions/sync/session/session-identity.ts';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran} from './played.ts';
 

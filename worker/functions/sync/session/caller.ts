@@ -12,7 +12,7 @@ export type Caller = {
   readonly identity: string | null;
   /** When the token expires; 0: it was refused. */
   readonly untilMs: number;
-  /** Number of the auth configuration that accepted the token; see `Session.verifyAgain`. */
+  /** Number of the auth configuration that accepted the token; see `SessionIdentity.verifyAgain`. */
   readonly verifiers: number;
 };
 

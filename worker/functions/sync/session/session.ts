@@ -6,18 +6,12 @@
  *   awaiting_client_hello ──client_hello──▶ established ──socket gone | worker ends──▶ ended
  *            └──anything else | HELLO_TIMEOUT_MS──┴── a message that breaks a rule ──────▲ fatal_error, close 1008
  *
- * In `established` its identity is one of
- *
- *   settled ──authenticate──▶ verifying ──good──▶ settled      nothing is shown, and what it says waits, also while the
- *      │ ▲                        └──bad──▶ refused            provider's keys cannot be had; auth_error: its calls wait
- *      │ └──────authenticate | clear_auth──────┘
- *      └──its token has ended, and a result that looks at it is new──▶ refused
+ * In `established` it has an identity: `session-identity.ts`.
  */
 
 import {randomUUID} from 'node:crypto';
 import {assert, unreachable} from '../../../../shared/assert.ts';
 import {AwakeTimeout} from '../../../../shared/awake-timeout.ts';
-import {backOffMs} from '../../../../shared/back-off.ts';
 import {errorEnvelope, ServiceError} from '../../../../shared/errors.ts';
 import {HELLO_TIMEOUT_MS} from '../../../../shared/limits.ts';
 import type {SocketFailure} from '../../../../shared/metrics/worker-metrics.ts';
@@ -25,28 +19,22 @@ import type {ClientHello, ClientMessage, QuerySet} from '../../../../shared/prot
 import type {ServerMessage, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../../shared/protocol/function-socket/version.ts';
 import {BUILD, VERSION} from '../../../../shared/version.ts';
-import {claimedUser} from '../../auth/unverified.ts';
-import {MOMENTS_MISSED_MAX, TOKEN_VERIFY_AGAIN_MS, TOKEN_VERIFY_AGAIN_MS_MAX} from '../../limits.ts';
+import {MOMENTS_MISSED_MAX} from '../../limits.ts';
 import {type Answer, isShownAlike} from '../queries/answer.ts';
 import {type CaughtParts, caughtError} from '../queries/caught.ts';
 import type {SubscribedQueries} from '../queries/subscribed-queries.ts';
 import type {SubscribedQuery} from '../queries/subscribed-query.ts';
 import {commonVersion, versionSeen} from '../queries/versions.ts';
-import {type Caller, callerOf, isGood, isSameUser, refusedCaller} from './caller.ts';
 import type {ClientSocket} from './client-socket.ts';
-import {type CallParts, type RunsAs, SessionCalls} from './session-calls.ts';
+import {type CallParts, SessionCalls} from './session-calls.ts';
+import {type Identified, type IdentityParts, SessionIdentity} from './session-identity.ts';
 import {SessionQueries, type Subscription} from './session-queries.ts';
 import type {Move, Update} from './transition.ts';
 
-/** The user of a verified token. `identity`: JSON. */
-export type Verified = {identity: string; expMs: number};
-
 export type SessionParts = CallParts &
-  CaughtParts & {
+  CaughtParts &
+  IdentityParts & {
     queries: SubscribedQueries;
-    /** @throws auth.unauthorized; session.auth_unavailable: a later attempt may succeed */
-    verify: (token: string) => Promise<Verified>;
-    clock: () => number;
     timeline: string;
     /** Whether clients get the reasons of failures and of reruns. */
     isOpen: boolean;
@@ -62,7 +50,7 @@ const VIOLATION = 1008;
 const FAILED = 1011;
 const OVERLOADED = 1013;
 
-export class Session {
+export class Session implements Identified {
   readonly socket: ClientSocket;
   readonly #parts: SessionParts;
   /** Null until the first call: most of thousands of sessions only subscribe. */
@@ -70,21 +58,11 @@ export class Session {
   #state: 'awaiting_client_hello' | 'established' | 'ended' = 'awaiting_client_hello';
   /** Null after client_hello. */
   #helloTimeout: AwakeTimeout | null;
-  #authState: 'settled' | 'verifying' | 'refused' = 'settled';
-  /** Messages that the client sent while a token was being verified. */
-  #inbox: {message: ClientMessage; bytes: number}[] = [];
+  readonly #who: SessionIdentity;
   clientId = '';
   #explains = false;
   /** JSON of the identity; null: anonymous. */
   identity: string | null = null;
-  /** The token that proves the identity. */
-  #token: string | null = null;
-  /** Bumped when the auth configuration changes: verifications with an older number are stale. */
-  #verifiers = 0;
-  /** Runs until the token is verified again. */
-  #verifyTimer: NodeJS.Timeout | undefined;
-  /** The caller of new calls. */
-  #caller: Caller = callerOf(null, Number.POSITIVE_INFINITY, 0);
   /** Versions that the client has requested; `#shown` has those that it was sent. */
   #querySet = 0;
   #identityVersion = 0;
@@ -105,6 +83,7 @@ export class Session {
   constructor(socket: ClientSocket, parts: SessionParts) {
     this.socket = socket;
     this.#parts = parts;
+    this.#who = new SessionIdentity(parts, this);
     this.#queries = new SessionQueries(parts.queries, this);
     this.#helloTimeout = new AwakeTimeout(HELLO_TIMEOUT_MS, () => this.#helloMissing());
     socket.whenRoom(() => {
@@ -163,8 +142,7 @@ export class Session {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#helloTimeout?.clear();
-    clearTimeout(this.#verifyTimer);
-    this.#inbox = [];
+    this.#who.end();
     this.#calls?.end();
     this.#queries.end();
     this.#parts.onEnd(this);
@@ -201,10 +179,7 @@ export class Session {
   /** @param bytes to be reported as handled after the message @throws ServiceError that ends the session */
   receive(message: ClientMessage, bytes: number): void {
     if (this.#state === 'ended') return;
-    if (this.#authState === 'verifying') {
-      this.#inbox.push({message, bytes});
-      return;
-    }
+    if (this.#who.defers(message, bytes)) return;
     if (message.type === 'mutation' || message.type === 'action') {
       this.#checkEstablished(message);
       this.#calling().add(message, bytes);
@@ -235,13 +210,12 @@ export class Session {
       case 'authenticate':
         this.#checkVersion('identity', this.#identityVersion, message);
         this.#identityVersion = message.new_version;
-        void this.#authenticate(message.token);
+        void this.#who.authenticate(message.token);
         return;
       case 'clear_auth':
         this.#checkVersion('identity', this.#identityVersion, message);
         this.#identityVersion = message.new_version;
-        this.#token = null;
-        this.#settle(null, Number.POSITIVE_INFINITY);
+        this.#who.clear();
         return;
       default:
         unreachable(message);
@@ -281,18 +255,10 @@ export class Session {
       clientId: () => this.clientId,
       mustReach: ts => this.#mustReach(ts),
       end: () => this.end(),
-      caller: () => this.#caller,
-      runsAs: caller => this.#runsAs(caller),
+      caller: () => this.#who.caller,
+      runsAs: caller => this.#who.runsAs(caller),
     });
     return this.#calls;
-  }
-
-  /** The identity that a call of this caller runs as now. */
-  #runsAs(caller: Caller): RunsAs {
-    if (isGood(caller, this.#parts.clock(), this.#verifiers)) return {identity: caller.identity};
-    if (this.#isExpired) this.#expired();
-    if (this.#authState !== 'settled') return 'later';
-    return isSameUser(caller, this.#caller) ? {identity: this.#caller.identity} : 'never';
   }
 
   #checkVersion(
@@ -322,45 +288,12 @@ export class Session {
 
   /* ── who it is ── */
 
-  async #authenticate(token: string): Promise<void> {
-    this.#authState = 'verifying';
-    let verified: Verified | ServiceError;
-    let verifiers: number;
-    for (let attempt = 0; ; attempt++) {
-      verifiers = this.#verifiers;
-      try {
-        verified = await this.#parts.verify(token);
-      } catch (caught) {
-        verified = caughtError(this.#parts, 'token', caught);
-      }
-      if (this.#state === 'ended') return;
-      // A result of the previous auth configuration is stale.
-      if (verifiers !== this.#verifiers) continue;
-      if (!(verified instanceof ServiceError) || verified.code !== 'session.auth_unavailable') break;
-      const waitMs = backOffMs(TOKEN_VERIFY_AGAIN_MS, TOKEN_VERIFY_AGAIN_MS_MAX, attempt);
-      await new Promise(resolve => (this.#verifyTimer = setTimeout(resolve, waitMs)));
-    }
-    this.guarded('token', () => {
-      if (verified instanceof ServiceError) {
-        this.#caller = refusedCaller(claimedUser(token), this.#verifiers);
-        this.#refuse(verified);
-        return;
-      }
-      this.#token = token;
-      this.#settle(verified.identity, verified.expMs);
-    });
-    this.#readInbox();
-  }
-
   /** The auth configuration has changed: nothing accepted before is accepted any longer. */
   verifyAgain(): void {
-    this.#verifiers++;
-    if (this.#authState === 'settled' && this.#token !== null) void this.#authenticate(this.#token);
+    this.#who.verifyAgain();
   }
 
-  #settle(identity: string | null, expMs: number): void {
-    this.#authState = 'settled';
-    this.#caller = callerOf(identity, expMs, this.#verifiers);
+  settledAs(identity: string | null): void {
     if (identity !== this.identity) {
       this.identity = identity;
       this.#batch = null;
@@ -370,33 +303,8 @@ export class Session {
     this.concern();
   }
 
-  #refuse(error: ServiceError): void {
-    this.#authState = 'refused';
+  refused(error: ServiceError): void {
     this.#send({type: 'auth_error', identity: this.#identityVersion, error: errorEnvelope(error).error});
-  }
-
-  get #isExpired(): boolean {
-    return this.#parts.clock() >= this.#caller.untilMs;
-  }
-
-  #expired(): void {
-    if (this.#authState !== 'settled') return;
-    const seconds = Math.floor((this.#parts.clock() - this.#caller.untilMs) / 1000);
-    this.#refuse(
-      new ServiceError('auth.unauthorized', `Token expired ${seconds} seconds ago`, {reason: 'InvalidAuthHeader'}),
-    );
-  }
-
-  #readInbox(): void {
-    const inbox = this.#inbox;
-    this.#inbox = [];
-    for (const [i, {message, bytes}] of inbox.entries()) {
-      this.guarded('message', () => this.receive(message, bytes));
-      if (this.#state === 'ended') return;
-      if (this.#authState !== 'verifying') continue;
-      this.#inbox = inbox.slice(i + 1);
-      return;
-    }
   }
 
   /* ── what it is shown ── */
@@ -412,7 +320,7 @@ export class Session {
    * @returns null: nothing to send, or not possible now
    */
   nextMove(): Move | null {
-    if (this.#state !== 'established' || this.#authState !== 'settled' || !this.socket.hasRoom) return null;
+    if (this.#state !== 'established' || !this.#who.isSettled || !this.socket.hasRoom) return null;
     const batch = this.#batch;
     this.#batch = null;
     // The batch holds for one version only; the queries' newer answers are checked next.
@@ -443,8 +351,8 @@ export class Session {
     for (const {subscription, answer} of answers) {
       const {shown, known, queryId} = subscription;
       if (answer.result === shown) continue;
-      if (this.#isExpired && answer.identityUsed) {
-        this.#expired();
+      if (answer.identityUsed && this.#who.isExpired) {
+        this.#who.expired();
         return null;
       }
       if (shown !== null && isShownAlike(shown, answer.result)) {
