@@ -1,5 +1,5 @@
 /**
- * One HTTP request and its answer. Only this file and its parts (`reply-head.ts`, `streamed-reply.ts`,
+ * One HTTP request and its answer. Only this file and its parts (`reply-head.ts`, `reply-end.ts`, `streamed-reply.ts`,
  * `request-body.ts`, `upload.ts`) use uWebSockets.js's response. Its quirks:
  *
  * - A request object is invalid after its handler has returned, so everything needed is read before.
@@ -23,25 +23,19 @@ import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {type Backlog, type BufferedBytes, type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
-import {
-  type ErrorEnvelope,
-  errorEnvelope,
-  invalid,
-  isErrorCode,
-  overloaded,
-  ServiceError,
-} from '../../shared/errors.ts';
+import {errorEnvelope, invalid, overloaded, ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
-import {BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
+import {BODY_BYTES_MAX} from '../../shared/limits.ts';
+import {answeredCode} from '../auth/answered-code.ts';
 import type {Principal} from '../auth/credentials.ts';
 import {noteRefusal, type Refusal} from '../auth/refusal.ts';
 import {CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../limits.ts';
 import type {Route} from '../routes.ts';
-import type {Forwarded, Holder, Suspicion} from '../workers/forwarded.ts';
+import type {Forwarded, Holder, Suspicion, TrafficCounter} from '../workers/forwarded.ts';
 import {callOf} from '../workers/user-call.ts';
-import {EventBoundary} from './event-boundary.ts';
 import {peerAddress} from './peer-address.ts';
+import {endLarge, endWithoutBody, writeUnended, writeUnendedStream} from './reply-end.ts';
 import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
 import {type AnnouncedBody, ArrivingBody, bodyTooLarge} from './request-body.ts';
 import {StreamedReply} from './streamed-reply.ts';
@@ -56,12 +50,6 @@ export interface ExchangeObserver {
   began(exchange: Exchange): void;
   /** @param status of the answer; 0: the client disconnected before the answer was handed over */
   ended(exchange: Exchange, status: number): void;
-}
-
-/** Counts requests of a tenant. */
-export interface TrafficCounter {
-  /** @param ms null: an endless answer, whose time means nothing */
-  counted(status: number, ms: number | null, bytesIn: number, bytesOut: number): void;
 }
 
 const EMPTY = Buffer.alloc(0);
@@ -132,12 +120,9 @@ export class Exchange implements Forwarded {
   #closes: boolean;
   /** Null: no body was announced, or its head has not been read. */
   #arriving: ArrivingBody | null = null;
-  /** Head of a stream whose first chunk has not arrived. */
+  /** Head of a stream, also before its first chunk arrives. */
   #streamHead: ResponseMeta | null = null;
   #stream: StreamedReply | null = null;
-  #streamStatus = 0;
-  /** Set for a stream of our own events, which must not end without a reason; null: any other answer. */
-  #events: EventBoundary | null = null;
   /** A large reply that is buffered until its client has taken all of it. */
   #unsent: Backlog | null = null;
 
@@ -276,10 +261,10 @@ export class Exchange implements Forwarded {
 
   answer(meta: ResponseMeta, body: Buffer): void {
     if (this.aborted) return;
-    if (this.audited !== 0 && meta.s >= 400) this.errorCode = codeIn(body);
+    if (this.audited !== 0 && meta.s >= 400) this.errorCode = answeredCode(body);
     // The worker judges keys as well. It answers users with 401, and the app's own answers are not recorded.
     else if (meta.s === 403 && this.principal !== null && this.route?.access === 'admin')
-      noteRefusal(this, codeIn(body));
+      noteRefusal(this, answeredCode(body));
     if (body.length >= LARGE_REPLY_BYTES && !this.#observer.unsent.hasRoom(body.length)) {
       this.fail(overloaded('too many large answers wait for their clients to read them'));
       return;
@@ -320,7 +305,6 @@ export class Exchange implements Forwarded {
       return;
     }
     this.#streamHead = meta;
-    if (this.isEndless && meta.t === 'text/event-stream') this.#events = new EventBoundary();
     // A stream of events that starts silent must still open for its reader. Its head is then sent with a comment, which
     // readers of events skip.
     if (meta.t?.startsWith('text/event-stream')) setImmediate(() => this.#openEvents());
@@ -329,7 +313,6 @@ export class Exchange implements Forwarded {
   streamChunk(chunk: Buffer): void {
     if (this.aborted) return;
     this.bytesOut += chunk.length;
-    this.#events?.passed(chunk);
     this.#res.cork(() => {
       if (this.#state === 'open') this.#beginStream();
       assert(this.#state === 'streaming', `a chunk in the state ${this.#state}`);
@@ -340,7 +323,7 @@ export class Exchange implements Forwarded {
 
   endStream(failed: boolean, why: ServiceError | null = null): void {
     if (this.aborted) return;
-    const last = failed && this.#state === 'streaming' ? (this.#events?.last(why) ?? null) : null;
+    const last = failed && this.#state === 'streaming' ? this.#stream!.lastEvent(why) : null;
     if (last !== null) {
       this.streamChunk(last);
       if (!this.aborted) this.endStream(false);
@@ -364,10 +347,11 @@ export class Exchange implements Forwarded {
   #beginStream(): void {
     const meta = this.#streamHead!;
     this.#state = 'streaming';
-    this.#streamStatus = meta.s;
     this.#writeHead(meta.s, workerHeaders(meta), meta.t === undefined ? JSON_TYPE : '');
     if (this.#closes) this.#res.writeHeader('Connection', 'close');
-    this.#stream = new StreamedReply(this.#res, bytes => this.holder?.credit(this, bytes), this.buffered);
+    const credit = (bytes: number) => this.holder?.credit(this, bytes);
+    const isOwnEvents = this.isEndless && meta.t === 'text/event-stream';
+    this.#stream = new StreamedReply(this.#res, credit, this.buffered, isOwnEvents);
   }
 
   /** Closes the connection because too many bytes are buffered for its reader. */
@@ -386,14 +370,14 @@ export class Exchange implements Forwarded {
   /** Called corked. */
   #endStream(): void {
     const stream = this.#stream!;
+    const {s: status} = this.#streamHead!;
     if (this.bytesOut === 0 || stream.isBlocked || !this.#mustOutlast()) {
-      this.#done(this.#streamStatus);
+      this.#done(status);
       stream.end();
       return;
     }
-    // Writes the last chunk and one trailer, because only a header can be written here.
-    this.#res.writeHeader('\r\n0\r\nX-Request-Id', `${this.requestId}\r\n`);
-    this.#finish(this.#streamStatus);
+    writeUnendedStream(this.#res, this.requestId);
+    this.#finish(status);
   }
 
   /** Ends an endless answer. @param error the answer, if nothing has been sent yet */
@@ -401,8 +385,7 @@ export class Exchange implements Forwarded {
     if (this.#state === 'open') this.#refuse(error);
     if (this.#state !== 'streaming') return;
     const {holder} = this;
-    if (this.#events === null) this.endStream(false);
-    else this.endStream(true, error);
+    this.endStream(this.#stream!.isOwnEvents, error);
     holder?.abandon(this);
   }
 
@@ -435,56 +418,30 @@ export class Exchange implements Forwarded {
   writeReply(status: number, body: string | Buffer, headers: HeaderList | null, contentType: string): void {
     const res = this.#res;
     if (contentType === JSON_TYPE && body.length < LARGE_REPLY_BYTES && this.#mustOutlast()) {
-      this.#writeOutlasting(status, body, headers);
+      this.#writeHead(status, headers, body.length === 0 || hasNoBody(status) ? '' : JSON_TYPE);
+      this.bytesOut = writeUnended(res, status, body, this.method === 'HEAD');
+      this.#finish(status);
       return;
     }
     if (body.length === 0 || this.method === 'HEAD' || hasNoBody(status)) {
-      this.#endWithoutBody(status, headers, body, contentType);
+      this.#writeHead(status, headers, body.length === 0 ? '' : contentType);
+      this.#done(status);
+      endWithoutBody(res, status, body, this.#closes);
       return;
     }
     this.#writeHead(status, headers, contentType);
     this.bytesOut = body.length;
     if (typeof body !== 'string' && body.length >= LARGE_REPLY_BYTES && !this.#closes) {
-      this.#endLarge(status, body);
+      const unsent = this.bodyIsShared ? null : this.#observer.unsent;
+      this.#unsent = endLarge(res, body, unsent, () => this.#done(status));
       return;
     }
     this.#done(status);
     res.end(body, this.#closes);
   }
 
-  /** For HEAD, the length of the body is stated; for 204 and 304, no length. */
-  #endWithoutBody(status: number, headers: HeaderList | null, body: string | Buffer, contentType: string): void {
-    const res = this.#res;
-    this.#writeHead(status, headers, body.length === 0 ? '' : contentType);
-    if (this.#closes) res.writeHeader('Connection', 'close');
-    // With a length as argument, `endWithoutBody` would wait for that many bytes and treat the next request as
-    // premature.
-    if (!hasNoBody(status)) res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
-    this.#done(status);
-    res.endWithoutBody();
-  }
-
   #mustOutlast(): boolean {
     return this.#arriving?.mustBeOutlasted(this.#closes) === true;
-  }
-
-  /**
-   * Writes a JSON answer without `end`, which would close the connection at once. A text written as a header can end
-   * the head; the line break after it becomes white space at the end of the body.
-   */
-  #writeOutlasting(status: number, body: string | Buffer, headers: HeaderList | null): void {
-    const res = this.#res;
-    const isEmpty = body.length === 0 || hasNoBody(status);
-    this.#writeHead(status, headers, isEmpty ? '' : JSON_TYPE);
-    if (isEmpty || this.method === 'HEAD') {
-      if (!hasNoBody(status)) res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
-      res.writeHeader('Connection', 'close\r\n');
-    } else {
-      this.bytesOut = Buffer.byteLength(body) + 2;
-      res.writeHeader('Connection', 'close');
-      res.writeHeader('Content-Length', `${this.bytesOut}\r\n\r\n${body}`);
-    }
-    this.#finish(status);
   }
 
   /**
@@ -499,24 +456,6 @@ export class Exchange implements Forwarded {
   #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
     if (status >= 500) this.knownAddress = this.address; // needed for the log line
     writeHead(this.#res, status, contentType, this.requestId, this.edgeHeaders, headers);
-  }
-
-  /** Sends the body as the kernel takes it. Until then the Buffer itself is kept, not a copy. */
-  #endLarge(status: number, body: Buffer): void {
-    const [, hasResponded] = this.#res.tryEnd(body, body.length);
-    if (hasResponded) {
-      this.#done(status);
-      return;
-    }
-    if (!this.bodyIsShared) {
-      this.#unsent = this.#observer.unsent.open();
-      this.#unsent.measured(body.length);
-    }
-    this.#res.onWritable(offset => {
-      const [isOk, isFinished] = this.#res.tryEnd(body.subarray(offset), body.length);
-      if (isFinished) this.#done(status);
-      return isOk;
-    });
   }
 
   #done(status: number): void {
@@ -552,17 +491,3 @@ const replyInTurn = {
     exchange!.writeReply(status, body, headers, contentType);
   },
 };
-
-/**
- * The error code of an envelope; empty: not one of ours. It goes into the audit log, and a worker provides it, so it is
- * checked.
- */
-function codeIn(body: Buffer): string {
-  if (body.length > FRAME_META_BYTES_MAX) return '';
-  try {
-    const code: unknown = (JSON.parse(body.toString()) as Partial<ErrorEnvelope>).error?.code;
-    return isErrorCode(code) ? code : '';
-  } catch {
-    return ''; // an app's answer
-  }
-}

@@ -13,6 +13,8 @@
 import type {HttpResponse} from 'uWebSockets.js';
 import type {Buffer} from 'node:buffer';
 import type {Backlog, BufferedBytes} from '../../shared/byte-accounts.ts';
+import type {ServiceError} from '../../shared/errors.ts';
+import {EventBoundary} from './event-boundary.ts';
 
 const PROBE_BYTES = 1024;
 
@@ -27,13 +29,16 @@ export class StreamedReply {
   #mayProbe = false;
   /** Null: the bytes are not counted. */
   readonly #backlog: Backlog | null;
+  /** Set for a stream of our own events, which must not end without a reason; null: any other answer. */
+  readonly #events: EventBoundary | null;
   #queuedBytes = 0;
   #isOver = false;
 
   /** @param ofAll buffered bytes of all endless answers */
-  constructor(res: HttpResponse, onTaken: (bytes: number) => void, ofAll: BufferedBytes | null) {
+  constructor(res: HttpResponse, onTaken: (bytes: number) => void, ofAll: BufferedBytes | null, isOwnEvents: boolean) {
     this.#res = res;
     this.#onTaken = onTaken;
+    this.#events = isOwnEvents ? new EventBoundary() : null;
     this.#backlog = ofAll === null ? null : ofAll.open();
     res.onWritable(() => {
       if (this.#isBlocked) this.#res.cork(() => this.#probe());
@@ -46,8 +51,18 @@ export class StreamedReply {
     return this.#isBlocked;
   }
 
+  get isOwnEvents(): boolean {
+    return this.#events !== null;
+  }
+
+  /** The event that ends a stream that failed; null: there can be none. @param why null: the worker has ended */
+  lastEvent(why: ServiceError | null): Buffer | null {
+    return this.#events === null ? null : this.#events.last(why);
+  }
+
   /** The chunk is only valid during the call: it is copied if it has to wait. */
   write(chunk: Buffer): void {
+    this.#events?.passed(chunk);
     if (this.#isBlocked && !this.#mayProbe) {
       this.#queue.push(Uint8Array.prototype.slice.call(chunk) as Buffer);
       this.#queuedBytes += chunk.length;

@@ -118,3 +118,9 @@ export interface PipeReceiver {
 }
 
 export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
+
+/** Counts requests of a tenant. */
+export interface TrafficCounter {
+  /** @param ms null: an endless answer, whose time means nothing */
+  counted(status: number, ms: number | null, bytesIn: number, bytesOut: number): void;
+}
