@@ -26,7 +26,9 @@ import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
 import {RIGHTS} from '../../shared/rights.ts';
 import {App} from '../functions/app.ts';
 import {type Reply, Service} from '../harness/service.ts';
-import {type Ask, filled, type Refused, type Sample, type Samples, samplesOf} from './samples.ts';
+import {filled} from './samples/filled.ts';
+import type {Ask, Refused, Sample} from './samples/sample.ts';
+import {type Samples, samplesOf} from './samples.ts';
 
 type Name = Operation | RouterOperation;
 const NAMES = [...Object.keys(ROUTER_OPERATIONS), ...Object.keys(OPERATIONS)] as Name[];
