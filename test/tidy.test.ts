@@ -165,6 +165,9 @@ const HOUSE: Record<string, string[]> = {
 /** A room with more lines, and a third of those of the room around it, is to have rooms itself. */
 const LARGE_LINES = 3_000;
 
+/** Blank lines and comments count. A longer file has two concepts. */
+const FILE_LINES_MAX = 500;
+
 /** The relative imports of a source file, as paths from the root. */
 function importsOf(file: string): string[] {
   const matches = readFileSync(join(root, file), 'utf8').matchAll(/(?:from |import\(|import )'(\.[^'$]+)'/g);
@@ -202,6 +205,14 @@ describe('the house', () => {
       return !hasFloors && parent !== '.' && linesIn(room) > LARGE_LINES && linesIn(room) > linesIn(parent) / 3;
     });
     expect(breaches).toEqual([]);
+  });
+
+  test('no file is long', () => {
+    const files = [...Object.keys(HOUSE), 'bench', 'examples', 'test']
+      .flatMap(sources)
+      .filter(file => !file.includes('node_modules/'));
+    const lines = (file: string) => readFileSync(join(root, file), 'utf8').split('\n').length - 1;
+    expect(files.filter(file => lines(file) > FILE_LINES_MAX)).toEqual([]);
   });
 
   test('no file imports itself by way of others, for types either', () => {

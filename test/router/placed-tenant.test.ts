@@ -81,6 +81,28 @@ async function newWorker(runsCode = true): Promise<ScriptedWorker> {
   return worker;
 }
 
+/** Does this, and waits until the tenant has requested a worker for it. */
+async function wakenBy(act: () => void): Promise<void> {
+  const woken = asked.next.promise;
+  act();
+  await woken;
+}
+
+/** A worker of the tenant, once it has received so many frames. */
+async function ready(frames: number): Promise<ScriptedWorker> {
+  const worker = await newWorker();
+  tenant.workerReady(worker.address);
+  await worker.received(frames);
+  return worker;
+}
+
+/** The next worker receives this request, and answers it. */
+async function answeredByNext(request: RecordedRequest): Promise<void> {
+  const next = await ready(2);
+  next.answer('', 'ok');
+  expect(await request.outcome).toBe('200 ok');
+}
+
 /** A tenant with a worker that has received this request. */
 async function underWay(request: RecordedRequest): Promise<ScriptedWorker> {
   const worker = await newWorker();
@@ -96,9 +118,7 @@ describe('requests of a sleeping tenant', () => {
     tenant.forward(first);
     tenant.forward(second);
     expect(asked.wakes).toBe(1);
-    const worker = await newWorker();
-    tenant.workerReady(worker.address);
-    await worker.received(3);
+    const worker = await ready(3);
     expect(worker.frames.map(frame => frame.kind)).toEqual([FrameKind.hello, FrameKind.request, FrameKind.request]);
     expect(worker.frames[2]!.body).toBe('body');
     worker.answer('{"s":201}', 'done');
@@ -146,14 +166,8 @@ describe('requests of a sleeping tenant', () => {
     gone.die();
     const write = new RecordedRequest(false);
     tenant.forward(write);
-    const woken = asked.next.promise;
-    tenant.workerReady(gone.address);
-    await woken;
-    const worker = await newWorker();
-    tenant.workerReady(worker.address);
-    await worker.received(2);
-    worker.answer('', 'ok');
-    expect(await write.outcome).toBe('200 ok');
+    await wakenBy(() => tenant.workerReady(gone.address));
+    await answeredByNext(write);
   });
 });
 
@@ -169,22 +183,14 @@ describe('requests under way when the worker dies', () => {
     worker.die();
     await woken;
     if (order[0] === 'close') tenant.workerFailed(died, 1);
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(2);
-    next.answer('', 'ok');
-    expect(await read.outcome).toBe('200 ok');
+    await answeredByNext(read);
   });
 
   test('a read fails when a second worker dies under it', async () => {
     const read = new RecordedRequest(true);
     const worker = await underWay(read);
-    const woken = asked.next.promise;
-    worker.die();
-    await woken;
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(2);
+    await wakenBy(() => worker.die());
+    const next = await ready(2);
     next.die();
     expect(await read.outcome).toBe('session.worker_unavailable');
   });
@@ -193,19 +199,13 @@ describe('requests under way when the worker dies', () => {
     const read = new RecordedRequest(true);
     const worker = await underWay(read);
     for (let connections = 1; connections <= 3; connections++) {
-      const woken = asked.next.promise;
-      worker.sendGarbage();
-      await woken;
+      await wakenBy(() => worker.sendGarbage());
       tenant.workerReady(worker.address);
       await worker.received(2 * (connections + 1));
     }
     worker.die();
     await asked.next.promise;
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(2);
-    next.answer('', 'ok');
-    expect(await read.outcome).toBe('200 ok');
+    await answeredByNext(read);
   });
 
   test('a write is session.outcome_unknown and is not sent again', async () => {
@@ -221,9 +221,7 @@ describe('requests under way when the worker dies', () => {
     const write = new RecordedRequest(false, 'body');
     tenant.forward(write);
     tenant.workerFailed(died, 0); // before the frames of this turn have left
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(3);
+    const next = await ready(3);
     expect(next.frames.at(-1)).toMatchObject({kind: FrameKind.request, body: 'body'});
     next.answer('{"s":201}', 'inserted');
     expect(await write.outcome).toBe('201 inserted');
@@ -320,14 +318,8 @@ describe('calls of functions under way when the worker dies', () => {
     gone.die();
     const query = call();
     tenant.forward(query);
-    const woken = asked.next.promise;
-    tenant.workerReady(gone.address);
-    await woken;
-    const worker = await newWorker();
-    tenant.workerReady(worker.address);
-    await worker.received(2);
-    worker.answer('', 'ok');
-    expect(await query.outcome).toBe('200 ok');
+    await wakenBy(() => tenant.workerReady(gone.address));
+    await answeredByNext(query);
     expect(reserved).toEqual([]);
   });
 });
@@ -336,14 +328,8 @@ describe('a scan under way when the worker dies', () => {
   test('goes to the next worker when it had just begun', async () => {
     const scan = new RecordedRequest(true, '', null, {isScan: true});
     const worker = await underWay(scan);
-    const woken = asked.next.promise;
-    worker.die();
-    await woken;
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(2);
-    next.answer('', 'ok');
-    expect(await scan.outcome).toBe('200 ok');
+    await wakenBy(() => worker.die());
+    await answeredByNext(scan);
   });
 
   test('is not sent again when it had run for so long that it may be the reason', async () => {
@@ -379,9 +365,7 @@ describe('bytes under way', () => {
     const write = new RecordedRequest(false, 'body');
     tenant.forward(write);
     expect(write.isSent).toBe(false);
-    const worker = await newWorker();
-    tenant.workerReady(worker.address);
-    await worker.received(2);
+    await ready(2);
     expect(write.isSent).toBe(true);
   });
 });
@@ -461,9 +445,7 @@ describe('a request that brings code, while the worker runs none,', () => {
     expect(await meanwhile.outcome).toBe('200 second');
     await until('the supervisor to know', () => asked.givenUp === 1);
 
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(3);
+    const next = await ready(3);
     expect(next.frames.slice(1).map(frame => frame.body)).toEqual(['bundle', 'after']);
     next.send(FrameKind.response, 1, FrameFlag.none, '', 'deployed');
     next.answer('', 'third');
@@ -491,9 +473,7 @@ describe('a request that brings code, while the worker runs none,', () => {
     tenant.workerReady(old.address);
     expect(asked).toMatchObject({wakes: 3, forCode: 2});
     tenant.giveUp(moves);
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(2);
+    const next = await ready(2);
     expect(next.frames.at(-1)!.body).toBe('bundle');
   });
 
@@ -509,9 +489,7 @@ describe('a request that brings code, while the worker runs none,', () => {
     tenant.workerFailed(died, 1);
     expect(asked.wakes).toBeGreaterThan(wakes);
     expect(await under.outcome).toContain('session.outcome_unknown');
-    const next = await newWorker();
-    tenant.workerReady(next.address);
-    await next.received(2);
+    const next = await ready(2);
     expect(next.frames.at(-1)!.body).toBe('bundle');
   });
 });
