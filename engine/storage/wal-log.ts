@@ -2,8 +2,7 @@
  * Reads SQLite's write-ahead log frame by frame, as recovery will read it. SQLite ends at the first invalid frame and
  * silently drops the frames after it. That is correct for the torn end of a WAL, but loses acknowledged writes when a
  * bit has flipped in its middle. This module tells the two cases apart before SQLite opens the file.
- *
- *   header (32 bytes) ─ frame 1 ─ frame 2 ─ … ; a frame is 24 bytes and a page; its checksum continues that of the frame before
+ * `wal-frames.ts` has the layout of the log.
  *
  * The following is damage (decision 0012):
  * - A frame is invalid, and the commit that ends its transaction, or a later one, is continued by the frame after it. A
@@ -18,10 +17,18 @@ import {closeSync, existsSync, openSync, readFileSync, readSync, statSync} from 
 import {uptime} from 'node:os';
 import {assert} from '../../shared/assert.ts';
 import {bitsBetween, flippedBit, type Sums, sumOver} from './wal-checksum.ts';
+import {
+  FRAME_HEADER_BYTES,
+  frameOffset,
+  isSameSums,
+  readFrame,
+  readWalHeader,
+  sumsAt,
+  WAL_HEADER_BYTES,
+  type WalFrame,
+  type WalHeader,
+} from './wal-frames.ts';
 
-const HEADER_BYTES = 32;
-const FRAME_HEADER_BYTES = 24;
-const MAGIC = 0x377f0682;
 /**
  * Layout of the `-shm` file: two copies of the header of the index, then the number of frames already in the database
  * file.
@@ -35,16 +42,6 @@ export type LogDamage = {
   soundBytes: number;
 };
 
-type Header = {pageBytes: number; bigEndian: boolean; salts: Buffer; sums: Sums};
-type Frame = {
-  isCommit: boolean;
-  /** The frame belongs to this round of the WAL. */
-  hasSalts: boolean;
-  salts: Buffer;
-  stored: Sums;
-  /** The frame's own bytes match, continuing from these sums. */
-  sumFrom: (sums: Sums) => Sums;
-};
 /** The committed state according to the index of the WAL. `inFile`: frames that the database file already has. */
 type Index = {frames: number; inFile: number; salts: Buffer; isOfThisBoot: boolean};
 
@@ -53,7 +50,7 @@ export function findLogDamage(databasePath: string): LogDamage | null {
   const path = `${databasePath}-wal`;
   const index = readIndex(`${databasePath}-shm`);
   const bytes = statSync(path, {throwIfNoEntry: false})?.size ?? 0;
-  if (bytes < HEADER_BYTES + FRAME_HEADER_BYTES) {
+  if (bytes < WAL_HEADER_BYTES + FRAME_HEADER_BYTES) {
     // After a power cut the index can be older than the close that emptied the WAL.
     if (index === null || !index.isOfThisBoot || index.frames <= index.inFile) return null;
     const how = existsSync(path) ? `has only ${bytes} bytes` : 'is missing';
@@ -75,7 +72,7 @@ class Walk {
   readonly #path: string;
   readonly #bytes: number;
   readonly #index: Index | null;
-  #header!: Header;
+  #header!: WalHeader;
   #frames = 0;
   #committed = 0;
 
@@ -87,28 +84,28 @@ class Walk {
   }
 
   damage(): LogDamage | null {
-    const header = readHeader(this.#fd);
+    const header = readWalHeader(this.#fd);
     if (header === null) return this.#headerDamage();
     this.#header = header;
-    this.#frames = Math.floor((this.#bytes - HEADER_BYTES) / (FRAME_HEADER_BYTES + header.pageBytes));
+    this.#frames = Math.floor((this.#bytes - WAL_HEADER_BYTES) / (FRAME_HEADER_BYTES + header.pageBytes));
     let sums = header.sums;
     for (let number = 1; number <= this.#frames; number++) {
       const frame = this.#frame(number);
       const computed = frame.sumFrom(sums);
-      if (!frame.hasSalts || !isSame(computed, frame.stored)) return this.#judge(number, frame, computed);
+      if (!frame.hasSalts || !isSameSums(computed, frame.stored)) return this.#judge(number, frame, computed);
       sums = computed;
-      if (frame.isCommit) this.#committed = number;
+      if (frame.pagesAfter !== 0) this.#committed = number;
     }
     return this.#shorterThanIndex();
   }
 
   /** SQLite will end before this frame. */
-  #judge(number: number, frame: Frame, computed: Sums): LogDamage | null {
+  #judge(number: number, frame: WalFrame, computed: Sums): LogDamage | null {
     const later = this.#committedBehind(number, frame, computed);
     if (later !== null) return this.#found(number, `, and frame ${later} behind it was written after its commit`);
     const looksFlipped = frame.hasSalts
       ? flippedBit(computed, frame.stored, 2 + this.#header.pageBytes / 4)
-      : isSame(computed, frame.stored) && bitsBetween(frame.salts, this.#header.salts) === 1;
+      : isSameSums(computed, frame.stored) && bitsBetween(frame.salts, this.#header.salts) === 1;
     if (looksFlipped) return this.#found(number, ': one bit of it has changed');
     return this.#shorterThanIndex();
   }
@@ -118,12 +115,12 @@ class Walk {
    * continue directly from a commit: later frames that continue from each other may come from an older, unfinished
    * transaction.
    */
-  #committedBehind(bad: number, frame: Frame, computed: Sums): number | null {
-    let commit: readonly Sums[] = frame.hasSalts && frame.isCommit ? [frame.stored, computed] : [];
+  #committedBehind(bad: number, frame: WalFrame, computed: Sums): number | null {
+    let commit: readonly Sums[] = frame.hasSalts && frame.pagesAfter !== 0 ? [frame.stored, computed] : [];
     for (let number = bad + 1; number <= this.#frames; number++) {
       const next = this.#frame(number);
-      if (next.hasSalts && commit.some(sums => isSame(next.sumFrom(sums), next.stored))) return number;
-      commit = next.hasSalts && next.isCommit ? [next.stored] : [];
+      if (next.hasSalts && commit.some(sums => isSameSums(next.sumFrom(sums), next.stored))) return number;
+      commit = next.hasSalts && next.pagesAfter !== 0 ? [next.stored] : [];
     }
     return null;
   }
@@ -139,8 +136,8 @@ class Walk {
   }
 
   #headerDamage(): LogDamage | null {
-    const header = Buffer.alloc(HEADER_BYTES);
-    readSync(this.#fd, header, 0, HEADER_BYTES, 0);
+    const header = Buffer.alloc(WAL_HEADER_BYTES);
+    readSync(this.#fd, header, 0, WAL_HEADER_BYTES, 0);
     const stored = sumsAt(header, 24);
     const looksFlipped = [false, true].some(bigEndian =>
       flippedBit(sumOver([0, 0], header, 0, 24, bigEndian), stored, 6),
@@ -149,16 +146,16 @@ class Walk {
     const isNeeded = index?.isOfThisBoot === true && index.frames > index.inFile;
     if (!looksFlipped && !isNeeded) return null;
     return {
-      finding: `the header of the log ${this.#path} (bytes 0 to ${HEADER_BYTES - 1}) does not fit its checksum: nothing behind it would be read`,
+      finding: `the header of the log ${this.#path} (bytes 0 to ${WAL_HEADER_BYTES - 1}) does not fit its checksum: nothing behind it would be read`,
       soundBytes: 0,
     };
   }
 
   #found(frame: number, why: string): LogDamage {
     assert(frame >= 1 && frame <= this.#frames + 1, `frame ${frame} of ${this.#frames} is examined`);
-    const at = this.#offset(frame);
-    const end = Math.min(this.#offset(frame + 1), this.#bytes) - 1;
-    const soundBytes = this.#offset(this.#committed + 1);
+    const at = frameOffset(this.#header, frame);
+    const end = Math.min(frameOffset(this.#header, frame + 1), this.#bytes) - 1;
+    const soundBytes = frameOffset(this.#header, this.#committed + 1);
     assert(soundBytes <= at, 'what is sound precedes what is damaged');
     const what =
       at >= this.#bytes
@@ -167,37 +164,11 @@ class Walk {
     return {finding: `${what}${why}; its first ${soundBytes} bytes are whole`, soundBytes};
   }
 
-  #offset(frame: number): number {
-    return HEADER_BYTES + (frame - 1) * (FRAME_HEADER_BYTES + this.#header.pageBytes);
+  #frame(number: number): WalFrame {
+    const frame = readFrame(this.#fd, this.#header, number);
+    assert(frame !== null, `frame ${number} lies within the log`);
+    return frame;
   }
-
-  #frame(number: number): Frame {
-    const {pageBytes, bigEndian, salts} = this.#header;
-    const bytes = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
-    const read = readSync(this.#fd, bytes, 0, bytes.length, this.#offset(number));
-    assert(read === bytes.length, `frame ${number} lies within the log`);
-    return {
-      isCommit: bytes.readUInt32BE(4) !== 0,
-      hasSalts: bytes.subarray(8, 16).equals(salts),
-      salts: bytes.subarray(8, 16),
-      stored: sumsAt(bytes, 16),
-      sumFrom: sums => sumOver(sumOver(sums, bytes, 0, 8, bigEndian), bytes, FRAME_HEADER_BYTES, pageBytes, bigEndian),
-    };
-  }
-}
-
-/** Null: the checksum does not match, or it is not a header. */
-function readHeader(fd: number): Header | null {
-  const bytes = Buffer.alloc(HEADER_BYTES);
-  readSync(fd, bytes, 0, HEADER_BYTES, 0);
-  const magic = bytes.readUInt32BE(0);
-  if ((magic & ~1) >>> 0 !== MAGIC) return null;
-  const bigEndian = (magic & 1) === 1;
-  const sums = sumOver([0, 0], bytes, 0, 24, bigEndian);
-  if (!isSame(sums, sumsAt(bytes, 24))) return null;
-  const pageBytes = bytes.readUInt32BE(8);
-  if (pageBytes < 512 || pageBytes > 65_536 || (pageBytes & (pageBytes - 1)) !== 0) return null;
-  return {pageBytes, bigEndian, salts: Buffer.from(bytes.subarray(16, 24)), sums};
 }
 
 /** Null: there is none, or it is not reliable. */
@@ -210,19 +181,11 @@ function readIndex(path: string): Index | null {
   if (!header.equals(bytes.subarray(INDEX_HEADER_BYTES, 2 * INDEX_HEADER_BYTES))) return null;
   const isSet = header[12] === 1;
   const stored: Sums = [header.readUInt32LE(40), header.readUInt32LE(44)];
-  if (!isSet || !isSame(sumOver([0, 0], header, 0, 40, false), stored)) return null;
+  if (!isSet || !isSameSums(sumOver([0, 0], header, 0, 40, false), stored)) return null;
   return {
     frames: header.readUInt32LE(16),
     inFile: bytes.readUInt32LE(2 * INDEX_HEADER_BYTES),
     salts: Buffer.from(header.subarray(32, 40)),
     isOfThisBoot: stat.mtimeMs > Date.now() - uptime() * 1000,
   };
-}
-
-function sumsAt(bytes: Buffer, at: number): Sums {
-  return [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
-}
-
-function isSame(a: Sums, b: Sums): boolean {
-  return a[0] === b[0] && a[1] === b[1];
 }
