@@ -1,0 +1,76 @@
+/** Makes page sets of the commits in a log, and bases of the database before them. */
+import type {Sink} from './bytes.ts';
+import type {LogReader, TakenCommits} from './log-reader.ts';
+import {PagesDigest, xorInto} from './page-digest.ts';
+import type {PageSetHead, Position} from './page-set.ts';
+import {PageSetWriter} from './page-set-writer.ts';
+
+/** What the pages do not say about the last commit. */
+export type CommitFacts = Pick<Position, 'commit' | 'sequence' | 'timeMs'>;
+
+/** @param pages of the database, which is at these facts. @returns the position of the base */
+export function writeBase(
+  log: LogReader,
+  of: Pick<Position, 'timeline' | 'pageBytes' | 'pages'> & CommitFacts,
+  sink: Sink,
+): Position {
+  const {timeline, pageBytes, pages, commit, sequence, timeMs} = of;
+  const digest = new PagesDigest();
+  const head = {timeline, pageBytes, first: 0, last: commit, sequence, timeMs, pagesBefore: 0, pagesAfter: pages};
+  const writer = new PageSetWriter({...head, digestBefore: digest.value}, sink);
+  for (let number = 1; number <= pages; number++) {
+    const bytes = log.pageBefore(number, pageBytes);
+    digest.toggle(number, bytes);
+    writer.add({number, isDelta: false, bytes});
+  }
+  writer.end(digest.value);
+  return {...of, digest: digest.value};
+}
+
+/**
+ * @param before where the database is before the taken commits, of which there is at least one.
+ * @returns where they lead; they can be accepted then
+ */
+export function writeSet(log: LogReader, before: Position, taken: TakenCommits, to: CommitFacts, sink: Sink): Position {
+  const {timeline, pageBytes} = before;
+  const pagesAfter = taken.pagesAfter ?? before.pages;
+  const digest = new PagesDigest(before.digest);
+  const head: PageSetHead = {
+    timeline,
+    pageBytes,
+    first: before.commit + 1,
+    last: to.commit,
+    sequence: to.sequence,
+    timeMs: to.timeMs,
+    pagesBefore: before.pages,
+    pagesAfter,
+    digestBefore: before.digest,
+  };
+  const writer = new PageSetWriter(head, sink);
+  for (const number of numbersOf(taken, before.pages, pagesAfter)) {
+    const isNew = number > before.pages;
+    // No commit has written it: a page that was allocated and freed at once.
+    const page = taken.changed.has(number) ? log.pageAfter(number, pageBytes, taken) : Buffer.alloc(pageBytes);
+    if (!isNew) {
+      const old = log.pageBefore(number, pageBytes);
+      if (old.equals(page)) continue;
+      digest.toggle(number, old);
+      digest.toggle(number, page);
+      xorInto(page, old);
+    } else digest.toggle(number, page);
+    writer.add({number, isDelta: !isNew, bytes: page});
+  }
+  for (let number = pagesAfter + 1; number <= before.pages; number++) {
+    digest.toggle(number, log.pageBefore(number, pageBytes));
+  }
+  writer.end(digest.value);
+  return {timeline, pageBytes, ...to, pages: pagesAfter, digest: digest.value};
+}
+
+/** The pages that have changed and remain, and all new ones, in order. */
+function numbersOf({changed}: TakenCommits, pagesBefore: number, pagesAfter: number): number[] {
+  const numbers = [...changed.keys()].filter(number => number <= Math.min(pagesBefore, pagesAfter));
+  numbers.sort((a, b) => a - b);
+  for (let number = pagesBefore + 1; number <= pagesAfter; number++) numbers.push(number);
+  return numbers;
+}
