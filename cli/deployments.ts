@@ -46,9 +46,11 @@ function fileText({kind, path, bytes}: DeploymentFile): string {
 }
 
 /** Lines of sources; of a bundle only the names, because its code is generated. */
-async function showDiff(target: Target, {from, to, files, functions}: DeploymentDiff): Promise<void> {
+async function showDiff(target: Target, diff: DeploymentDiff): Promise<void> {
+  const {from, to, files} = diff;
   const say = (line: string) => void process.stdout.write(`${printable(line)}\n`);
-  for (const {path, change} of functions) say(`${change} function ${path}`);
+  const changes = changesOf(diff);
+  for (const line of changes) say(line);
   for (const {path, kind, change} of files) {
     if (kind === 'bundle') {
       say(`${change} bundle ${path}`);
@@ -62,5 +64,23 @@ async function showDiff(target: Target, {from, to, files, functions}: Deployment
     say(`+++ ${change === 'removed' ? '/dev/null' : path}`);
     for (const line of unifiedDiff(before, after)) say(line);
   }
-  if (files.length === 0 && functions.length === 0) process.stderr.write('none\n');
+  if (files.length === 0 && changes.length === 0) process.stderr.write('none\n');
+}
+
+function changesOf({
+  functions,
+  tables,
+  indexes,
+  routes,
+  auth_providers: providers,
+  variables,
+}: DeploymentDiff): string[] {
+  return [
+    ...functions.map(({path, change}) => `${change} function ${path}`),
+    ...tables.map(({name, change}) => `${change} table ${name}`),
+    ...indexes.map(({table, name, fields, change}) => `${change} index ${table}.${name} (${fields.join(', ')})`),
+    ...routes.map(({method, path, change}) => `${change} route ${method} ${path}`),
+    ...providers.map(({issuer, change}) => `${change} auth provider ${issuer}`),
+    ...variables.map(({name, change}) => `${change} variable ${name}`),
+  ];
 }

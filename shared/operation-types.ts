@@ -32,6 +32,7 @@ import {
   ScheduledCall,
 } from './protocol/function-calls.ts';
 import {
+  ActivationPreview,
   DeployedView,
   DeploymentDiff,
   DeploymentFileList,
@@ -216,6 +217,7 @@ export const OPERATION_TYPES = {
   'deployments.files': {answer: DeploymentFileList},
   'deployments.file': {answer: DeploymentFileText},
   'deployments.diff': {answer: DeploymentDiff},
+  'deployments.preview': {answer: ActivationPreview},
   'deployments.activate': {answer: DeploymentView},
   'functions.list': {answer: FunctionList},
   'functions.run': {body: FunctionRunBody, answer: FunctionReply},

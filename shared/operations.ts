@@ -213,6 +213,8 @@ export const OPERATIONS = {
   'deployments.file': {...read, ...at('GET', '/deployments/{deployment_id}/files/{file_path}')},
   /** What differs from the first to the second. */
   'deployments.diff': {...read, ...at('GET', '/deployments/{deployment_id}/diff/{other_id}')},
+  /** What the next operation would do now. */
+  'deployments.preview': {...read, ...at('GET', '/deployments/{deployment_id}/preview')},
   'deployments.activate': {...write, ...at('POST', '/deployments/{deployment_id}/activate'), bringsCode: true},
   'functions.list': {...read, ...at('GET', '/functions'), isShort: true},
   'functions.run': {...write, ...at('POST', '/functions/run'), runsUserCode: true},

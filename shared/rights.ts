@@ -251,6 +251,7 @@ export const RIGHTS: Complete = {
   'deployments.files': needs('deploy', 'unknown'),
   'deployments.file': needs('deploy', 'unknown'),
   'deployments.diff': needs('deploy', 'unknown'),
+  'deployments.preview': needs('deploy', 'unknown'),
   'deployments.activate': action('deploy', 'unknown'),
   'functions.list': needs('functions:run', 'unknown'),
   'functions.run': runs('functions:run'),

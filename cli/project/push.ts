@@ -61,7 +61,7 @@ export async function push(target: Target, options: PushOptions, say: (text: str
 }
 
 /** Readable for a dry run as well as for a deploy: `+ index messages.by_author (author)`. */
-function changeLines(changes: SchemaChangesView | undefined): string[] {
+export function changeLines(changes: SchemaChangesView | undefined): string[] {
   if (changes === undefined) return []; // an older server that does not report changes
   const {tables, indexes} = changes;
   return [

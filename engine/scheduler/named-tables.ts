@@ -1,6 +1,8 @@
 /** Finds stored work that names a table. A rename of the table must not leave such work behind. */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
+import type {Mutation} from '../../shared/protocol/schedule.ts';
+import type {Value} from '../../shared/values/value.ts';
 import {SLICE_MS} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading} from '../storage/damage.ts';
@@ -13,6 +15,17 @@ const TABLE = "CASE WHEN json_valid(mutation) THEN json_extract(mutation, '$.tab
 export function cronOfTable(db: Connection, table: string): string | undefined {
   const first = db.prepare<[string], string>(`SELECT name FROM crons WHERE ${TABLE} = ? ORDER BY name LIMIT 1`).pluck();
   return reading(() => first.get(table));
+}
+
+/** Enabled crons that insert a document. @throws op.storage_damaged 503 */
+export function cronInserts({db}: Reader): {name: string; table: string; fields: Readonly<Record<string, Value>>}[] {
+  const all = db.prepare<[], {name: string; mutation: string}>(
+    'SELECT name, mutation FROM crons WHERE enabled = 1 AND json_valid(mutation) ORDER BY name',
+  );
+  return reading(() => all.all()).flatMap(({name, mutation}) => {
+    const work = JSON.parse(mutation) as Mutation;
+    return work.type === 'insert' ? [{name, table: work.table, fields: work.fields as Record<string, Value>}] : [];
+  });
 }
 
 /** A pending job that names the table, and the last job that was read. */

@@ -19,7 +19,7 @@ import {checkTableName} from '../storage/document.ts';
 import type {Reader} from '../storage/reader.ts';
 import {checkTableSchema, compileSchema} from '../storage/table-check.ts';
 import type {BackFill} from './back-fill.ts';
-import {SchemaDeploys} from './deploy.ts';
+import {type IndexBuild, SchemaDeploys} from './deploy.ts';
 import {DocumentCheck, shownViolation} from './document-check.ts';
 import type {Offender} from './duplicate-check.ts';
 import {install, probes} from './install.ts';
@@ -127,8 +127,12 @@ export class SchemaChanges {
     return this.#inTurn(() => this.#deploys.deploy(schema, activate, cause));
   }
 
-  /** Whether a deployment's schema could be installed now. @throws SchemaMismatch */
-  check(schema: SchemaDefinition | null): Promise<void> {
+  /**
+   * Whether a deployment's schema could be installed now.
+   * @returns the indexes that would be filled
+   * @throws SchemaMismatch
+   */
+  check(schema: SchemaDefinition | null): Promise<IndexBuild[]> {
     return this.#inTurn(() => this.#deploys.check(schema));
   }
 

@@ -36,6 +36,8 @@ export class SchemaMismatch extends Error {
   }
 }
 
+/** An index to fill, and the documents of its table. */
+export type IndexBuild = {table: string; name: string; fields: string[]; documents: number};
 type Missing = {table: CatalogTable; missing: IndexEntry[]};
 type CheckedDocument = 'Document' | 'New document';
 
@@ -56,15 +58,25 @@ export class SchemaDeploys {
     this.#backFill = backFill;
   }
 
-  /** Whether existing documents fit; changes nothing. @throws SchemaMismatch */
-  async check(schema: SchemaDefinition | null): Promise<void> {
+  /**
+   * Whether existing documents fit; changes nothing.
+   * @returns the indexes that a deploy would fill
+   * @throws SchemaMismatch
+   */
+  async check(schema: SchemaDefinition | null): Promise<IndexBuild[]> {
     const checks: DocumentCheck[] = [];
+    const builds: {missing: IndexEntry[]; check: DocumentCheck}[] = [];
     try {
       for (const wanted of declaredTables(schema)) {
         const table = this.#catalog.table(wanted.name);
-        if (table !== undefined) this.#addCheck(checks, table, wanted);
+        if (table === undefined) continue;
+        const missing = this.#addCheck(checks, table, wanted);
+        if (missing.length > 0) builds.push({missing, check: checks.at(-1)!});
       }
       await allMatch(checks, 'Document', check => check.run());
+      return builds.flatMap(({missing, check}) =>
+        missing.map(({name, fields}) => ({table: check.table.name, name, fields, documents: check.documents})),
+      );
     } finally {
       for (const check of checks) check.stop();
     }

@@ -253,8 +253,56 @@ export const DeploymentDiff = Type.Object({
   functions: Type.Array(Type.Object({path: Type.String(), change: FileChange}), {
     description: 'changed: its code, kind, visibility, arguments or result',
   }),
+  tables: Type.Array(Type.Object({name: Type.String(), change: FileChange}), {
+    description: 'that the schema declares; changed: what it checks',
+  }),
+  indexes: Type.Array(
+    Type.Object({table: Type.String(), name: Type.String(), fields: Type.Array(Type.String()), change: FileChange}),
+    {description: '`fields` are those of the second, or of the one that was removed'},
+  ),
+  routes: Type.Array(Type.Object({method: Type.String(), path: Type.String(), change: FileChange}), {
+    description: 'of HTTP actions; the path of a prefix ends in `*`',
+  }),
+  auth_providers: Type.Array(Type.Object({issuer: Type.String(), change: FileChange})),
+  variables: Type.Array(Type.Object({name: Type.String(), change: FileChange}), {
+    description: 'that the code reads, as far as its text shows: `process.env.NAME`',
+  }),
 });
 export type DeploymentDiff = Static<typeof DeploymentDiff>;
+
+/** GET …/deployments/{deployment_id}/preview: what its activation would do now. Nothing is changed. */
+export const ActivationPreview = Type.Object({
+  deployment: Type.Integer(),
+  active: Type.Union([Type.Integer(), Type.Null()], {description: 'the deployment that is active now'}),
+  errors: Type.Array(
+    Type.Object({
+      message: Type.String(),
+      file: Type.Union([Type.String(), Type.Null()]),
+      line: Type.Union([Type.Integer(), Type.Null()]),
+    }),
+    {description: 'why it would be refused, as in `detail.errors` of the activation; empty: it would succeed'},
+  ),
+  changes: SchemaChangesView,
+  builds: Type.Array(
+    Type.Object({
+      table: Type.String(),
+      name: Type.String(),
+      fields: Type.Array(Type.String()),
+      documents: Type.Integer({minimum: 0}),
+    }),
+    {description: 'indexes to fill before it is active, with the documents to read; none if it would be refused'},
+  ),
+  missing_functions: Type.Array(Type.Object({path: Type.String(), jobs: Type.Integer({minimum: 1})}), {
+    description: 'that pending jobs call and it does not have, or not as a mutation: these jobs would fail',
+  }),
+  failing_crons: Type.Array(Type.Object({name: Type.String(), message: Type.String()}), {
+    description: 'enabled crons that insert documents which its schema refuses',
+  }),
+  missing_variables: Type.Array(Type.String(), {
+    description: 'that its code reads and the tenant lacks, as far as its text shows: `process.env.NAME`',
+  }),
+});
+export type ActivationPreview = Static<typeof ActivationPreview>;
 
 export const DeployStep = Type.Enum([
   'waiting',

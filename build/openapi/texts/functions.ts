@@ -204,7 +204,7 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
   },
   'deployments.diff': {
     tag: 'deployments',
-    summary: 'Files and functions that differ between two deployments',
+    summary: 'What differs between two deployments',
     errors: ['op.not_found'],
     example: {
       answer: {
@@ -212,11 +212,37 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
         to: 2,
         files: [{path: 'svc/messages.ts', kind: 'source', change: 'changed', bytes_before: 400, bytes_after: 412}],
         functions: [{path: 'messages:send', change: 'changed'}],
+        tables: [{name: 'messages', change: 'changed'}],
+        indexes: [{table: 'messages', name: 'by_author', fields: ['author'], change: 'added'}],
+        routes: [{method: 'GET', path: '/hello', change: 'added'}],
+        auth_providers: [{issuer: 'https://login.example.com', change: 'added'}],
+        variables: [{name: 'API_KEY', change: 'added'}],
       },
       from: {
         operation: 'deployments.create',
         values: {deployment_id: '$response.body#/id', other_id: '$response.body#/id'},
       },
+    },
+  },
+  'deployments.preview': {
+    tag: 'deployments',
+    summary: 'What activating a deployment would do',
+    description:
+      'Runs the checks of an activation against the documents of this moment, and changes nothing. It also lists ' +
+      'pending jobs, crons and variables that do not fit the deployment; an activation does not check these.',
+    errors: ['op.not_found'],
+    example: {
+      answer: {
+        deployment: 1,
+        active: 2,
+        errors: [],
+        changes: NO_CHANGES,
+        builds: [{table: 'messages', name: 'by_author', fields: ['author'], documents: 1_200}],
+        missing_functions: [{path: 'messages:archive', jobs: 3}],
+        failing_crons: [],
+        missing_variables: ['API_KEY'],
+      },
+      from: ONE,
     },
   },
   'deployments.activate': {

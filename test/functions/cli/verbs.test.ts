@@ -224,6 +224,7 @@ describe('svc env, data and rollback', () => {
     expect((await svc('deployments', 'show', '2')).stdout).toMatch(/^source {2}svc\/tasks\.ts {2}\d+ bytes$/m);
     const source = readFileSync(join(project, 'svc/tasks.ts'), 'utf8');
     expect((await svc('deployments', 'file', '2', 'svc/tasks.ts')).stdout).toBe(source);
+    expect((await svc('rollback', '--dry-run')).stdout).toContain('a dry run: deployment 1 can be activated');
     expect((await svc('rollback')).stdout).toContain('deployment 1 of');
     expect((await svc('rollback')).stdout).toContain('deployment 2 of');
   });

@@ -64,7 +64,41 @@ test('a deployment has its original sources and its bundle, and shows what diffe
   ]);
   expect((await app.admin('GET', `/deployments/${second}/diff/${second}`)).body).toMatchObject({
     files: [],
-    functions: [],
+  });
+});
+
+test('a diff has the schema, its indexes, routes, and the variables that the code reads', async () => {
+  const app = await App.empty(service);
+  const schema = (fields: string, index: string) => `
+    import {defineSchema, defineTable} from 'svc/server';
+    import {v} from 'svc/values';
+    export default defineSchema({notes: defineTable({${fields}}).index('by_text', [${index}])});`;
+  const http = `
+    import {httpRouter} from 'svc/server';
+    import {httpAction} from './_generated/server';
+    const http = httpRouter();
+    http.route({path: '/hook', method: 'POST', handler: httpAction(async () => new Response(process.env.SECRET))});
+    export default http;`;
+  const first = await deployed(app, {'schema.ts': schema('text: v.string()', "'text'"), 'b.ts': list});
+  const second = await deployed(
+    app,
+    {
+      'schema.ts': schema('text: v.string(), at: v.optional(v.number())', "'text', 'at'"),
+      'http.ts': http,
+      'b.ts': list,
+    },
+    [{path: 'svc/http.ts', text: `${http} const {OTHER: other = ''} = process.env; process.env["THIRD"];`}],
+  );
+  expect((await app.admin('GET', `/deployments/${first}/diff/${second}`)).body).toMatchObject({
+    tables: [{name: 'notes', change: 'changed'}],
+    indexes: [{table: 'notes', name: 'by_text', fields: ['text', 'at'], change: 'changed'}],
+    routes: [{method: 'POST', path: '/hook', change: 'added'}],
+    auth_providers: [],
+    variables: [
+      {name: 'OTHER', change: 'added'},
+      {name: 'SECRET', change: 'added'},
+      {name: 'THIRD', change: 'added'},
+    ],
   });
 });
 

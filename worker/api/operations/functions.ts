@@ -70,8 +70,11 @@ export const functions: Handlers<
     const text = json<'deployments.file'>(deployments.files.text(params.deployment_id, params.file_path));
     to.chunks(() => cutUp(text));
   }),
-  'deployments.diff': by(({deployments}, {params}) =>
-    json<'deployments.diff'>(deployments.files.diff(params.deployment_id, params.other_id)),
+  'deployments.diff': by(async ({deployments}, {params}) =>
+    json<'deployments.diff'>(await deployments.files.diff(params.deployment_id, params.other_id)),
+  ),
+  'deployments.preview': by(async ({deployments}, {params}) =>
+    json<'deployments.preview'>(await deployments.preview(params.deployment_id)),
   ),
   'deployments.activate': by(async ({deployments}, request) =>
     json<'deployments.activate'>(await deployments.activate(request.params.deployment_id, causeOf(request))),

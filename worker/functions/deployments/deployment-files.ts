@@ -3,6 +3,7 @@
  * Both are code of the tenant's file, stored once by digest; paths of sources are below a directory that no bundle can
  * use.
  */
+import {setImmediate as nextTurn} from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import {reading, storageDamaged} from '../../../engine/storage/damage.ts';
 import {digestOf} from '../../../engine/storage/file-digest.ts';
@@ -10,14 +11,10 @@ import type {Reader} from '../../../engine/storage/reader.ts';
 import {checkedDeployment} from '../../../engine/storage/row-checksum.ts';
 import type {DeploymentRow} from '../../../engine/storage/statements.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import type {
-  DeploymentDiff,
-  DeploymentFile,
-  DeploymentFileText,
-  FunctionEntry,
-  Manifest,
-} from '../../../shared/protocol/functions.ts';
+import type {DeploymentDiff, DeploymentFile, DeploymentFileText, Manifest} from '../../../shared/protocol/functions.ts';
 import {SOURCES_DIRECTORY} from '../../runtime/analysis/deployment-upload.ts';
+import {changes, eitherOf, manifestDiff} from './manifest-diff.ts';
+import {variablesRead} from './variables-read.ts';
 
 type StoredText = {source: string; source_map: string | null};
 type Stored = {readonly manifest: Manifest; readonly files: readonly {path: string; sha256: string}[]};
@@ -47,32 +44,56 @@ export class DeploymentFiles {
     const found =
       files.find(file => file.path === SOURCES_DIRECTORY + path) ?? files.find(file => file.path === path) ?? null;
     if (found === null) throw new ServiceError('op.not_found', `deployment ${id} has no file ${shown(path)}`);
-    const {sha256} = found;
-    const stored = reading(() => this.#text.get(sha256));
-    if (stored === undefined || digestOf(stored.source, stored.source_map ?? '') !== sha256) {
-      throw storageDamaged({check: 'code', path: found.path});
-    }
-    return {...nameOf(found.path), sha256, text: stored.source};
+    const {path: stored, sha256} = found;
+    return {...nameOf(stored), sha256, text: this.#textOf(stored, sha256)};
   }
 
   /** What differs from one deployment to another. @throws as `list` */
-  diff(from: string, to: string): DeploymentDiff {
+  async diff(from: string, to: string): Promise<DeploymentDiff> {
     const [before, after] = [this.#stored(from), this.#stored(to)];
     const names = (file: DeploymentFile) => `${file.kind} ${file.path}`;
     const files = changes(this.#filesOf(before), this.#filesOf(after), names, ({sha256}) => sha256);
-    const {functions: functionsBefore} = before.manifest;
-    const functions = changes(functionsBefore, after.manifest.functions, ({path}) => path, identityOf);
+    const variables = changes(await this.variables(from), await this.variables(to), String, String);
     return {
       from: Number(from),
       to: Number(to),
       files: files
-        .map(({change, before: old, after: now}) => {
-          const {path, kind} = (now ?? old)!;
-          return {path, kind, change, bytes_before: old?.bytes ?? null, bytes_after: now?.bytes ?? null};
+        .map(one => {
+          const {path, kind} = eitherOf(one);
+          return {
+            path,
+            kind,
+            change: one.change,
+            bytes_before: one.before?.bytes ?? null,
+            bytes_after: one.after?.bytes ?? null,
+          };
         })
         .sort(inOrder),
-      functions: functions.map(({change, before: old, after: now}) => ({path: (now ?? old)!.path, change})),
+      ...manifestDiff(before.manifest, after.manifest),
+      variables: variables.map(one => ({name: eitherOf(one), change: one.change})),
     };
+  }
+
+  /** Names of the variables that its code reads, in code unit order: its sources', or else its own modules'. @throws as `list` */
+  async variables(id: string): Promise<string[]> {
+    const {files} = this.#stored(id);
+    const sources = files.filter(({path}) => path.startsWith(SOURCES_DIRECTORY));
+    const own = sources.length > 0 ? sources : files.filter(({path}) => !path.startsWith('_deps/'));
+    const names = new Set<string>();
+    for (const {path, sha256} of own) {
+      for (const name of variablesRead(this.#textOf(path, sha256))) names.add(name);
+      await nextTurn();
+      this.#reader.inSnapshot();
+    }
+    return [...names].sort();
+  }
+
+  #textOf(path: string, sha256: string): string {
+    const stored = reading(() => this.#text.get(sha256));
+    if (stored === undefined || digestOf(stored.source, stored.source_map ?? '') !== sha256) {
+      throw storageDamaged({check: 'code', path});
+    }
+    return stored.source;
   }
 
   #stored(id: string): Stored {
@@ -98,31 +119,6 @@ export class DeploymentFiles {
 function nameOf(path: string): Pick<DeploymentFile, 'path' | 'kind'> {
   if (!path.startsWith(SOURCES_DIRECTORY)) return {path, kind: 'bundle'};
   return {path: path.slice(SOURCES_DIRECTORY.length), kind: 'source'};
-}
-
-type Changed<T> = {change: 'added' | 'removed' | 'changed'; before: T | null; after: T | null};
-
-/** @param identity equal if there is no change */
-function changes<T>(
-  before: readonly T[],
-  after: readonly T[],
-  name: (one: T) => string,
-  identity: (one: T) => string,
-): Changed<T>[] {
-  const old = new Map(before.map(one => [name(one), one]));
-  const found: Changed<T>[] = [];
-  for (const one of after) {
-    const was = old.get(name(one));
-    old.delete(name(one));
-    if (was === undefined) found.push({change: 'added', before: null, after: one});
-    else if (identity(was) !== identity(one)) found.push({change: 'changed', before: was, after: one});
-  }
-  for (const one of old.values()) found.push({change: 'removed', before: one, after: null});
-  return found;
-}
-
-function identityOf({kind, visibility, args, returns, hash}: FunctionEntry): string {
-  return JSON.stringify([kind, visibility, args, returns, hash]);
 }
 
 /** Sources before the bundle, each in code unit order. */

@@ -15,6 +15,7 @@ import {type Cause, SYSTEM} from '../../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../../engine/commit/group.ts';
 import type {Writer} from '../../../engine/commit/writer.ts';
 import {ROWS_SUMMED_MAX} from '../../../engine/limits.ts';
+import {jobsByFunction} from '../../../engine/scheduler/named-functions.ts';
 import type {SchemaChanges} from '../../../engine/schema/change.ts';
 import {SchemaMismatch} from '../../../engine/schema/deploy.ts';
 import {schemaChanges} from '../../../engine/schema/deploy-changes.ts';
@@ -29,7 +30,9 @@ import {ACTIVE_KEY, journalDeployment} from '../../../engine/storage/stored-sett
 import {assert} from '../../../shared/assert.ts';
 import {notFound, overloaded, ServiceError} from '../../../shared/errors.ts';
 import type {
+  ActivationPreview,
   DeployedView,
+  DeploymentError,
   DeploymentView,
   DeployProgress,
   DryRunView,
@@ -47,6 +50,7 @@ import type {NodeAnalysisOptions, NodeModules, NodeUpload} from '../../runtime/a
 import type {FunctionTable} from '../../runtime/call.ts';
 import type {Environment} from '../../runtime/environment.ts';
 import {DEPLOYMENT_SLICE_CHARS, DEPLOYMENTS_KEEP, DEPLOYS_WAITING_MAX} from '../limits.ts';
+import {failingCrons, missingFunctions} from './affected-work.ts';
 import {DeploymentFiles} from './deployment-files.ts';
 
 export type DeploymentParts = {
@@ -120,8 +124,7 @@ export class Deployments {
   activate(id: string, cause: Cause = SYSTEM): Promise<DeploymentView> {
     return this.#inTurn(async () => {
       const {statements} = this.#parts.writer;
-      const row = /^\d{1,15}$/.test(id) ? statements.deployment.get(Number(id)) : undefined;
-      if (row === undefined) throw notFound(`there is no deployment ${id.slice(0, 40)}`);
+      const row = this.#stored(id);
       const manifest = manifestOf(row);
       const nowMs = Math.floor(this.#parts.clock());
       await this.#install(
@@ -135,6 +138,34 @@ export class Deployments {
       );
       return view(statements.deployment.get(row.id)!, true);
     });
+  }
+
+  /** What `activate` would do now; changes nothing. @throws op.not_found 404 */
+  preview(id: string): Promise<ActivationPreview> {
+    return this.#inTurn(async () => {
+      const {schemas, writer, reader, environment} = this.#parts;
+      const row = this.#stored(id);
+      const {schema, functions} = manifestOf(row);
+      const changes = schemaChanges(writer.catalog, schema);
+      const {errors, found: builds = []} = await fits(schemas.check(schema));
+      const variables = await this.files.variables(id);
+      return {
+        deployment: row.id,
+        active: this.#active?.id ?? null,
+        errors,
+        changes,
+        builds,
+        missing_functions: missingFunctions(await jobsByFunction(reader), functions),
+        failing_crons: failingCrons(reader, writer.catalog, schema),
+        missing_variables: variables.filter(name => !Object.hasOwn(environment.current, name)),
+      };
+    });
+  }
+
+  #stored(id: string): DeploymentRow {
+    const row = /^\d{1,15}$/.test(id) ? this.#parts.writer.statements.deployment.get(Number(id)) : undefined;
+    if (row === undefined) throw notFound(`there is no deployment ${id.slice(0, 40)}`);
+    return row;
   }
 
   /** Newest first. */
@@ -350,12 +381,18 @@ function view(row: DeploymentRow, active: boolean): DeploymentView {
 }
 
 /** @throws op.invalid_input 400 when documents do not fit the schema */
-async function fitting(change: Promise<void>): Promise<void> {
+async function fitting(change: Promise<unknown>): Promise<void> {
+  const {errors} = await fits(change);
+  if (errors.length > 0) throw refusal(errors);
+}
+
+/** @returns `errors`: the documents that do not fit the schema, one per table */
+async function fits<T>(change: Promise<T>): Promise<{errors: DeploymentError[]; found?: T}> {
   try {
-    await change;
+    return {errors: [], found: await change};
   } catch (caught) {
     if (!(caught instanceof SchemaMismatch)) throw caught;
-    throw refusal(caught.lines.map(message => ({message, file: 'svc/schema', line: null})));
+    return {errors: caught.lines.map(message => ({message, file: 'svc/schema', line: null}))};
   }
 }
 
