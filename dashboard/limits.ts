@@ -45,3 +45,7 @@ export const RUN_RESULT_CHARS_MAX = 50_000;
 export const TYPING_PAUSE_MS = 300;
 /** Documents that the choice of an id offers: the newest. (ours) */
 export const ID_CHOICES_MAX = 100;
+/** Characters of a source file up to which its text has colours. Scanning more would hold the page. (ours) */
+export const HIGHLIGHT_CHARS_MAX = 300_000;
+/** Changed lines that the comparison of two deployments shows of a file. svc deployments diff prints all. (ours) */
+export const DIFF_LINES_MAX = 2_000;
