@@ -39,6 +39,8 @@ export type OperationOptions = {
   readonly enabled?: boolean;
   /** While the input changes, the answer before it is shown. */
   readonly keep?: boolean;
+  /** Its answer is of use only to the view that requested it: the next one requests it again. */
+  readonly isOnce?: boolean;
 };
 
 /** Its own type does not fit an answer whose type depends on the operation. */
@@ -47,7 +49,7 @@ const keepPrevious: object = {placeholderData: keepPreviousData};
 export function useOperation<O extends AnyOperation>(
   operation: O,
   input: Input<O>,
-  {every, enabled = true, keep = false}: OperationOptions = {},
+  {every, enabled = true, keep = false, isOnce = false}: OperationOptions = {},
 ): UseQueryResult<SuccessOf<O>> {
   return useQuery<SuccessOf<O>>({
     queryKey: [operation, input],
@@ -55,6 +57,7 @@ export function useOperation<O extends AnyOperation>(
     enabled,
     ...(every === undefined ? {} : {refetchInterval: every}),
     ...(keep ? keepPrevious : {}),
+    ...(isOnce ? {gcTime: 0} : {}),
   });
 }
 

@@ -1,24 +1,45 @@
-/** Deployments of a tenant, newest first, and the way back to an older one. */
+/** Deployments of a tenant, newest first, one of them with its source, and the way back to an older one. */
 import {useState} from 'react';
-import type {AnswerOf} from '../../../shared/operation-types.ts';
+import {Link} from 'wouter';
 import {useOperation} from '../../api/queries.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
-import {OperationButton} from '../../parts/operation-button.tsx';
-import {Page, type TenantPageProps} from '../../parts/page.tsx';
+import {Page, pathOf, type TenantPageProps} from '../../parts/page.tsx';
 import {Empty, Loaded, Note} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
 import {Time} from '../../parts/values.tsx';
-import {Compare} from './compare.tsx';
+import {Activate} from './activate.tsx';
+import {type Deployment, DeploymentView} from './deployment.tsx';
+import css from './deployments.module.css';
 
-type Deployment = AnswerOf<'deployments.list'>['deployments'][number];
+/** The next step of its path is the id of a deployment, or `active`. */
+export default function Deployments({tenant, rest: [chosen]}: TenantPageProps) {
+  const deployments = useOperation('deployments.list', {tenant}, {every: REFRESH_MS});
+  if (chosen === undefined) return <DeploymentList tenant={tenant} />;
+  return (
+    <Loaded query={deployments}>
+      {({deployments: all}) => {
+        const found = all.find(({id, active}) => (chosen === 'active' ? active : String(id) === chosen));
+        if (found !== undefined) return <DeploymentView tenant={tenant} deployment={found} all={all} />;
+        return (
+          <Page title="Deployments">
+            <Empty title={chosen === 'active' ? 'No deployment is active' : `There is no deployment ${chosen}`}>
+              <Link href={pathOf(tenant, 'deployments')}>All deployments</Link>
+            </Empty>
+          </Page>
+        );
+      }}
+    </Loaded>
+  );
+}
 
-export default function Deployments({tenant}: TenantPageProps) {
+function DeploymentList({tenant}: {tenant: string}) {
   const deployments = useOperation('deployments.list', {tenant}, {every: REFRESH_MS});
   const progress = useOperation('deployments.progress', {tenant}, {every: REFRESH_MS});
-  const [compared, setCompared] = useState<number | null>(null);
+  const [activated, setActivated] = useState<number | null>(null);
   const active = deployments.data?.deployments.find(one => one.active);
+  const pathTo = (id: number) => pathOf(tenant, 'deployments', String(id));
   return (
     <Page title="Deployments">
       {progress.data?.deploys.map(({request_id, step, detail, since}) => (
@@ -39,7 +60,7 @@ export default function Deployments({tenant}: TenantPageProps) {
               rows={all}
               keyOf={({id}) => id}
               columns={[
-                {title: 'Id', cell: ({id}) => `#${id}`},
+                {title: 'Id', cell: ({id}) => <Link href={pathTo(id)}>#{id}</Link>},
                 {title: 'State', cell: State},
                 {title: 'Message', grows: true, cell: ({message}) => message ?? ''},
                 {title: 'Functions', align: 'end', cell: ({functions}) => functions},
@@ -49,24 +70,26 @@ export default function Deployments({tenant}: TenantPageProps) {
                   title: 'Actions',
                   isTitleHidden: true,
                   align: 'end',
-                  cell: one =>
-                    one.active ? null : (
-                      <>
-                        <Button kind="quiet" onClick={() => setCompared(one.id)}>
-                          Compare
-                        </Button>
-                        <Activate tenant={tenant} deployment={one} />
-                      </>
-                    ),
+                  cell: one => (
+                    <span className={css.actions}>
+                      <Link href={pathTo(one.id)}>Source</Link>
+                      {one.active || active === undefined ? null : (
+                        <>
+                          <Link href={`${pathTo(one.id)}?compare=${active.id}`}>Compare</Link>
+                          <Button kind="quiet" onClick={() => setActivated(one.id)}>
+                            Activate
+                          </Button>
+                        </>
+                      )}
+                    </span>
+                  ),
                 },
               ]}
             />
           )
         }
       </Loaded>
-      {compared === null || active === undefined ? null : (
-        <Compare tenant={tenant} from={active.id} to={compared} onClose={() => setCompared(null)} />
-      )}
+      {activated === null ? null : <Activate tenant={tenant} id={activated} onClose={() => setActivated(null)} />}
     </Page>
   );
 }
@@ -76,23 +99,5 @@ function State({active, development}: Deployment) {
     <>
       {active ? <Badge tone="good">active</Badge> : null} {development ? <Badge>development</Badge> : null}
     </>
-  );
-}
-
-function Activate({tenant, deployment}: {tenant: string; deployment: Deployment}) {
-  return (
-    <OperationButton
-      operation="deployments.activate"
-      input={{tenant, params: {deployment_id: String(deployment.id)}}}
-      refresh={['deployments.list', 'functions.list']}
-      done={`Deployment ${deployment.id} is active`}
-      kind="quiet"
-      question={{
-        title: `Activate deployment ${deployment.id}`,
-        text: 'The next call runs its code. Existing documents are checked against its schema first; if they do not fit, nothing changes.',
-      }}
-    >
-      Activate
-    </OperationButton>
   );
 }

@@ -87,6 +87,7 @@ export function RunFunction({
         <Badge>{entry.visibility}</Badge>
         {entry.runtime === undefined ? null : <Badge>{entry.runtime}</Badge>}
         <Link href={`${pathOf(tenant, 'logs')}?path=${encodeURIComponent(path)}`}>Logs</Link>
+        <Link href={`${pathOf(tenant, 'deployments', 'active')}?function=${encodeURIComponent(path)}`}>Definition</Link>
       </header>
       {figure === null ? null : <Facts facts={figureFacts(figure)} />}
       <Types entry={entry} />

@@ -40,6 +40,10 @@ export async function functionsSamples(app: App) {
       succeeds: [{params: {deployment_id: '1', other_id: '2'}}],
       refused: {params: {deployment_id: '2', other_id: 'x'}, code: 'op.not_found'},
     },
+    'deployments.preview': {
+      succeeds: [{params: {deployment_id: '2'}}],
+      refused: {params: {deployment_id: '999'}, code: 'op.not_found'},
+    },
     'deployments.activate': {
       succeeds: [{params: {deployment_id: '2'}}],
       refused: {params: {deployment_id: '999'}, code: 'op.not_found'},
