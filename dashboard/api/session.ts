@@ -8,6 +8,7 @@ import {ApiFailure} from './failure.ts';
 const PATH = '/_dashboard/session';
 
 export type Session = {
+  /** Of the session, as the list of sessions names it. */
   readonly id: string;
   readonly who: {readonly id: string | null; readonly name: string};
   readonly scopes: readonly Scope[];

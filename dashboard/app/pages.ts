@@ -113,6 +113,13 @@ export const SERVER_PAGES: readonly ServerPage[] = [
     Content: lazy(() => import('../pages/keys/keys.tsx')),
   },
   {
+    id: 'sessions',
+    title: 'Sessions',
+    icon: 'people',
+    needs: 'dashboard.sessions',
+    Content: lazy(() => import('../pages/sessions/sessions.tsx')),
+  },
+  {
     id: 'audit',
     title: 'Audit',
     icon: 'audit',
@@ -123,7 +130,7 @@ export const SERVER_PAGES: readonly ServerPage[] = [
     id: 'server',
     title: 'Server',
     icon: 'server',
-    needs: 'metrics',
+    needs: 'server.status',
     Content: lazy(() => import('../pages/server/server.tsx')),
   },
 ];

@@ -406,8 +406,6 @@ function requireShort(path: string, query: string): void {
 function calledPath(path: string): string | null {
   if (path === '/_dashboard/session') return path;
   if (path === '/_dashboard/metrics') return '/metrics';
-  if (path === '/_dashboard/sessions' || path.startsWith('/_dashboard/sessions/'))
-    return `/api/dashboard${path.slice(11)}`;
   return path.startsWith('/_dashboard/api/') ? path.slice(11) : null;
 }
 

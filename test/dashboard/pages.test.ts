@@ -111,7 +111,7 @@ test('an operator signs in, makes a tenant and a key, runs a function and reads 
   await page.getByRole('dialog', {name: 'Keys'}).waitFor();
 });
 
-const SERVER_PAGES = ['Tenants', 'Keys', 'Audit', 'Server'];
+const SERVER_PAGES = ['Tenants', 'Keys', 'Sessions', 'Audit', 'Server'];
 const TENANT_PAGES = [
   'Journal',
   'Functions',

@@ -1,34 +1,35 @@
-/** The server: its processes, sandbox layers and metrics. */
-import {useQuery} from '@tanstack/react-query';
-import {callRaw} from '../../api/client.ts';
+/** The server: warnings, memory, disk, processes, routers, sandbox layers, settings and metrics. */
+import {Link} from 'wouter';
+import type {AnswerOf} from '../../../shared/operation-types.ts';
+import {useOperation} from '../../api/queries.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
-import {Field} from '../../parts/field.tsx';
-import {Facts, Page, Section, Toolbar, useUrlState} from '../../parts/page.tsx';
+import {Facts, Page, pathOf, Section} from '../../parts/page.tsx';
 import {Empty, Loaded, Note} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
-import {bytesText, countText, durationText} from '../../parts/values.tsx';
-import {type Metrics, metricsIn} from './metrics-text.ts';
+import {Bytes, bytesText, countText, durationText, Time} from '../../parts/values.tsx';
+import {MetricSearch} from './metric-search.tsx';
+import css from './server.module.css';
 
-/** Rows of the table of metrics. */
-const ROWS = 200;
+type Status = AnswerOf<'server.status'>;
 
 export default function Server() {
-  const metrics = useQuery({
-    queryKey: ['metrics'],
-    queryFn: async ({signal}) => metricsIn(await (await callRaw('metrics', {}, {signal})).text()),
-    refetchInterval: REFRESH_MS,
-  });
+  const status = useOperation('server.status', {}, {every: REFRESH_MS});
   return (
     <Page title="Server">
-      <Loaded query={metrics}>
-        {all => (
+      <Loaded query={status}>
+        {shown => (
           <>
-            <Warnings metrics={all} />
-            <Overview metrics={all} />
-            <Processes metrics={all} />
-            <Layers metrics={all} />
-            <AllMetrics metrics={all} />
+            <Warnings {...shown} />
+            <Overview {...shown} />
+            <Processes {...shown} />
+            <div className={css.half}>
+              <Routers {...shown} />
+              <Disk {...shown} />
+            </div>
+            <Layers {...shown} />
+            <MetricSearch />
+            <Settings {...shown} />
           </>
         )}
       </Loaded>
@@ -36,129 +37,155 @@ export default function Server() {
   );
 }
 
-function Warnings({metrics}: {metrics: Metrics}) {
-  const damage = metrics.sum('svc_storage_damage_total');
-  const kills = metrics.sum('svc_process_kills_total');
-  const resting = metrics.sum('svc_workers', {state: 'resting'});
-  return (
-    <>
-      {metrics.sum('svc_data_unwritable') === 0 ? null : (
-        <Note tone="bad">
-          The disk refused the last change of the list of tenants: changes are refused. Make room on the disk, or repair
-          it; svc tries again by itself.
-        </Note>
-      )}
-      {damage === 0 ? null : (
-        <Note tone="bad">
-          {`${countText(damage)} damaged rows were found in files of tenants. Run svc verify, and restore the tenants that it names.`}
-        </Note>
-      )}
-      {kills === 0 ? null : (
-        <Note tone="warn">
-          {`${countText(kills)} processes were ended because they hung, used too much memory or violated the protocol. The server's log names them.`}
-        </Note>
-      )}
-      {resting === 0 ? null : (
-        <Note tone="warn">{`${countText(resting)} tenants crashed repeatedly and are started again later.`}</Note>
-      )}
-    </>
-  );
+function Warnings({warnings}: Status) {
+  return warnings.map(({level, text, to_do}) => (
+    <Note key={text} tone={level === 'problem' ? 'bad' : 'warn'}>
+      <strong>{text}</strong> {to_do}
+    </Note>
+  ));
 }
 
-function Overview({metrics}: {metrics: Metrics}) {
-  const build = metrics.labels('svc_build_info');
+function Overview({version, build, started_at, host, disk, tenants}: Status) {
+  const {awake = 0} = tenants.states;
   return (
     <Facts
       facts={[
-        ['Version', build.version ?? '–'],
-        ['Node', build.node ?? '–'],
-        ['Tenants', countText(metrics.sum('svc_tenants'))],
-        ['Awake', countText(metrics.sum('svc_workers', {state: 'awake'}))],
-        ['Requests', countText(metrics.sum('svc_http_requests_total'))],
-        ['Sockets', countText(metrics.sum('svc_socket_connections') + metrics.sum('svc_function_sockets'))],
-        ['Memory', bytesText(metrics.sum('svc_process_resident_bytes'))],
-        ['Files of awake tenants', bytesText(metrics.sum('svc_storage_file_bytes'))],
+        ['Version', `${version} (${build})`],
+        ['Started', <Time key="started" at={started_at} />],
+        ['Cores', `${countText(host.cores)}, load ${countText(Math.round(host.load * 100) / 100)}`],
+        ['Memory available', `${bytesText(host.memory_available_bytes)} of ${bytesText(host.memory_bytes)}`],
+        [
+          'Disk free',
+          disk.free_bytes === null ? '–' : `${bytesText(disk.free_bytes)} of ${bytesText(disk.bytes ?? 0)}`,
+        ],
+        ['Tenants awake', `${countText(awake)} of ${countText(tenants.total)}`],
       ]}
     />
   );
 }
 
-function Processes({metrics}: {metrics: Metrics}) {
-  const rows = metrics.of('svc_process_resident_bytes').filter(({value}) => value > 0);
+function Processes({processes}: Status) {
   return (
     <Section title="Processes">
       <Table
         label="Processes"
-        rows={rows}
-        keyOf={({labels}) => labels.kind ?? ''}
+        rows={processes}
+        keyOf={({kind}) => kind}
         columns={[
-          {title: 'Kind', grows: true, cell: ({labels}) => labels.kind},
-          {title: 'Memory', align: 'end', cell: ({value}) => bytesText(value)},
-          {
-            title: 'CPU time',
-            align: 'end',
-            cell: ({labels: {kind = ''}}) => durationText(metrics.sum('svc_process_cpu_seconds_total', {kind}) * 1_000),
-          },
+          {title: 'Kind', grows: true, cell: ({kind}) => kind},
+          {title: 'Count', align: 'end', cell: ({count}) => countText(count)},
+          {title: 'Private memory', align: 'end', cell: ({private_bytes}) => <Bytes value={private_bytes} />},
+          {title: 'Resident', align: 'end', cell: ({resident_bytes}) => <Bytes value={resident_bytes} />},
+          {title: 'CPU', align: 'end', cell: ({cpu}) => `${countText(Math.round(cpu * 1_000) / 10)} %`},
+          {title: 'CPU time', align: 'end', cell: ({cpu_seconds}) => durationText(cpu_seconds * 1_000)},
         ]}
       />
     </Section>
   );
 }
 
-function Layers({metrics}: {metrics: Metrics}) {
+function Routers({routers}: Status) {
   return (
-    <Section title="Sandbox layers">
+    <Section title="Routers">
       <Table
-        label="Sandbox layers"
-        rows={metrics.of('svc_wall')}
-        keyOf={({labels}) => labels.wall ?? ''}
+        label="Routers"
+        rows={routers}
+        keyOf={({router}) => router}
         columns={[
-          {title: 'Layer', grows: true, cell: ({labels}) => labels.wall},
           {
-            title: 'State',
-            cell: ({value}) =>
-              value === 1 ? (
-                <Badge tone="good">active</Badge>
-              ) : (
-                <Badge tone="warn" title="The server's log says why this machine does not provide it">
-                  missing
-                </Badge>
-              ),
+            title: 'Router',
+            cell: ({router, is_answering}) =>
+              is_answering ? router : <Badge tone="bad">{`${router} is silent`}</Badge>,
           },
+          {title: 'Requests', align: 'end', cell: ({requests}) => countText(requests)},
+          {title: 'In flight', align: 'end', cell: ({requests_in_flight: requests}) => countText(requests)},
+          {
+            title: 'Sockets',
+            align: 'end',
+            cell: ({sockets, function_sockets}) => countText(sockets + function_sockets),
+          },
+          {title: 'Longest delay', align: 'end', cell: ({event_loop_delay_ms: ms}) => durationText(ms)},
         ]}
       />
     </Section>
   );
 }
 
-function AllMetrics({metrics}: {metrics: Metrics}) {
-  const [search, setSearch] = useUrlState('metric');
-  const found = metrics.samples.filter(({text}) => text.includes(search)).slice(0, ROWS);
+function Disk({disk}: Status) {
   return (
-    <Section title="Metrics">
-      <Toolbar>
-        <Field
-          label="Search metrics"
-          isLabelHidden
-          type="search"
-          placeholder="Search metrics, such as svc_commit"
-          value={search}
-          onChange={event => setSearch(event.target.value)}
-        />
-      </Toolbar>
-      {search === '' ? null : found.length === 0 ? (
-        <Empty title="No metric has this in its name or labels" />
+    <Section title={`Largest tenants of ${bytesText(disk.tenants_bytes)}`}>
+      {disk.tenants.length === 0 ? (
+        <Empty title="No tenants yet" />
       ) : (
         <Table
-          label="Metrics"
-          rows={found}
-          keyOf={({text}) => text}
+          label="Largest tenants"
+          rows={disk.tenants}
+          keyOf={({id}) => id}
           columns={[
-            {title: 'Metric', grows: true, cell: ({text}) => <code title={text}>{text}</code>},
-            {title: 'Value', align: 'end', cell: ({value}) => countText(value)},
+            {title: 'Tenant', grows: true, cell: ({id}) => <Link href={pathOf(id, 'overview')}>{id}</Link>},
+            {title: 'Files', align: 'end', cell: ({bytes}) => <Bytes value={bytes} />},
           ]}
         />
       )}
     </Section>
   );
+}
+
+function Layers({sandbox_layers: layers}: Status) {
+  return (
+    <Section title="Sandbox layers">
+      <Table
+        label="Sandbox layers"
+        rows={layers}
+        keyOf={({name}) => name}
+        columns={[
+          {title: 'Layer', cell: ({name}) => name},
+          {
+            title: 'State',
+            cell: ({is_active, is_required}) =>
+              is_active ? (
+                <Badge tone="good">active</Badge>
+              ) : (
+                <Badge tone={is_required ? 'warn' : 'neutral'}>missing</Badge>
+              ),
+          },
+          {
+            title: 'Effect, and how to get it',
+            grows: true,
+            cell: ({effect, missing, to_do}) => (
+              <span className={css.text}>
+                {`${effect.slice(0, 1).toUpperCase()}${effect.slice(1)}.`}
+                {missing === null ? null : <span className={css.muted}>{` Missing: ${missing}. ${to_do}`}</span>}
+              </span>
+            ),
+          },
+        ]}
+      />
+    </Section>
+  );
+}
+
+function Settings({settings}: Status) {
+  return (
+    <Section title="Settings of svc start">
+      <Table
+        label="Settings"
+        rows={Object.entries(settings)}
+        keyOf={([name]) => name}
+        columns={[
+          {title: 'Setting', cell: ([name]) => name},
+          {
+            title: 'Value',
+            grows: true,
+            cell: ([, value]) => <code className={css.text}>{value === null ? 'none' : settingText(value)}</code>,
+          },
+        ]}
+      />
+    </Section>
+  );
+}
+
+function settingText(value: object | string | number | boolean): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(', ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
