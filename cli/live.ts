@@ -25,10 +25,11 @@ export function register(program: Command): void {
 }
 
 function queryText(query: ListedLiveQuery): string {
-  const {id, holders, result_bytes: bytes, time_ms: ms, evaluations} = query;
+  const {id, holders, identities, result_bytes: bytes, time_ms: ms, evaluations} = query;
   const {changed, equal, unmatched, skipped} = evaluations;
   const counts = `${changed} changed, ${equal} equal, ${unmatched} unmatched, ${skipped} skipped`;
-  return `${id}  ${ms.toFixed(1)} ms  ${counts}  ${holders} holders  ${bytes} bytes  ${subjectText(query)}`;
+  const callers = identities === null ? '' : ` of ${identities} identities`;
+  return `${id}  ${ms.toFixed(1)} ms  ${counts}  ${holders} holders${callers}  ${bytes} bytes  ${subjectText(query)}`;
 }
 
 function subjectText({type, query, function: path, args}: ListedLiveQuery): string {

@@ -6,8 +6,10 @@ export interface ListedQuery {
   /** Valid while the query is subscribed. */
   readonly id: string;
   readonly figures: LiveFigures;
-  /** Subscriptions that share it. */
-  readonly holders: number;
+  /** Subscriptions of clients that share it. */
+  holders(): number | Promise<number>;
+  /** Callers with results of their own; null: all holders share one result. */
+  readonly identities: number | null;
   /** Bytes of its results, approximately. */
   readonly resultBytes: number;
   /** Its result is that of the newest commit. */
@@ -15,7 +17,12 @@ export interface ListedQuery {
   readonly subject:
     | {readonly type: 'query'; readonly query: LiveQueryObject}
     /** `args`: wire JSON. */
-    | {readonly type: 'function'; readonly path: string; readonly args: string};
+    | {
+        readonly type: 'function';
+        readonly kind: 'query' | 'paginatedQuery';
+        readonly path: string;
+        readonly args: string;
+      };
 }
 
 /** Live queries of one kind. */

@@ -40,6 +40,8 @@ export interface LiveHolder {
   liveBehind(stream: number): void;
   liveFailed(stream: number, error: ServiceError): void;
   liveEnd(sequence: number): void;
+  /** Subscriptions of clients that share the stream. Absent: one for each stream. */
+  subscriptions?(stream: number): Promise<number>;
 }
 
 export type LiveParts = {
@@ -87,10 +89,15 @@ class Subscribed implements Watcher, ListedQuery {
     this.#touched = touched;
   }
 
-  get holders(): number {
-    let holders = 0;
-    for (const streams of this.streams.values()) holders += streams.size;
-    return holders;
+  async holders(): Promise<number> {
+    const counts: (number | Promise<number>)[] = [];
+    for (const [holder, streams] of this.streams)
+      for (const stream of streams) counts.push(holder.subscriptions?.(stream) ?? 1);
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  }
+
+  get identities(): null {
+    return null;
   }
 
   get resultBytes(): number {

@@ -86,6 +86,11 @@ export class LiveTopic {
     }
   }
 
+  /** Subscriptions of clients, including those that wait for their first result. */
+  get subscriptions(): number {
+    return this.slots.reduce((sum, slot) => sum + slot.holders.size, this.waiting.length);
+  }
+
   get isSubscribed(): boolean {
     return this.waiting.length > 0 || this.slots.some(slot => slot.holders.size > 0);
   }

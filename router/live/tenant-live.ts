@@ -187,6 +187,10 @@ export class TenantLive {
     if (live !== undefined) live.isCurrent = false;
   }
 
+  subscriptions(stream: number): number {
+    return this.#byStream.get(stream)?.subscriptions ?? 0;
+  }
+
   /**
    * The oldest registration of this query that waits for a fence gets it: fences return in the order of the requests.
    */

@@ -104,6 +104,8 @@ export interface LiveReceiver {
   behind(stream: number): void;
   /** All results up to now include every write that was answered before the fence was requested. */
   fenced(stream: number): void;
+  /** @returns subscriptions of clients that share the live query */
+  subscriptions(stream: number): number;
   /** The results since the last end belong to one version. @param committedMs epoch milliseconds, with fractions */
   endBatch(sequence: number, committedMs: number): void;
 }

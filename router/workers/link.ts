@@ -211,39 +211,34 @@ export class WorkerLink implements Holder {
     request.holder = null;
     const stream = streamOf(request.order);
     if (this.#streaming.delete(stream)) this.#cancel(stream);
-    else if (request.isRead && this.#inFlight.has(stream)) this.#tellGone(stream);
+    else if (request.isRead && this.#inFlight.has(stream)) this.#send(FrameKind.cancel, stream);
   }
 
   credit(request: Forwarded, bytes: number): void {
     const stream = streamOf(request.order);
     // Clamped at zero, because part of the end of a stream of events is ours.
     if (this.#streaming.has(stream)) this.#streaming.set(stream, Math.max(0, this.#streaming.get(stream)! - bytes));
-    this.#writer.frame(FrameKind.credit, stream, FrameFlag.none, String(bytes), '');
-    this.#scheduleFlush();
+    this.#send(FrameKind.credit, stream, String(bytes));
   }
 
   /** Subscribes to a live query in the worker; its results go to the receiver under this stream id. */
   subscribe(stream: number, query: string): void {
-    this.#writer.frame(FrameKind.subscribe, stream, FrameFlag.none, '', query);
-    this.#scheduleFlush();
+    this.#send(FrameKind.subscribe, stream, '', query);
   }
 
   /** Requests a fence: `fenced` reports when everything answered by now has arrived. */
   fence(stream: number): void {
-    this.#writer.frame(FrameKind.fence, stream, FrameFlag.none, '', '');
-    this.#scheduleFlush();
+    this.#send(FrameKind.fence, stream);
   }
 
   unsubscribe(stream: number): void {
-    this.#writer.frame(FrameKind.unsubscribe, stream, FrameFlag.none, '', '');
-    this.#scheduleFlush();
+    this.#send(FrameKind.unsubscribe, stream);
   }
 
   /* ── function sockets ── */
 
   openSocket(stream: number, origin: string): void {
-    this.#writer.frame(FrameKind.socketOpen, stream, FrameFlag.none, origin, '');
-    this.#scheduleFlush();
+    this.#send(FrameKind.socketOpen, stream, origin);
   }
 
   /** The bytes are copied. */
@@ -254,13 +249,11 @@ export class WorkerLink implements Holder {
   }
 
   socketCredit(stream: number, bytes: number): void {
-    this.#writer.frame(FrameKind.socketCredit, stream, FrameFlag.none, String(bytes), '');
-    this.#scheduleFlush();
+    this.#send(FrameKind.socketCredit, stream, String(bytes));
   }
 
   closeSocket(stream: number): void {
-    this.#writer.frame(FrameKind.socketClose, stream, FrameFlag.none, '', '');
-    this.#scheduleFlush();
+    this.#send(FrameKind.socketClose, stream);
   }
 
   /**
@@ -293,6 +286,11 @@ export class WorkerLink implements Holder {
     do this.#order++;
     while (streamOf(this.#order) === 0 || this.#inFlight.has(streamOf(this.#order)));
     return streamOf(this.#order);
+  }
+
+  #send(kind: FrameKind, stream: number, meta = '', body = ''): void {
+    this.#writer.frame(kind, stream, FrameFlag.none, meta, body);
+    this.#scheduleFlush();
   }
 
   #scheduleFlush(): void {
@@ -356,6 +354,11 @@ export class WorkerLink implements Holder {
         return;
       case FrameKind.fence:
         if (!this.#retired) this.#live.fenced(stream);
+        return;
+      case FrameKind.subscriptions:
+        // A worker that sends more questions than it reads answers gets none.
+        if (!this.#retired && this.#socket.writableLength <= this.#limits.linkBufferBytes)
+          this.#send(FrameKind.subscriptions, stream, String(this.#live.subscriptions(stream)));
         return;
       case FrameKind.liveEnd: {
         if (this.#retired) return;
@@ -447,15 +450,10 @@ export class WorkerLink implements Holder {
     this.#bufferedBytes = bytes;
   }
 
-  #tellGone(stream: number): void {
-    this.#writer.frame(FrameKind.cancel, stream, FrameFlag.none, '', '');
-    this.#scheduleFlush();
-  }
-
   #cancel(stream: number): void {
     const request = this.#inFlight.get(stream);
     if (request !== undefined) this.#over(stream, request);
-    this.#tellGone(stream);
+    this.#send(FrameKind.cancel, stream);
     if (this.#retired) this.#closeIfIdle();
   }
 

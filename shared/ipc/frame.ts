@@ -18,7 +18,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Incremented whenever the meaning of frames changes. Both ends come from one build unless the files of a running
  * server are replaced: its router then speaks the old version and each worker started from then on the new one.
  */
-export const IPC_VERSION = 5;
+export const IPC_VERSION = 6;
 
 /** The kinds of frames; `operations.ts` defines the meta and body of each kind. */
 export const FrameKind = {
@@ -84,9 +84,14 @@ export const FrameKind = {
    * peer's bytes are handled.
    */
   socketCredit: 16,
+  /**
+   * worker → router: how many subscriptions of clients share this live query? And back under the same stream id (meta:
+   * the number, decimal).
+   */
+  subscriptions: 17,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-const KIND_MAX = 16;
+const KIND_MAX = 17;
 
 export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4, binary: 8} as const;
 const FLAGS_MAX = 15;

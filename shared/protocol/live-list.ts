@@ -38,9 +38,12 @@ export const ListedLiveQuery = Type.Object({
   args: Type.Unknown({
     description: 'arguments of the function, as wire JSON; null for a native query, and in a list if they are long',
   }),
-  holders: Type.Integer({
-    minimum: 0,
-    description: 'subscriptions that share it; of native queries, each router counts as one',
+  kind: Type.Union([Type.Enum(['query', 'paginatedQuery']), Type.Null()], {
+    description: 'of the function; null for a native query',
+  }),
+  holders: Type.Integer({minimum: 0, description: 'subscriptions of clients that share it'}),
+  identities: Type.Union([Type.Integer({minimum: 0}), Type.Null()], {
+    description: 'of a function that depends on its caller: callers with a result of their own; null: all share one',
   }),
   result_bytes: Type.Integer({minimum: 0, description: 'of its results, approximately'}),
   current: Type.Boolean({description: 'false while an evaluation is under way'}),

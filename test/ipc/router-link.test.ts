@@ -2,8 +2,8 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {connect, createServer, type Server, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {FrameFlag, FrameKind, FrameWriter, IPC_VERSION} from '../../shared/ipc/frame.ts';
+import {afterAll, beforeAll, describe, expect, test, vi} from 'vitest';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../../shared/ipc/frame.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {createLogger} from '../../shared/log.ts';
 import {LinkShare} from '../../worker/ipc/link-share.ts';
@@ -15,6 +15,7 @@ const log = createLogger({}, {write: () => undefined});
 const directory = mkdtempSync(join(tmpdir(), 'svc-link-'));
 const path = join(directory, 's');
 const received: RequestMeta[] = [];
+const links: RouterLink[] = [];
 let server: Server;
 
 beforeAll(async () => {
@@ -25,7 +26,9 @@ beforeAll(async () => {
     onClose: () => undefined,
     sockets: NO_SOCKETS,
   };
-  server = createServer((socket: Socket) => void new RouterLink(socket, SECRET, new LinkShare(1), events, log));
+  server = createServer((socket: Socket) => {
+    links.push(new RouterLink(socket, SECRET, new LinkShare(1), events, log));
+  });
   await new Promise<void>(resolve => server.listen(path, resolve));
 });
 afterAll(() => {
@@ -83,4 +86,28 @@ describe('a request whose meta is not one costs its connection, never the proces
     await new Promise<void>(resolve => socket.on('close', () => resolve()));
     expect(received).toEqual([{op: 'documents.get', p: ['t', 'x']}]);
   });
+});
+
+test('a router counts the subscriptions of a live query; one that is silent counts as one, and one that is gone as none', async () => {
+  const socket = connect({path});
+  const counted: number[] = [];
+  const writer = new FrameWriter(bytes => socket.write(bytes));
+  const reader = new FrameReader((kind, stream) => {
+    expect(kind).toBe(FrameKind.subscriptions);
+    counted.push(stream);
+    if (stream === 5) writer.frame(FrameKind.subscriptions, stream, FrameFlag.none, '40', '');
+    writer.flush();
+  });
+  socket.on('data', chunk => reader.push(chunk as Buffer));
+  const before = links.length;
+  writer.frame(FrameKind.hello, 0, FrameFlag.none, SECRET, String(IPC_VERSION));
+  writer.flush();
+  const link = await vi.waitUntil(() => links[before]);
+  // Readers of one list at a time share the question.
+  expect(await Promise.all([link.subscriptions(5), link.subscriptions(5)])).toEqual([40, 40]);
+  expect(await link.subscriptions(6)).toBe(1);
+  expect(counted).toEqual([5, 6]);
+  const last = link.subscriptions(6);
+  socket.destroy();
+  expect(await last).toBe(0);
 });

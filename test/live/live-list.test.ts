@@ -5,6 +5,8 @@ import {App} from '../functions/app.ts';
 import {EventReader} from '../harness/event-reader.ts';
 import {FunctionSocket} from '../harness/function-socket.ts';
 import {sharedService} from '../harness/shared-service.ts';
+import {Socket} from '../harness/socket.ts';
+import {until} from '../harness/until.ts';
 
 const service = await sharedService();
 
@@ -63,6 +65,28 @@ test('has a native query with its evaluations, their writes and the key ranges t
   ]);
 });
 
+test('counts the subscriptions of clients: those of one socket, of others, and of event streams', async () => {
+  const app = await App.empty(service);
+  const query = {table: 'cities', filters: []};
+  await follow(app, query);
+  const sockets = await Promise.all([1, 2].map(() => Socket.established(service, app.tenant)));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.close();
+  });
+  const subscriptions: number[] = [];
+  for (const socket of [sockets[0]!, sockets[0]!, sockets[1]!]) {
+    socket.send({type: 'subscribe', request_id: 'r', query});
+    subscriptions.push((await socket.next()).subscription_id!);
+  }
+  const [listed] = (await list(app)).queries;
+  expect(listed).toMatchObject({type: 'query', kind: null, holders: 4, identities: null});
+  expect((await find(app, listed!.id)).query.holders).toBe(4);
+
+  sockets[0]!.send({type: 'unsubscribe', subscription_id: subscriptions[0]});
+  sockets[1]!.close();
+  await until('two to be left', async () => (await list(app)).queries[0]!.holders === 2 || null);
+});
+
 test('has the query of a function, with its arguments', async () => {
   const app = await App.deploy(service, {
     'schema.ts': `
@@ -91,6 +115,7 @@ test('has the query of a function, with its arguments', async () => {
 
   const {queries} = await list(app);
   expect(queries).toMatchObject([{type: 'function', function: 'cities:number', args: {country: 'CH'}, holders: 2}]);
+  expect(queries[0]).toMatchObject({kind: 'query', identities: null});
   expect(queries[0]!.evaluations).toEqual({changed: 2, equal: 0, unmatched: 0, skipped: 1});
   const {recent} = await find(app, queries[0]!.id);
   expect(recent).toMatchObject([

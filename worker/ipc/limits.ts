@@ -11,3 +11,5 @@ const MIB = 1024 * 1024;
 export const BOOTSTRAPS_MAX = 16;
 /** Replies buffered for a router that reads slowly. Beyond: the worker stops reading requests. (ours) */
 export const WORKER_OUTPUT_BYTES_MAX = 32 * MIB;
+/** Wait for a router that counts the subscriptions of a live query. Beyond: it counts as one subscription. (ours) */
+export const SUBSCRIPTIONS_WAIT_MS = 1_000;

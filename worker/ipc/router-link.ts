@@ -24,6 +24,7 @@ import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import {parseRequestMeta} from './decode.ts';
+import {SUBSCRIPTIONS_WAIT_MS} from './limits.ts';
 import type {LinkShare} from './link-share.ts';
 import {StreamedBodies} from './streamed-bodies.ts';
 
@@ -100,6 +101,8 @@ export class RouterLink implements LiveHolder, SocketLink {
   readonly #bodies: StreamedBodies;
   /** Callbacks for clients that disconnect before the response. */
   readonly #cancels = new Map<number, () => void>();
+  /** Readers that wait for the number of subscriptions, by stream. */
+  readonly #counts = new Map<number, ((count: number) => void)[]>();
   /** Requests that wait for the next slice, with copies of their bodies. */
   #requests: Waiting[] = [];
   #sliceScheduled = false;
@@ -221,6 +224,25 @@ export class RouterLink implements LiveHolder, SocketLink {
     );
   }
 
+  /** @returns 1 if the router does not answer in time, 0 if it disconnects */
+  subscriptions(stream: number): Promise<number> {
+    return new Promise(resolve => {
+      const waiting = this.#counts.get(stream) ?? [];
+      if (waiting.length === 0) {
+        this.#counts.set(stream, waiting);
+        this.#writer.frame(FrameKind.subscriptions, stream, FrameFlag.none, '', '');
+        setTimeout(() => this.#counted(stream, 1, waiting), SUBSCRIPTIONS_WAIT_MS).unref();
+      }
+      waiting.push(resolve);
+    });
+  }
+
+  #counted(stream: number, count: number, waiting = this.#counts.get(stream)): void {
+    if (waiting === undefined) return;
+    if (this.#counts.get(stream) === waiting) this.#counts.delete(stream);
+    for (const resolve of waiting.splice(0)) resolve(count);
+  }
+
   socketMessage(streams: readonly number[], message: string): void {
     const [first] = streams;
     assert(first !== undefined, 'a message has a receiver');
@@ -298,6 +320,9 @@ export class RouterLink implements LiveHolder, SocketLink {
       case FrameKind.fence:
         this.#writer.frame(FrameKind.fence, stream, FrameFlag.none, '', '');
         return;
+      case FrameKind.subscriptions:
+        this.#counted(stream, numberIn(meta));
+        return;
       case FrameKind.chunk:
         this.#bodies.chunk(stream, flags, body);
         return;
@@ -315,7 +340,7 @@ export class RouterLink implements LiveHolder, SocketLink {
         this.#events.sockets.message(this, stream, body, (flags & FrameFlag.binary) !== 0);
         return;
       case FrameKind.socketCredit:
-        this.#events.sockets.credited(this, stream, creditOf(meta));
+        this.#events.sockets.credited(this, stream, numberIn(meta));
         return;
       case FrameKind.socketClose:
         this.#events.sockets.closed(this, stream);
@@ -399,16 +424,17 @@ export class RouterLink implements LiveHolder, SocketLink {
   #closed(): void {
     this.#requests = [];
     for (const stream of [...this.#cancels.keys()]) this.#cancel(stream);
+    for (const stream of [...this.#counts.keys()]) this.#counted(stream, 0);
     this.#bodies.close();
     this.#events.onClose(this);
   }
 }
 
 /** @throws MalformedFrame */
-function creditOf(meta: Buffer): number {
-  const bytes = Number(meta.toString('latin1'));
-  if (!Number.isSafeInteger(bytes) || bytes < 0) throw new MalformedFrame('credit is not a number of bytes');
-  return bytes;
+function numberIn(meta: Buffer): number {
+  const number = Number(meta.toString('latin1'));
+  if (!Number.isSafeInteger(number) || number < 0) throw new MalformedFrame('it is no whole number');
+  return number;
 }
 
 function responseMeta(status: number, headers: HeaderList): ResponseMeta {

@@ -25,7 +25,7 @@ export class LiveList {
   }
 
   /** @throws op.invalid_input 400 */
-  page({limit = LIVE_LIST_DEFAULT, after}: {limit?: number; after?: string}): LiveQueryPage {
+  async page({limit = LIVE_LIST_DEFAULT, after}: {limit?: number; after?: string}): Promise<LiveQueryPage> {
     const from = after === undefined ? null : placeFrom(after);
     /** One more than the page. */
     const first: Entry[] = [];
@@ -41,14 +41,16 @@ export class LiveList {
     const shown = first.slice(0, limit);
     const last = shown.at(-1);
     const next = first.length > limit && last !== undefined ? cursorOf(placeOf(last)) : null;
-    return {queries: shown.map(entry => listed(entry, LIVE_LISTED_CHARS_MAX)), total, next_cursor: next};
+    const queries = await Promise.all(shown.map(entry => listed(entry, LIVE_LISTED_CHARS_MAX)));
+    return {queries, total, next_cursor: next};
   }
 
   /** @throws op.not_found 404 */
-  find(id: string): FoundLiveQuery {
+  async find(id: string): Promise<FoundLiveQuery> {
     for (const entry of this.#entries()) {
       if (entry.query.id !== id) continue;
-      return {query: listed(entry, Number.POSITIVE_INFINITY), recent: entry.query.figures.newest.map(shown).reverse()};
+      const query = await listed(entry, Number.POSITIVE_INFINITY);
+      return {query, recent: entry.query.figures.newest.map(shown).reverse()};
     }
     throw new ServiceError(
       'op.not_found',
@@ -61,16 +63,18 @@ export class LiveList {
   }
 }
 
-function listed({query, of}: Entry, charsMax: number): ListedLiveQuery {
-  const {id, subject, holders, resultBytes, isCurrent, figures} = query;
+async function listed({query, of}: Entry, charsMax: number): Promise<ListedLiveQuery> {
+  const {id, subject, identities, resultBytes, isCurrent, figures} = query;
   const {type} = subject;
   return {
     id,
     type,
     query: type === 'query' && fits(JSON.stringify(subject.query), charsMax) ? subject.query : null,
     function: type === 'function' ? subject.path : null,
+    kind: type === 'function' ? subject.kind : null,
     args: type === 'function' && fits(subject.args, charsMax) ? JSON.parse(subject.args) : null,
-    holders,
+    holders: await query.holders(),
+    identities,
     result_bytes: resultBytes,
     current: isCurrent,
     since: figures.sinceMs,

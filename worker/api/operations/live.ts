@@ -8,6 +8,8 @@ import {decodeQuery} from './query-string.ts';
 const listQuery = wireType(LiveListQuery);
 
 export const live: Handlers<Extract<Operation, `live_queries.${string}`>> = {
-  'live_queries.list': ({query}, {liveList}) => json<'live_queries.list'>(liveList.page(decodeQuery(listQuery, query))),
-  'live_queries.get': ({params}, {liveList}) => json<'live_queries.get'>(liveList.find(params.live_query_id)),
+  'live_queries.list': async ({query}, {liveList}) =>
+    json<'live_queries.list'>(await liveList.page(decodeQuery(listQuery, query))),
+  'live_queries.get': async ({params}, {liveList}) =>
+    json<'live_queries.get'>(await liveList.find(params.live_query_id)),
 };

@@ -91,8 +91,12 @@ export class SubscribedQuery implements ListedQuery {
     return `f${this.n}`;
   }
 
-  get holders(): number {
+  holders(): number {
     return this.#holders.size;
+  }
+
+  get identities(): number | null {
+    return this.#isShared ? null : this.#named.size;
   }
 
   get resultBytes(): number {
@@ -106,7 +110,7 @@ export class SubscribedQuery implements ListedQuery {
   }
 
   get subject(): ListedQuery['subject'] {
-    return {type: 'function', path: this.path, args: this.args};
+    return {type: 'function', kind: this.kind, path: this.path, args: this.args};
   }
 
   get isSubscribed(): boolean {
