@@ -29,13 +29,14 @@ export function Chart({title, times, lines, textOf}: ChartProps) {
   const [at, setAt] = useState<number | null>(null);
   // A chart is drawn with the colours of one theme, so that of another replaces it.
   const isDark = useSyncExternalStore(onTheme, () => DARK.matches);
-  const shown = at !== null && at < times.length ? at : times.length - 1;
+  const newest = times.findLastIndex((_, i) => lines.some(({values}) => values[i] != null));
+  const shown = at !== null && at < times.length ? at : newest;
   const textAt = (value: number | null | undefined) => (value == null ? '–' : textOf(value));
   const summary = lines.map(({name, values}) => {
     const known = values.filter(value => value !== null);
     return known.length === 0
       ? `${name}: none`
-      : `${name}: newest ${textAt(values.at(-1))}, most ${textOf(max(known))}`;
+      : `${name}: newest ${textAt(values[newest])}, most ${textOf(max(known))}`;
   });
   return (
     <figure className={css.chart}>
@@ -103,8 +104,7 @@ function Plot({title, times, lines, textOf, onAt}: ChartProps & {onAt: (at: numb
               label: name,
               stroke: ofLines[i]!,
               width: 1.5,
-              spanGaps: true,
-              points: {show: true, size: 4},
+              points: {show: true, size: 4, filter: lonely},
             })),
           ],
           hooks: {setCursor: [({cursor}) => onAt(cursor.idx ?? null)]},
@@ -132,6 +132,12 @@ function Plot({title, times, lines, textOf, onAt}: ChartProps & {onAt: (at: numb
       <div ref={place} className={css.plot} role="img" aria-label={title} />
     </>
   );
+}
+
+/** A value between two gaps has no line, so it is a point. */
+function lonely({data}: uPlot, series: number): number[] {
+  const values = data[series]!;
+  return [...values.keys()].filter(i => values[i] != null && values[i - 1] == null && values[i + 1] == null);
 }
 
 function max(values: readonly number[]): number {

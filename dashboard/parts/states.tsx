@@ -6,6 +6,8 @@ import {Button} from './button.tsx';
 import {Icon, type IconName} from './icon.tsx';
 import css from './states.module.css';
 
+const NOT_FOUND = 404;
+
 export function Empty({title, icon, children}: {title: string; icon?: IconName; children?: ReactNode}) {
   return (
     <div className={css.state}>
@@ -29,10 +31,11 @@ export function Loading({label = 'Loading'}: {label?: string}) {
 export function Failed({error, retry}: {error: unknown; retry?: () => void}) {
   if (error instanceof ApiFailure && error.code === 'auth.forbidden') return <NoPermission message={error.message} />;
   const isNetwork = error instanceof ApiFailure && error.code === 'network';
+  const isMissing = error instanceof ApiFailure && error.status === NOT_FOUND;
   return (
     <div className={css.state} role="alert">
       <Icon name="warning" />
-      <strong>{isNetwork ? 'No answer from the server' : 'That did not work'}</strong>
+      <strong>{isNetwork ? 'No answer from the server' : isMissing ? 'Not found' : 'That did not work'}</strong>
       <div className={css.next}>{messageOf(error)}</div>
       {retry === undefined ? null : (
         <Button icon="refresh" onClick={retry}>

@@ -49,8 +49,15 @@ export class DashboardWindow {
   }
 
   async loaded(): Promise<void> {
-    const loading = this.page.getByText('Loading', {exact: true});
+    const loading = this.page.locator('[role=status]').getByText(/^Loading/);
     await until('everything on the page to be loaded', async () => (await loading.count()) === 0 || null);
+  }
+
+  /** Controls that Tab does not reach. Cells of a grid and items of a menu are reached by arrow keys. */
+  async unreachable(): Promise<string[]> {
+    return await this.page.evaluate<string[]>(`[...document.querySelectorAll('button, a, input, select, textarea')]
+      .filter(control => control.tabIndex < 0 && control.checkVisibility() && !control.closest('[role=menu]'))
+      .map(control => control.outerHTML.slice(0, 200))`);
   }
 
   /** Serious findings of axe, which runs in a world of its own: the page's policy allows no foreign script. */

@@ -156,7 +156,7 @@ export function Browser({tenant, table, tables}: BrowserProps) {
             onId={id => void goTo(id)}
           />
         )}
-        {order.field === BY_CREATION && bounds && first !== undefined ? (
+        {order.field === BY_CREATION && bounds && bounds.first < bounds.last && first !== undefined ? (
           <TimeBar
             bounds={bounds}
             at={first.doc._creationTime}

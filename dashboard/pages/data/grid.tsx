@@ -186,7 +186,7 @@ function Heading({column, order, onOrder}: {column: GridColumn; order: RowOrder;
         <span className={css.field}>{field}</span>
         <span className={css.type}>{type}</span>
         {isIndexed ? <span className={css.dot} title="Has an index" /> : null}
-        <span aria-hidden="true">{isOrder ? (order.direction === 'asc' ? '↑' : '↓') : ''}</span>
+        {isOrder ? <span aria-hidden="true">{order.direction === 'asc' ? '↑' : '↓'}</span> : null}
       </button>
     </div>
   );

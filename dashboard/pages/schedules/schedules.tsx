@@ -26,8 +26,8 @@ export default function Schedules({tenant}: TenantPageProps) {
           {({scheduled}) =>
             scheduled.length === 0 ? (
               <Empty title="Nothing is scheduled" icon="schedules">
-                A mutation can schedule a function with <code>ctx.scheduler</code>; <code>svc/crons.ts</code> and{' '}
-                <code>svc cron create</code> make crons.
+                A mutation can schedule a function with <code>ctx.scheduler</code>. The API makes jobs and crons that
+                write documents.
               </Empty>
             ) : (
               <Table

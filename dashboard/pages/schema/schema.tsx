@@ -29,7 +29,7 @@ export default function Schema({tenant, rest}: TenantPageProps) {
           if (first === undefined)
             return (
               <Empty title="No tables yet" icon="schema">
-                A table begins with its first document. Insert one, or deploy a schema with <code>svc push</code>.
+                A table begins with its first document. Insert one, or deploy a schema with <code>svc deploy</code>.
               </Empty>
             );
           if (table === undefined) return <Redirect to={pathOf(tenant, 'schema', first.name)} replace />;

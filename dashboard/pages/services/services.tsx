@@ -37,7 +37,8 @@ export default function Services({tenant}: TenantPageProps) {
           {({services: all}) =>
             all.length === 0 ? (
               <Empty title="No services" icon="services">
-                A service is code that runs for as long as it is wanted. Make one with <code>svc service create</code>.
+                A service is code that runs for as long as it is wanted. <code>svc services apply</code> makes one from
+                a file.
               </Empty>
             ) : (
               <Table label="Services" rows={all} keyOf={({name}) => name} columns={serviceColumns(tenant)} />
