@@ -16,15 +16,16 @@ import {seedServer, shopRequest} from './seed.ts';
 const SIZES = {wide: {width: 1_280, height: 800}, phone: {width: 390, height: 844}};
 const THEMES = ['light', 'dark'] as const;
 /** Charts have a point for each minute. */
-const TRAFFIC_MS = 75_000;
+const TRAFFIC_MS = 45_000;
 
 const {data, only, output} = new Command('screenshots')
-  .option('--data <directory>', 'of an earlier run; without it a new one is filled, which takes two minutes')
+  .option('--data <directory>', 'of an earlier run; without it a new one is filled, which takes a minute')
   .option('--only <pattern>', 'pictures whose names match', '')
   .option('--output <directory>', 'where they are written', process.env.SVC_SCREENSHOTS ?? 'screenshots')
   .parse()
   .opts<{data?: string; only: string; output: string}>();
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const root = data ?? mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 const isNew = !existsSync(join(root, 'data'));
 mkdirSync(output, {recursive: true});
@@ -58,6 +59,7 @@ try {
   for (const {name, path, prepare} of await shots(svc)) {
     if (!name.match(only)) continue;
     await window.goto(path);
+    await page.locator('main').locator('h1, strong').first().waitFor();
     await window.loaded();
     await prepare?.(page);
     await window.loaded();
