@@ -220,6 +220,15 @@ export const JOURNAL_PAGE_BYTES_MAX = 8 * MIB;
  */
 export const JOURNAL_SEARCH_MS = 10;
 export const JOURNAL_SEARCH_RECORDS = 100;
+/** Records of one block of the journal, for which a worker has one summary. Another number: other summaries. (ours) */
+export const JOURNAL_BLOCK_RECORDS = 256;
+/** Tables, documents and causes in one summary. Beyond: a search reads the block. (ours) */
+export const JOURNAL_BLOCK_NAMES_MAX = 16_384;
+/** Summaries of blocks in a worker's memory. Beyond: the oldest blocks have none, and a search reads them. (ours) */
+export const JOURNAL_SUMMARY_BYTES_MAX = 16 * MIB;
+/** Summaries are made for so long at a time, with such pauses, so that requests get their turn. (ours) */
+export const JOURNAL_SUMMARY_MS = 4;
+export const JOURNAL_SUMMARY_PAUSE_MS = 6;
 /** Records removed at most after one commit, so that retention never blocks the writer. (ours) */
 export const JOURNAL_TRIM_RECORDS = 512;
 

@@ -280,3 +280,7 @@ export const SANDBOX_CODE_CHARS_MAX = 1024 * KIB;
 /** How long a lease lasts without use. Beyond: 400. (ours) */
 export const SESSION_TTL_MS_MIN = 1_000;
 export const SESSION_TTL_MS_MAX = 24 * 60 * 60 * 1000;
+
+/** Buckets of a count of journal records over time: without `buckets`, and at most. Beyond: 400 op.invalid_input. (ours) */
+export const JOURNAL_BUCKETS_DEFAULT = 60;
+export const JOURNAL_BUCKETS_MAX = 500;

@@ -47,6 +47,7 @@ import {
 } from './protocol/functions.ts';
 import {FoundImport, ImportList, ImportQuery, ImportResult} from './protocol/imports.ts';
 import {Bootstrap, JournalPage, JournalQuery, JournalRecord, JournalStreamQuery} from './protocol/journal.ts';
+import {JournalCounts, JournalCountsQuery} from './protocol/journal-counts.ts';
 import {FoundKey, KeyBody, KeyList, MadeKey, RotateBody, WhoAmI} from './protocol/keys.ts';
 import {FoundLiveQuery, LiveListQuery, LiveQueryPage} from './protocol/live-list.ts';
 import {
@@ -188,6 +189,7 @@ export const OPERATION_TYPES = {
   'live_queries.list': {query: LiveListQuery, answer: LiveQueryPage},
   'live_queries.get': {answer: FoundLiveQuery},
   'journal.page': {query: JournalQuery, answer: JournalPage},
+  'journal.counts': {query: JournalCountsQuery, answer: JournalCounts},
   'journal.stream': {query: JournalStreamQuery, answer: JournalRecord, media: 'text/event-stream'},
   'journal.bootstrap': {answer: Bootstrap},
   'schema.all': {answer: SchemaList},

@@ -164,6 +164,7 @@ export const OPERATIONS = {
   'live_queries.list': {...read, ...at('GET', '/live-queries'), takesQuery: true, isShort: true},
   'live_queries.get': {...read, ...at('GET', '/live-queries/{live_query_id}'), isShort: true},
   'journal.page': {...read, ...at('GET', '/journal'), takesQuery: true, isShort: true},
+  'journal.counts': {...read, ...at('GET', '/journal/counts'), takesQuery: true, isShort: true},
   /** Its records as events, existing and future ones. */
   'journal.stream': {
     ...read,

@@ -221,6 +221,7 @@ export const RIGHTS: Complete = {
   'live_queries.list': needs('data:read', 'unknown'),
   'live_queries.get': needs('data:read', 'unknown'),
   'journal.page': needs('data:read', 'unknown'),
+  'journal.counts': needs('data:read', 'unknown'),
   /** Records are complete, including writes to tables other than those requested. */
   'journal.stream': needs('data:read', 'unknown'),
   'journal.bootstrap': needs('data:read', 'unknown'),

@@ -13,9 +13,11 @@ import {StorageQuota} from '../engine/commit/storage-quota.ts';
 import {SyncPlace} from '../engine/commit/sync-place.ts';
 import {TableCounts} from '../engine/commit/table-counts.ts';
 import {Writer} from '../engine/commit/writer.ts';
+import {JournalBlocks} from '../engine/journal/blocks.ts';
 import {JournalReader} from '../engine/journal/read-page.ts';
 import {JournalRetention} from '../engine/journal/retention.ts';
 import {JournalSearch} from '../engine/journal/search.ts';
+import {JournalTimes} from '../engine/journal/times.ts';
 import {CLOCK_STEP_MS} from '../engine/limits.ts';
 import {LiveIndex} from '../engine/live/live-index.ts';
 import {LiveQueries} from '../engine/live/live-queries.ts';
@@ -113,6 +115,7 @@ export class Tenant {
   readonly #scrub: Scrub;
   readonly #sync: LogSync;
   readonly #crons: CronReader;
+  readonly #journalBlocks: JournalBlocks;
 
   static async open(settings: TenantSettings, reserve: Reserve, log: Logger, upwards: Upwards): Promise<Tenant> {
     const note = join(settings.directory, DAMAGED_FILE);
@@ -274,6 +277,8 @@ export class Tenant {
       // it.
     );
     this.#crons = new CronReader(this.#readerDb);
+    const times = new JournalTimes(this.#readerDb, journal);
+    this.#journalBlocks = new JournalBlocks(this.#readerDb, journal, times, () => this.#reader.inSnapshot());
     this.dispatch = new Dispatch({
       tenant: {
         path: this.#path,
@@ -282,7 +287,8 @@ export class Tenant {
         reader: this.#reader,
         scans: this.#scans,
         journal,
-        journalSearch: new JournalSearch(this.#readerDb, journal),
+        journalSearch: new JournalSearch(this.#readerDb, journal, times, this.#journalBlocks),
+        journalBlocks: this.#journalBlocks,
         journalFollowers,
         resultFollowers: new ResultFollowers(this.#followers, this.live),
         liveList: new LiveList(() => [this.live, ...this.#functions.liveQueries]),
@@ -396,6 +402,7 @@ export class Tenant {
     this.#backFill.stop();
     this.#tasks.stop();
     this.#counts.stop();
+    this.#journalBlocks.stop();
     this.#schedule.stop();
     // Services end before the functions that they call.
     await this.#control.close();

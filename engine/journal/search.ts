@@ -1,10 +1,9 @@
 /**
  * Records of the journal that concern a document, a table, a kind of change or a time, as a page in either order.
  *
- * Timestamps never go back, so a time becomes a sequence by binary search. The other filters have no index, because
- * each write would pay for it: SQLite looks for their texts in the records, some at a time, and only what it finds is
- * parsed. A page ends when it is full or its time is up, so it can be empty while there is more: its cursor goes on
- * from there.
+ * Blocks of records that cannot match are passed over by their summaries (`blocks.ts`). In the others, SQLite looks for
+ * the filter's texts, some records at a time, and only what it finds is parsed. A page ends when it is full or its time
+ * is up, so it can be empty while there is more: its cursor goes on from there.
  */
 import {Buffer} from 'node:buffer';
 import {performance} from 'node:perf_hooks';
@@ -13,22 +12,22 @@ import {invalid} from '../../shared/errors.ts';
 import {JOURNAL_KINDS, type JournalKind} from '../../shared/journal-kinds.ts';
 import type {JournalRecord} from '../../shared/protocol/journal.ts';
 import {
+  JOURNAL_BLOCK_RECORDS,
   JOURNAL_PAGE_BYTES_MAX,
   JOURNAL_PAGE_RECORDS_MAX,
   JOURNAL_SEARCH_MS,
   JOURNAL_SEARCH_RECORDS,
 } from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
-import {reading, storageDamaged} from '../storage/damage.ts';
+import {reading} from '../storage/damage.ts';
+import {type BlockFilter, blockOf} from './block-summary.ts';
+import type {JournalBlocks} from './blocks.ts';
+import {causeIds, concernedBy} from './concerned.ts';
 import {type JournalReader, type JournalRequest, type JournalRow, wholeNumber} from './read-page.ts';
+import type {JournalTimes} from './times.ts';
 
-/** A member that is null lets every record pass. */
-export type JournalFilter = {
-  readonly table: string | null;
-  readonly document: string | null;
-  readonly kind: JournalKind | null;
-  /** The request, job or cron that its cause names. */
-  readonly requestId: string | null;
+/** A member that is null lets every record pass. `requestId`: of the request, job or cron that its cause names. */
+export type JournalFilter = BlockFilter & {
   /** Range of its timestamp, epoch milliseconds, both ends included. */
   readonly fromMs: number | null;
   readonly toMs: number | null;
@@ -44,15 +43,17 @@ export class JournalSearch {
   readonly #journal: JournalReader;
   readonly #forward: Database.Statement<Bounds, JournalRow>;
   readonly #backward: Database.Statement<Bounds, JournalRow>;
-  readonly #head: Database.Statement<[number], string>;
+  readonly #times: JournalTimes;
+  readonly #blocks: JournalBlocks;
 
-  constructor(db: Connection, journal: JournalReader) {
+  constructor(db: Connection, journal: JournalReader, times: JournalTimes, blocks: JournalBlocks) {
     this.#journal = journal;
+    this.#times = times;
+    this.#blocks = blocks;
     const found = `SELECT sequence, record, digest FROM journal WHERE sequence BETWEEN ? AND ?
       AND instr(record, ?) > 0 AND instr(record, ?) > 0 AND instr(record, ?) > 0 AND instr(record, ?) > 0 ORDER BY sequence`;
     this.#forward = db.prepare(found);
     this.#backward = db.prepare(`${found} DESC`);
-    this.#head = db.prepare<[number], string>('SELECT substr(record, 1, 100) FROM journal WHERE sequence = ?').pluck();
   }
 
   /** @throws as `JournalReader.page` */
@@ -61,8 +62,8 @@ export class JournalSearch {
     const begin = journal.begin(request.after, request.timeline);
     const head = journal.head();
     const {fromMs, toMs, before, isDescending} = filter;
-    const low = Math.max(begin + 1, fromMs === null ? 0 : this.#firstAt(fromMs));
-    const high = Math.min(head, (before ?? head + 1) - 1, toMs === null ? head : this.#firstAt(toMs + 1) - 1);
+    const low = Math.max(begin + 1, fromMs === null ? 0 : this.#times.firstAt(fromMs));
+    const high = Math.min(head, (before ?? head + 1) - 1, toMs === null ? head : this.#times.firstAt(toMs + 1) - 1);
     const {records, scanned} = this.#scan(low, high, filter, Math.min(request.limit, JOURNAL_PAGE_RECORDS_MAX));
     const hasMore = low <= high && scanned !== (isDescending ? low : high);
     return (
@@ -82,9 +83,16 @@ export class JournalSearch {
     let bytes = 0;
     let scanned = isDescending ? high + 1 : low - 1;
     do {
-      const from = isDescending ? Math.max(low, scanned - JOURNAL_SEARCH_RECORDS) : scanned + 1;
-      const to = isDescending ? scanned - 1 : Math.min(high, scanned + JOURNAL_SEARCH_RECORDS);
-      if (from > to) break;
+      const next = isDescending ? scanned - 1 : scanned + 1;
+      if (next < low || next > high) break;
+      const first = blockOf(next);
+      const last = first + JOURNAL_BLOCK_RECORDS - 1;
+      if (!this.#blocks.mayPass(first, filter)) {
+        scanned = isDescending ? Math.max(low, first) : Math.min(high, last);
+        continue;
+      }
+      const from = isDescending ? Math.max(low, first, next - JOURNAL_SEARCH_RECORDS + 1) : next;
+      const to = isDescending ? next : Math.min(high, last, next + JOURNAL_SEARCH_RECORDS - 1);
       for (const row of reading(() => statement.all(from, to, ...texts))) {
         const record = this.#journal.sealed(row);
         if (!concerns(row.record, filter)) continue;
@@ -97,25 +105,6 @@ export class JournalSearch {
       scanned = isDescending ? from : to;
     } while (performance.now() < endsMs);
     return {records, scanned};
-  }
-
-  /** The first sequence whose record is of this time or later; above the newest if there is none. */
-  #firstAt(ms: number): number {
-    let low = this.#journal.floor();
-    let high = this.#journal.head() + 1;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if (this.#timeOf(middle) < ms) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  #timeOf(sequence: number): number {
-    const head = reading(() => this.#head.get(sequence));
-    const [, timestamp] = /"timestamp":([\d.]+)/.exec(String(head)) ?? [];
-    if (timestamp === undefined) throw storageDamaged({check: 'chain', sequence});
-    return Number(timestamp);
   }
 }
 
@@ -131,28 +120,20 @@ function quoted(text: string | null): string {
   return text === null ? '' : JSON.stringify(text);
 }
 
-type Concerned = {kind: string; tables: readonly string[]; document: string | null};
-
-/** @param record a sound one */
-function concerns(record: string, {table, document, kind, requestId}: JournalFilter): boolean {
+/** @param text of a sound record */
+function concerns(text: string, {table, document, kind, requestId}: JournalFilter): boolean {
   const isOfAny = table === null && document === null && kind === null;
   if (isOfAny && requestId === null) return true;
-  const {writes, events, cause} = JSON.parse(record) as JournalRecord;
-  const isCause = (id: string | undefined) => id === requestId;
-  if (requestId !== null && ![cause?.request_id, cause?.job_id, cause?.cron].some(isCause)) return false;
-  if (isOfAny) return true;
-  const all: Concerned[] = writes.map(({op, table: of, id}) => ({kind: op, tables: [of], document: id}));
-  for (const event of events) {
-    if (event.type.startsWith('document.')) continue;
-    const {table: of, to} = event as {table?: string; to?: string};
-    const tables = [of, to].filter(name => name !== undefined);
-    all.push({kind: event.type.slice(0, event.type.indexOf('.')), tables, document: null});
-  }
-  return all.some(
-    one =>
-      (table === null || one.tables.includes(table)) &&
-      (document === null || one.document === document) &&
-      (kind === null || one.kind === kind),
+  const record = JSON.parse(text) as JournalRecord;
+  if (requestId !== null && !causeIds(record).includes(requestId)) return false;
+  return (
+    isOfAny ||
+    concernedBy(record).some(
+      one =>
+        (table === null || one.tables.includes(table)) &&
+        (document === null || one.document === document) &&
+        (kind === null || one.kind === kind),
+    )
   );
 }
 

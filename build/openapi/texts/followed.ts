@@ -105,8 +105,7 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
       'One record per committed write, without gaps. Pass `next_cursor` as the next `after`, with the ' +
       '`timeline`. After 410, load the bootstrap again. New types of events and new members can be added; ' +
       'ignore those that you do not know. `table`, `document`, `kind`, `request_id`, `from` and `to` select ' +
-      'records; such a ' +
-      'page can be empty while `has_more` is true. With `order=desc`, pass `next_cursor` as `before`.',
+      'records; such a page can be empty while `has_more` is true. With `order=desc`, pass `next_cursor` as `before`.',
     errors: ['journal.cursor_expired'],
     example: {
       query: {after: 0, limit: 2},
@@ -117,6 +116,24 @@ export const JOURNAL_TEXTS: OperationTexts<Named<'journal'>> = {
         cursor_floor: 1,
         has_more: false,
         timeline: TIMELINE,
+      },
+    },
+  },
+  'journal.counts': {
+    summary: 'Records of the journal by time and kind',
+    description:
+      'For charts. Divides the range into `buckets` of equal length. Counting begins with the newest records and ' +
+      'takes about 10 ms; if `complete` is false, the same request counts older ones a moment later.',
+    errors: ['op.invalid_input'],
+    example: {
+      query: {buckets: 2},
+      answer: {
+        from: 1_800_000_000_000,
+        to: 1_800_000_000_000,
+        bucket_ms: 1,
+        buckets: [{at: 1_800_000_000_000, records: 1, kinds: {insert: 1}}],
+        counted_from: 1_800_000_000_000,
+        complete: true,
       },
     },
   },

@@ -207,6 +207,7 @@ export function dataSamples(app: App) {
       succeeds: [{query: 'limit=20'}, {query: 'after=3&limit=2'}],
       refused: {query: 'after=1000000', code: 'journal.cursor_expired'},
     },
+    'journal.counts': {succeeds: [{}, {query: 'buckets=3'}], refused: {query: 'buckets=0', code: 'op.invalid_input'}},
     'journal.bootstrap': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'schema.all': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'schema.get': {

@@ -1,6 +1,7 @@
 /** The parts of an open tenant that handlers use. */
 
 import type {CommitGroups} from '../../../engine/commit/group.ts';
+import type {JournalBlocks} from '../../../engine/journal/blocks.ts';
 import type {JournalReader} from '../../../engine/journal/read-page.ts';
 import type {JournalSearch} from '../../../engine/journal/search.ts';
 import type {ScanPool} from '../../../engine/reads/scan-pool.ts';
@@ -31,6 +32,7 @@ export type OpenTenant = {
   scans: ScanPool;
   journal: JournalReader;
   journalSearch: JournalSearch;
+  journalBlocks: JournalBlocks;
   journalFollowers: JournalFollowers;
   resultFollowers: ResultFollowers;
   liveList: LiveList;
