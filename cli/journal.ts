@@ -1,15 +1,18 @@
 /** `svc journal` shows records of a tenant's journal: the newest ones, or those that concern a document or a table. */
+import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
 import {JOURNAL_KINDS, type JournalKind} from '../shared/journal-kinds.ts';
 import type {JournalCause, JournalRecord} from '../shared/protocol/journal.ts';
+import type {JournalCounts} from '../shared/protocol/journal-counts.ts';
 import {showList} from './control.ts';
 import {reportFailure} from './failure.ts';
 import {count} from './follow.ts';
+import {COUNTS_PAUSE_MS, COUNTS_STALLED_MAX} from './limits.ts';
 import {moment} from './option-values.ts';
 import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Filter = {table?: string; document?: string; kind?: JournalKind; request?: string; from?: number; to?: number};
-type Options = TargetOptions & Filter & {limit: number; order: 'asc' | 'desc'; json?: true};
+type Options = TargetOptions & Filter & {limit: number; order: 'asc' | 'desc'; counts?: true; json?: true};
 
 export function register(program: Command): void {
   const command = program
@@ -23,10 +26,14 @@ export function register(program: Command): void {
     .addOption(new Option('--to <time>', 'the same').argParser(moment))
     .addOption(new Option('--order <order>', 'desc: the newest first').choices(['asc', 'desc']).default('desc'))
     .addOption(new Option('--limit <count>', 'records at most').argParser(count).default(20))
+    .option('--counts', 'records by time and kind instead, with --from and --to')
     .option('--json', 'one record per line, as JSON');
   addTargetOptions(command).action((options: Options) =>
     reportFailure('svc journal', () =>
-      withTarget(options, async target => showList(await records(target, options), options.json === true, recordText)),
+      withTarget(options, async target => {
+        if (options.counts === true) return showList(await buckets(target, options), options.json === true, bucketText);
+        return showList(await records(target, options), options.json === true, recordText);
+      }),
     ),
   );
 }
@@ -54,6 +61,26 @@ async function records(
     cursor = page.next_cursor;
   }
   return found;
+}
+
+type Bucket = JournalCounts['buckets'][number];
+
+/** Counts until the server has read all of the range, or has no memory for more of it. */
+async function buckets(target: Target, {from, to}: Options): Promise<Bucket[]> {
+  const query = {buckets: 24, ...(from === undefined ? {} : {from}), ...(to === undefined ? {} : {to})};
+  for (let before = Number.POSITIVE_INFINITY, stalled = 0; ; ) {
+    const counts = await ask(target, 'journal.counts', [], {query});
+    stalled = counts.counted_from < before ? 0 : stalled + 1;
+    before = counts.counted_from;
+    if (counts.complete || stalled === COUNTS_STALLED_MAX) return counts.buckets;
+    await delay(COUNTS_PAUSE_MS);
+  }
+}
+
+/** `2026-01-31T12:00:00.000Z  120  insert 100, update 20` */
+function bucketText({at, records: all, kinds}: Bucket): string {
+  const byKind = Object.entries(kinds).map(([kind, number]) => `${kind} ${number}`);
+  return `${new Date(at).toISOString()}  ${all}  ${byKind.join(', ')}`;
 }
 
 function recordText({sequence, timestamp, events, scheduled_execution_id: run, cause}: JournalRecord): string {

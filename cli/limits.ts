@@ -66,3 +66,7 @@ export const COMMAND_TIMEOUT_MS = 60_000;
 
 /** Total `memory_mb` of a tenant's services that are to run. Beyond: 429 op.rate_limited. (ours) */
 export const SERVICES_MEMORY_MB_MAX = 2_048;
+
+/** Between two requests for counts of a long journal, and requests without progress after which it is left at that. (ours) */
+export const COUNTS_PAUSE_MS = 50;
+export const COUNTS_STALLED_MAX = 20;
