@@ -4,11 +4,11 @@ import {CONSOLE_LEVELS, type ConsoleLevel} from '../shared/console-levels.ts';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
 import type {QueryOf} from '../shared/operation-types.ts';
 import type {LogEntry} from '../shared/protocol/functions.ts';
-import {reportFailure} from './failure.ts';
+import {CommandFailure, reportFailure} from './failure.ts';
 import {count, followLines, linesOf, SeenLines} from './follow.ts';
 import {moment} from './option-values.ts';
 import {printableJson} from './printable.ts';
-import {logText} from './project/log-text.ts';
+import {logText, treeText} from './project/log-text.ts';
 import {addTargetOptions, type Target, type TargetOptions, withTarget} from './project/target.ts';
 
 type Search = {
@@ -21,7 +21,7 @@ type Search = {
   until?: number;
 };
 type Shown = {history: number; success?: true; jsonl?: true; follow: boolean} & Search;
-type Options = TargetOptions & Shown;
+type Options = TargetOptions & Shown & {request?: string};
 
 export function register(program: Command): void {
   const command = program
@@ -32,6 +32,7 @@ export function register(program: Command): void {
     .option('--jsonl', 'one execution per line, as JSON')
     .option('--no-follow', 'end after the history')
     .option('--request-id <id>', 'only the execution of this request; ends after it was shown')
+    .option('--request <id>', 'the executions that this request led to, as a tree; ends after it was shown')
     .option('--path <path>', 'only executions of this function, as messages:send')
     .option('--text <text>', 'only executions with this text in path, error or lines')
     .addOption(new Option('--level <level>', 'only executions with such a line').choices([...CONSOLE_LEVELS]))
@@ -43,7 +44,9 @@ export function register(program: Command): void {
       withTarget(options, async target => {
         const interrupted = new AbortController();
         process.once('SIGINT', () => interrupted.abort());
-        await showLogs(target, options, text => void process.stdout.write(text), interrupted.signal);
+        const show = (text: string) => void process.stdout.write(text);
+        if (options.request === undefined) await showLogs(target, options, show, interrupted.signal);
+        else show(await requestText(target, options.request, options.jsonl === true, interrupted.signal));
       }),
     ),
   );
@@ -76,6 +79,23 @@ export async function showLogs(
   if (!follow || search.requestId !== undefined || search.until !== undefined) return;
   const lines = () => entries(target, LOG_ENTRIES_KEEP, true, search, signal);
   await followLines(lines, line => seen.add(line) && showEntry(line), signal);
+}
+
+/** @param id a request id, or the id of a job. @throws CommandFailure if the log has no such execution */
+export async function requestText(target: Target, id: string, isJsonl: boolean, signal: AbortSignal): Promise<string> {
+  const read = async (search: QueryOf<'logs.read'>): Promise<LogEntry[]> => {
+    const query = {history: LOG_ENTRIES_KEEP, follow: 'false', ...search} as const;
+    const found: LogEntry[] = [];
+    for await (const line of linesOf(target.client, 'logs.read', [target.tenant], query, signal))
+      if (line !== '') found.push(JSON.parse(line) as LogEntry);
+    return found;
+  };
+  let trace = await read({trace_id: id});
+  // A job is part of the trace of the request that scheduled it.
+  const of = trace.length === 0 ? (await read({request_id: id})).at(-1)?.trace_id : undefined;
+  if (of !== undefined) trace = await read({trace_id: of});
+  if (trace.length === 0) throw new CommandFailure(`the log has no execution of the request ${id}`);
+  return `${isJsonl ? trace.map(entry => printableJson(JSON.stringify(entry))).join('\n') : treeText(trace)}\n`;
 }
 
 /** Ends with the connection. */

@@ -7,6 +7,7 @@ import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {notFound, rateLimited, type ServiceError} from '../../shared/errors.ts';
+import type {JobTrace} from '../../shared/protocol/schedule.ts';
 import type {Writer} from '../commit/writer.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
@@ -24,6 +25,7 @@ export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, m
 
 /**
  * A job that runs a function.
+ * @param trace of the call or request that schedules it
  * @param scheduledBy the caller that can cancel it without an admin credential: a token identifier, empty for a caller
  *   without a token; null: no such caller
  * @returns its id
@@ -33,9 +35,10 @@ export function insertFunctionJob(
   writer: Writer,
   nowMs: number,
   {path, args, runAtMs}: {path: string; args: string; runAtMs: number},
+  trace: JobTrace,
   scheduledBy: string | null = null,
 ): string {
-  const work = `{"type":"function","path":${JSON.stringify(path)},"args":${args}}`;
+  const work = `{"type":"function","path":${JSON.stringify(path)},"args":${args},"trace":${JSON.stringify(trace)}}`;
   return insertJob(writer, nowMs, runAtMs, work, scheduledBy);
 }
 

@@ -1,7 +1,13 @@
 /** Scheduled work: a mutation object that is checked when it is scheduled, and made into an effect when it runs. */
 import {unreachable} from '../../shared/assert.ts';
 import type {ServiceError} from '../../shared/errors.ts';
-import {DeleteMutation, InsertMutation, type Mutation, UpdateMutation} from '../../shared/protocol/schedule.ts';
+import {
+  DeleteMutation,
+  InsertMutation,
+  type JobTrace,
+  type Mutation,
+  UpdateMutation,
+} from '../../shared/protocol/schedule.ts';
 import {storedText} from '../../shared/values/json.ts';
 import type {Fields} from '../commit/commit.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../commit/mutation.ts';
@@ -42,15 +48,15 @@ function known(mutation: {type: Mutation['type']}): Mutation {
 }
 
 /** A function's job in its stored form, which lists show. `args` is wire JSON; `path` is canonical. */
-export type FunctionWork = {type: 'function'; path: string; args: unknown};
+export type FunctionWork = {type: 'function'; path: string; args: unknown; trace?: JobTrace};
 
 /** Runs a function's job inside the job's write. @throws ServiceError when the write must be rolled back */
-export type RunFunctionJob = (writer: Writer, job: string, path: string, args: unknown) => void;
+export type RunFunctionJob = (writer: Writer, job: string, path: string, args: unknown, trace?: JobTrace) => void;
 
 /** Runs stored work. @throws the errors of its check when it was scheduled (limits may have changed) */
 export function runStoredWork(writer: Writer, id: string, text: string, runFunction: RunFunctionJob): void {
   const work = JSON.parse(text) as Mutation | FunctionWork;
-  if (work.type === 'function') runFunction(writer, id, work.path, work.args);
+  if (work.type === 'function') runFunction(writer, id, work.path, work.args, work.trace);
   else effectOf(work)(writer);
 }
 

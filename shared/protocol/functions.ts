@@ -346,6 +346,15 @@ export const LogEntry = Type.Object({
     description: 'with stack, whatever `redactErrors` says; null when it succeeded',
   }),
   lines: Type.Array(Type.String()),
+  call_id: Type.Optional(Type.String({description: 'of this execution; absent in entries of earlier versions'})),
+  parent_call_id: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], {
+      description: 'the execution that called this one, or scheduled the job that it is; null: a request, or a cron',
+    }),
+  ),
+  trace_id: Type.Optional(
+    Type.String({description: 'the same for all executions that one request led to: its request_id, as a rule'}),
+  ),
 });
 export type LogEntry = Static<typeof LogEntry>;
 
@@ -354,6 +363,7 @@ export const LogQuery = Type.Object({
   history: Type.Optional(Type.Integer({minimum: 0, description: 'entries at most'})),
   follow: Type.Optional(Type.Enum(['true', 'false'])),
   request_id: Type.Optional(Type.String()),
+  trace_id: Type.Optional(Type.String({description: 'a request with the executions that it led to, also as jobs'})),
   path: Type.Optional(Type.String()),
   outcome: Type.Optional(Type.Enum(['success', 'error'])),
   text: Type.Optional(Type.String({description: 'in the path, the error or a line, in any case'})),

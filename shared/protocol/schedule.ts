@@ -82,8 +82,21 @@ export const CronPatchEnvelope = Type.Object(
   closed,
 );
 
+/** What led to a job, for the log of executions. */
+export const JobTrace = Type.Object({
+  id: Type.String({description: 'trace_id of the executions that led to it, in the logs'}),
+  call_id: Type.Optional(Type.String({description: 'of the execution that scheduled it; absent: a request did'})),
+  jobs: Type.Integer({minimum: 1, description: 'jobs in a row, this one included'}),
+});
+export type JobTrace = Static<typeof JobTrace>;
+
 /** The work of a scheduled function. `args` are a wire value. */
-export const FunctionWork = Type.Object({type: Type.Literal('function'), path: Type.String(), args: Type.Unknown()});
+export const FunctionWork = Type.Object({
+  type: Type.Literal('function'),
+  path: Type.String(),
+  args: Type.Unknown(),
+  trace: Type.Optional(JobTrace),
+});
 
 const Work = Type.Union([...Mutation.anyOf, FunctionWork]);
 const Outcome = Type.Enum(['completed', 'failed']);

@@ -22,6 +22,7 @@ import {Schedule, START_MS, WORK} from './movable-schedule.ts';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const TRACE = {id: 'r', jobs: 1};
 
 let schedule: Schedule;
 beforeEach(() => {
@@ -158,7 +159,9 @@ describe('a job of a function that cannot be loaded', () => {
     schedule.close();
     schedule.functions = [writer => void insertEffect('ran', {})(writer), false, () => Promise.resolve(isThere)];
     schedule.open();
-    await schedule.change(writer => insertFunctionJob(writer, START_MS, {path: 'a:b', args: '{}', runAtMs: START_MS}));
+    await schedule.change(writer =>
+      insertFunctionJob(writer, START_MS, {path: 'a:b', args: '{}', runAtMs: START_MS}, TRACE),
+    );
     const other = await schedule.job(0);
     await schedule.pass(0);
     expect(schedule.runs).toEqual([other]);

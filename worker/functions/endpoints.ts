@@ -83,7 +83,7 @@ export class FunctionEndpoints {
       return refused(() => {
         findFunction(table, path, null, origin);
         const job = checkedJob(table, {path, args: onlyArgument(args), ...when}, nowMs);
-        return insertFunctionJob(writer, nowMs, job, scheduledBy);
+        return insertFunctionJob(writer, nowMs, job, {id: request.requestId, jobs: 1}, scheduledBy);
       });
     }, causeOf(request));
   }

@@ -21,7 +21,8 @@ import {overloaded, ServiceError} from '../../shared/errors.ts';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import {OTHER_FUNCTIONS} from '../../shared/metrics/function-counts.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-import type {FunctionEntry, FunctionKind, LogEntry} from '../../shared/protocol/functions.ts';
+import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
+import type {JobTrace} from '../../shared/protocol/schedule.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
 import type {ActionRunner} from '../runtime/actions/action-link.ts';
 import type {ActionRequest, MainOperation} from '../runtime/actions/action-message.ts';
@@ -38,7 +39,8 @@ import {type CallResult, ended, finished, NO_LINES, nestedError} from '../runtim
 import type {Caller, Execution} from '../runtime/execution.ts';
 import type {SyncResult} from '../runtime/isolate/sync-runner.ts';
 import {FUNCTION_MS_MAX} from '../runtime/limits.ts';
-import type {ExecutionLog} from '../runtime/log/execution-log.ts';
+import type {ExecutionLog, UnnumberedEntry} from '../runtime/log/execution-log.ts';
+import {callSpan, jobSpan, type Span, traceOfJob} from '../runtime/log/span.ts';
 import type {ProcessMemory} from '../runtime/process-memory.ts';
 import {MUTATION_PREPARATIONS_MAX} from './limits.ts';
 import type {MutationRunner} from './mutations/mutation-runner.ts';
@@ -56,6 +58,8 @@ export type Call = {
   requestId: string;
   /** The request that it is part of was sent with this key, and in this session of the dashboard. */
   by?: Pick<Cause, 'key_id' | 'session_id'> | undefined;
+  /** Absent: the request itself made the call. */
+  span?: Span;
   /** For queries: return the result's `sequence`. */
   hasVersion?: boolean;
   /** For mutations: wraps the run, inside its write. */
@@ -63,7 +67,7 @@ export type Call = {
 };
 
 /** The call of which a nested one is part. `path`: its action, if it has a name. */
-type NestedIn = Pick<Call, 'caller' | 'requestId' | 'by'> & {readonly path?: string};
+type NestedIn = Pick<Call, 'caller' | 'requestId' | 'by' | 'span'> & {readonly path?: string};
 
 /** The result of a committed mutation. */
 export type Succeeded = CallResult & {ok: true};
@@ -147,6 +151,7 @@ export class Functions {
   /** @throws ServiceError when the service cannot run it now; errors of the function or its caller are in the result */
   async call(call: Call): Promise<CallResult> {
     const startedMs = this.#parts.clock();
+    call.span ??= callSpan(call.requestId);
     let result: CallResult;
     let entry: FunctionEntry | null = null;
     try {
@@ -258,7 +263,7 @@ export class Functions {
       const execution = this.#execution(live, entry, args, call.caller);
       // The isolate was dropped meanwhile, for instance with a mutation that timed out.
       if (mayWait && !this.#parts.mutations.isPrepared(execution)) throw new MutationUnprepared();
-      const {outcome, lines, starved, had} = this.#parts.mutations.run(execution, job);
+      const {outcome, lines, starved, had} = this.#parts.mutations.run(execution, job, call.span!);
       if (starved !== null) throw new MutationStarved(starved, had);
       const result = finished(live, entry, outcome, {lines, own: lines});
       if (!result.ok) throw new MutationFailed(result);
@@ -288,10 +293,12 @@ export class Functions {
   }
 
   /** Runs a scheduled job's mutation inside the job's write. @throws MutationFailed, and the job fails */
-  runJob(writer: Writer, job: string, path: string, args: unknown): void {
+  runJob(writer: Writer, job: string, path: string, args: unknown, trace?: JobTrace): void {
     writer.cause = {...writer.cause, function: shownPath(path)};
-    const call: Call = {path, args, kind: 'mutation', origin: 'job', caller: {identity: null}, requestId: job};
     const startedMs = this.#parts.clock();
+    // All runs of a cron have its name as their request.
+    const span = jobSpan(writer.cause.kind === 'cron' ? `${job}@${Math.floor(startedMs)}` : job, trace);
+    const call: Call = {path, args, kind: 'mutation', origin: 'job', caller: {identity: null}, requestId: job, span};
     let result: CallResult;
     try {
       result = this.#mutate(call, job);
@@ -351,7 +358,7 @@ export class Functions {
         case 'runAction':
           return await this.#callNested(operation, parameters, call, lines);
         case 'schedule':
-          return `+${await this.#schedule(parameters, functionCause(call))}`;
+          return `+${await this.#schedule(parameters, call)}`;
         case 'cancel':
           await this.#parts.groups.perform(writer => cancelFunctionJob(writer, parameters), functionCause(call));
           return '+';
@@ -368,25 +375,27 @@ export class Functions {
   async #callNested(
     operation: 'runQuery' | 'runMutation' | 'runAction',
     parameters: string,
-    {caller, requestId, by}: NestedIn,
+    {caller, requestId, by, span: parent}: NestedIn,
     lines: ActionLines,
   ): Promise<string> {
     const {path, args: text} = JSON.parse(parameters) as {path: string; args: string};
     const args: unknown = JSON.parse(text);
     const inherited: Caller = 'invalid' in caller ? {identity: null} : caller;
     const kind = operation === 'runQuery' ? this.queryKind(path) : operation === 'runMutation' ? 'mutation' : 'action';
-    const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId, by});
+    const span = callSpan(requestId, parent);
+    const result = await this.call({path, args, kind, origin: 'function', caller: inherited, requestId, by, span});
     lines.addNested(result.lines);
     return result.ok ? `+${result.value}` : refusal(nestedError(result.error, this.#parts.redactErrors));
   }
 
-  async #schedule(parameters: string, cause: Cause): Promise<string> {
+  async #schedule(parameters: string, call: NestedIn): Promise<string> {
     const {groups, writing, clock} = this.#parts;
     const nowMs = Math.floor(clock());
-    return await groups.perform(
-      writer => insertFunctionJob(writer, nowMs, checkedJob(writing()?.table ?? null, realmRequest(parameters), nowMs)),
-      cause,
-    );
+    const trace = call.span === undefined ? {id: call.requestId, jobs: 1} : traceOfJob(call.span);
+    return await groups.perform(writer => {
+      const job = checkedJob(writing()?.table ?? null, realmRequest(parameters), nowMs);
+      return insertFunctionJob(writer, nowMs, job, trace);
+    }, functionCause(call));
   }
 
   /** `ctx.runQuery` accepts both kinds of queries. */
@@ -429,17 +438,18 @@ export class Functions {
         caller: call.origin,
         ...ofFunction,
       },
+      call.span!,
       name,
     );
   }
 
   /** Counts a finished execution and adds it to the log. @param name under which it is counted */
-  record(entry: Omit<LogEntry, 'n'>, name = entry.path): void {
+  record(entry: UnnumberedEntry, span: Span, name = entry.path): void {
     const {metrics, log} = this.#parts;
     metrics.functions.add(name, entry.outcome === 'error', entry.duration_ms);
     metrics.count('svc_function_executions_total', {kind: entry.kind, outcome: entry.outcome});
     metrics.observe('svc_function_seconds', entry.duration_ms / 1000);
-    log.add(entry);
+    log.add(entry, span);
   }
 }
 

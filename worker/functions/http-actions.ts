@@ -17,6 +17,8 @@ import type {ActionRequest} from '../runtime/actions/action-message.ts';
 import type {LiveDeployment} from '../runtime/call.ts';
 import {type CallResult, ended, inSources, shownError} from '../runtime/call-result.ts';
 import type {Caller, Outcome} from '../runtime/execution.ts';
+import type {UnnumberedEntry} from '../runtime/log/execution-log.ts';
+import {callSpan, type Span} from '../runtime/log/span.ts';
 import {ActionResponse} from './action-response.ts';
 import type {Verifier} from './auth/verifier.ts';
 import {scopedCookie} from './cookie-scope.ts';
@@ -73,15 +75,17 @@ export class HttpActions {
     }
     this.#takeUpload(incoming);
     const startedMs = clock();
-    const result = await this.#run(deployment, route, request, http, reply);
-    functions.record({
+    const span = callSpan(requestId);
+    const result = await this.#run(deployment, route, request, http, reply, span);
+    const entry: UnnumberedEntry = {
       at: startedMs,
       request_id: requestId,
       path: `${method} ${route.path ?? `${route.pathPrefix}*`}`,
       kind: 'httpAction',
       caller: 'client',
       ...ended(result, clock() - startedMs),
-    });
+    };
+    functions.record(entry, span);
   }
 
   /**
@@ -105,6 +109,7 @@ export class HttpActions {
     {incoming, requestId, caller: {authorization}}: Request<'functions.http'>,
     {method, url, headers}: HttpRequest,
     reply: HttpActionReply,
+    span: Span,
   ): Promise<CallResult> {
     const {actions, functions, env, egress} = this.#parts;
     const caller = await this.#caller(authorization);
@@ -132,7 +137,8 @@ export class HttpActions {
     };
     const link: ActionLink = {
       lines,
-      call: (operation, parameters) => functions.nested(operation, parameters, {caller, requestId}, lines, onDamage),
+      call: (operation, parameters) =>
+        functions.nested(operation, parameters, {caller, requestId, span}, lines, onDamage),
     };
     let outcome: Outcome;
     try {

@@ -173,7 +173,7 @@ export class FunctionPlatform implements Stage {
         live,
         env,
         clock,
-        record: (entry, name) => functions.record(entry, name),
+        record: (...execution) => functions.record(...execution),
       }),
       call: call => functions.call(call),
       mutate: (...mutation) => mutations.run(...mutation),

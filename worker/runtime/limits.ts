@@ -66,6 +66,11 @@ export const LOG_FAILURES_BURST = 20;
 export const LOG_FAILURES_PER_SECOND = 1;
 /** Readers that follow the log of one tenant. Beyond: 503 session.overloaded. (ours) */
 export const LOG_FOLLOWERS_MAX = 16;
+/**
+ * Jobs in a row in one trace. Beyond: the next job begins a trace, so the trace of a job that schedules itself ends.
+ * (ours)
+ */
+export const TRACE_JOBS_MAX = 8;
 /** Threads that run queries of one tenant. All but the first start only while another is blocked by a query. (ours) */
 export const QUERY_THREADS_MAX = 4;
 /** Queries sent to a thread at once: they share one snapshot and one message. (ours) */

@@ -76,6 +76,9 @@ const LOG_ENTRY = {
   duration_ms: 1.5,
   error: null,
   lines: [],
+  call_id: '8f3c2a91d0-1',
+  parent_call_id: null,
+  trace_id: 'r-1',
 };
 const ONE = {operation: 'deployments.create', values: {deployment_id: '$response.body#/id'}};
 const VARIABLE_FROM = {operation: 'env.set', values: {name: '$request.path.name'}};
@@ -286,8 +289,9 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
     summary: 'Executions of functions',
     description:
       'Lines of JSON. With `follow=true` the answer continues after the history, which ends with an empty ' +
-      'line. `request_id`, `path`, `outcome`, `since` and `until` search the entries on disk: executions ' +
-      'that failed or wrote a line.',
+      'line. The other parameters search the entries on disk: executions that failed or wrote a line, and ' +
+      'those that called such a one. `trace_id` selects all executions that one request led to, also as jobs; ' +
+      '`parent_call_id` makes a tree of them.',
     example: {
       query: {history: 100, follow: 'false'},
       answer: LOG_ENTRY,

@@ -14,6 +14,7 @@ import type {Execution} from '../../runtime/execution.ts';
 import {isolateLibrary} from '../../runtime/isolate/realm.ts';
 import {type SyncResult, SyncRunner} from '../../runtime/isolate/sync-runner.ts';
 import {FUNCTION_IDLE_MS} from '../../runtime/limits.ts';
+import type {Span} from '../../runtime/log/span.ts';
 import {MUTATION_WALL_MS_MAX} from '../limits.ts';
 import {MutationScheduler} from './mutation-scheduler.ts';
 
@@ -58,9 +59,9 @@ export class MutationRunner {
    * Call it inside a write. The caller rolls back the mutation's writes when the outcome is not ok.
    * @param job the scheduled job that this is the run of, or null
    */
-  run(execution: Execution, job: string | null): SyncResult {
+  run(execution: Execution, job: string | null, span: Span): SyncResult {
     this.#use();
-    this.#scheduler.begin(job);
+    this.#scheduler.begin(job, span);
     return this.#writer.at(execution.nowMs, () => this.#runner.run(execution));
   }
 

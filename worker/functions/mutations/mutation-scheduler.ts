@@ -11,6 +11,7 @@ import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wi
 import {canonicalPath, type FunctionTable, shownPath} from '../../runtime/call.ts';
 import {SCHEDULE_DISTANCE_MS_MAX, SCHEDULED_ARGUMENT_BYTES_MAX} from '../../runtime/guest/limits.ts';
 import type {FunctionScheduler} from '../../runtime/isolate/invocation-host.ts';
+import {type Span, traceOfJob} from '../../runtime/log/span.ts';
 import {SCHEDULED_ARGUMENTS_BYTES_MAX, SCHEDULED_JOBS_PER_MUTATION_MAX} from '../limits.ts';
 
 /** An invalid scheduling call. User code can catch the message. */
@@ -94,6 +95,7 @@ export class MutationScheduler implements FunctionScheduler {
   readonly #table: () => FunctionTable | null;
   /** The job that the current mutation is the run of; null: it was called directly. */
   #job: string | null = null;
+  #span: Span | null = null;
   #jobs = 0;
   #argumentChars = 0;
 
@@ -102,8 +104,10 @@ export class MutationScheduler implements FunctionScheduler {
     this.#table = table;
   }
 
-  begin(job: string | null): void {
+  /** @param span of the mutation */
+  begin(job: string | null, span: Span): void {
     this.#job = job;
+    this.#span = span;
     this.#jobs = 0;
     this.#argumentChars = 0;
   }
@@ -120,7 +124,7 @@ export class MutationScheduler implements FunctionScheduler {
       if (this.#argumentChars > SCHEDULED_ARGUMENTS_BYTES_MAX) {
         throw new ScheduleRefused('Too large total size of the arguments of scheduled functions (limit: 16 MiB)');
       }
-      return insertFunctionJob(this.#writer, nowMs, job);
+      return insertFunctionJob(this.#writer, nowMs, job, traceOfJob(this.#span!));
     });
   }
 

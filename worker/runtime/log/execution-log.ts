@@ -5,8 +5,8 @@
  *   failed, or wrote a line ───────▶ files beside the tenant's file ──▶ history from before this process, searches
  *   failed ────────────────────────▶ the service's own log, with the request id, as many as it has room for
  *
- * Executions that succeeded and wrote no line are not stored on disk: a busy tenant would displace everything important
- * from the files. Followers get each entry as it is written; a slow follower loses entries instead of delaying them.
+ * Executions that succeeded and wrote no line are not stored on disk, unless a call that they made is: a busy tenant
+ * would displace everything important from the files. Followers get each entry as it is written; a slow follower loses entries instead of delaying them.
  */
 import {overloaded} from '../../../shared/errors.ts';
 import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
@@ -16,12 +16,18 @@ import {LOG_CHARS_KEEP, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_FOLLOWERS_MAX} from 
 import type {FailureLines} from './failure-lines.ts';
 import {isSilent, type LogFilter, matches, NewestEntries} from './log-entries.ts';
 import {LogFiles} from './log-files.ts';
+import {type Span, storeParents} from './span.ts';
+
+/** An entry before it has its number and its span. */
+export type UnnumberedEntry = Omit<LogEntry, 'n' | 'call_id' | 'parent_call_id' | 'trace_id'>;
 
 export class ExecutionLog {
   readonly #files: LogFiles<LogEntry>;
   readonly #failures: FailureLines;
   readonly #newest = new NewestEntries<LogEntry>(LOG_ENTRIES_KEEP, LOG_CHARS_KEEP);
   readonly #followers = new Set<(entry: LogEntry, text: string) => void>();
+  /** Silent entries that are in the files, because a call that they made is. */
+  readonly #storedSilent = new WeakSet<LogEntry>();
   #n = 0;
 
   constructor(files: LogFiles<LogEntry>, failures: FailureLines) {
@@ -29,11 +35,16 @@ export class ExecutionLog {
     this.#failures = failures;
   }
 
-  add(finished: Omit<LogEntry, 'n'>): void {
-    const entry = {n: ++this.#n, ...finished};
+  add(finished: UnnumberedEntry, span: Span): void {
+    const {callId: call_id, parentCallId: parent_call_id, traceId: trace_id} = span;
+    const entry: LogEntry = {n: ++this.#n, ...finished, call_id, parent_call_id, trace_id};
     const text = `${JSON.stringify(entry)}\n`;
     this.#newest.add(entry, text);
-    if (!isSilent(entry)) this.#files.write(text);
+    if (!isSilent(entry) || span.isStored) {
+      this.#files.write(text);
+      storeParents(span);
+      if (isSilent(entry)) this.#storedSilent.add(entry);
+    }
     if (entry.outcome === 'error') this.#failures.add(entry);
     for (const follower of this.#followers) follower(entry, text);
   }
@@ -47,13 +58,14 @@ export class ExecutionLog {
   async search(filter: LogFilter, count: number): Promise<string> {
     const found = new NewestEntries<LogEntry>(Math.min(count, LOG_ENTRIES_KEEP), LOG_CHARS_KEEP);
     await this.#files.flush();
-    const silent = [...this.#newest.entries()].filter(({entry}) => isSilent(entry) && matches(filter, entry));
+    const isInMemoryOnly = (entry: LogEntry) => isSilent(entry) && !this.#storedSilent.has(entry);
+    const silent = [...this.#newest.entries()].filter(({entry}) => isInMemoryOnly(entry) && matches(filter, entry));
     let next = 0;
     const addSilentUntil = (atMs: number) => {
       for (; next < silent.length && silent[next]!.entry.at <= atMs; next++)
         found.add(silent[next]!.entry, silent[next]!.text);
     };
-    for await (const {entry, text} of this.#files.read({containing: filter.requestId})) {
+    for await (const {entry, text} of this.#files.read({containing: filter.requestId ?? filter.traceId})) {
       if (!matches(filter, entry)) continue;
       addSilentUntil(entry.at);
       found.add(entry, text);

@@ -58,6 +58,7 @@ export class NewestEntries<Entry> {
 /** A member that is null lets every entry pass. */
 export type LogFilter = {
   requestId: string | null;
+  traceId: string | null;
   /** Range of the time at which it ended, epoch milliseconds, both ends included. */
   sinceMs: number | null;
   untilMs: number | null;
@@ -73,6 +74,7 @@ export type LogFilter = {
 
 export const EVERY_ENTRY: LogFilter = {
   requestId: null,
+  traceId: null,
   sinceMs: null,
   untilMs: null,
   outcome: null,
@@ -86,6 +88,7 @@ export const EVERY_ENTRY: LogFilter = {
 export function readFilter(parameters: URLSearchParams): LogFilter {
   return {
     requestId: parameters.get('request_id'),
+    traceId: parameters.get('trace_id'),
     sinceMs: moment(parameters, 'since'),
     untilMs: moment(parameters, 'until'),
     outcome: outcome(parameters),
@@ -97,10 +100,12 @@ export function readFilter(parameters: URLSearchParams): LogFilter {
 }
 
 export function matches(filter: LogFilter, entry: LogEntry): boolean {
-  const {requestId, sinceMs, untilMs, outcome, path, text, level, before} = filter;
+  const {requestId, traceId, sinceMs, untilMs, outcome, path, text, level, before} = filter;
   const endedMs = entry.at + entry.duration_ms;
   return (
     (requestId === null || entry.request_id === requestId) &&
+    // Entries of earlier versions are each their own trace.
+    (traceId === null || (entry.trace_id ?? entry.request_id) === traceId) &&
     (sinceMs === null || endedMs >= sinceMs) &&
     (untilMs === null || endedMs <= untilMs) &&
     (outcome === null || entry.outcome === outcome) &&

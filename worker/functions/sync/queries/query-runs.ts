@@ -10,7 +10,7 @@ import type {PackedReadSet} from '../../../../engine/reads/read-set.ts';
 import type {Catalog} from '../../../../engine/storage/catalog.ts';
 import {overloaded} from '../../../../shared/errors.ts';
 import {OTHER_FUNCTIONS} from '../../../../shared/metrics/function-counts.ts';
-import type {FunctionEntry, LogEntry} from '../../../../shared/protocol/functions.ts';
+import type {FunctionEntry} from '../../../../shared/protocol/functions.ts';
 import {
   CallError,
   canonicalPath,
@@ -21,6 +21,8 @@ import {
 } from '../../../runtime/call.ts';
 import {type CallResult, ended, finished, NO_LINES} from '../../../runtime/call-result.ts';
 import type {Execution} from '../../../runtime/execution.ts';
+import type {UnnumberedEntry} from '../../../runtime/log/execution-log.ts';
+import {callSpan, type Span} from '../../../runtime/log/span.ts';
 import type {QueryRun} from '../../../runtime/queries/query-batch.ts';
 import {newSeed} from '../../functions.ts';
 import type {Results} from '../../results/results.ts';
@@ -38,7 +40,7 @@ export type QueryRunParts = {
   env: () => Execution['env'];
   clock: () => number;
   /** @param name under which it is counted; absent: its path */
-  record: (entry: Omit<LogEntry, 'n'>, name?: string) => void;
+  record: (entry: UnnumberedEntry, span: Span, name?: string) => void;
 };
 
 /**
@@ -188,6 +190,7 @@ export class QueryRuns {
         caller: isInternal ? 'function' : 'client',
         ...ended(ran.result, this.#parts.clock() - startedMs),
       },
+      callSpan(ran.requestId),
       entry === null ? OTHER_FUNCTIONS : undefined,
     );
     return ran;
