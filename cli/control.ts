@@ -141,7 +141,7 @@ function say(lines: readonly string[]): void {
   for (const line of lines) process.stderr.write(`${printable(line)}\n`);
 }
 
-async function standardInput(): Promise<string> {
+export async function standardInput(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
   return text;

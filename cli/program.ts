@@ -30,6 +30,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   whoami: () => import('./whoami.ts'),
   tenants: () => import('./tenants.ts'),
   figures: () => import('./figures.ts'),
+  auth: () => import('./auth.ts'),
   settings: () => import('./settings.ts'),
   schema: () => import('./schema.ts'),
   env: () => import('./env.ts'),

@@ -7,6 +7,7 @@
 import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
 import {AuditPage, AuditQuery, RefusalPage} from './protocol/audit.ts';
+import {AuthProviders, TokenBody, TokenExamination} from './protocol/auth.ts';
 import {DashboardCode, DashboardSessionList} from './protocol/dashboard.ts';
 import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
@@ -228,6 +229,8 @@ export const OPERATION_TYPES = {
   'env.set': {body: VariableBody},
   'env.delete': nothing,
   'logs.read': {query: LogQuery, answer: LogEntry, media: 'application/x-ndjson'},
+  'auth.get': {answer: AuthProviders},
+  'auth.check': {body: TokenBody, answer: TokenExamination},
   'settings.get': {answer: SettingsBody},
   'settings.put': {body: SettingsChange},
   'tables.list': {answer: ListedTables},

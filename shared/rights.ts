@@ -261,6 +261,8 @@ export const RIGHTS: Complete = {
   'env.set': action('env', 'none'),
   'env.delete': action('env', 'none'),
   'logs.read': needs('logs', 'unknown'),
+  'auth.get': needs('settings', 'none'),
+  'auth.check': needs('settings', 'none'),
   'settings.get': needs('settings', 'none'),
   'settings.put': action('settings', 'none'),
   'tables.list': needs('data:read', 'unknown'),

@@ -241,6 +241,11 @@ export class FunctionPlatform implements Stage {
     return {deployment: id, functions: manifest?.functions ?? []};
   }
 
+  /** Decides who callers are, by the active deployment's providers. */
+  get verifier(): Verifier {
+    return this.#verifier;
+  }
+
   /** Applies a commit's events to the rest of the platform. */
   committed(commit: Commit): void {
     this.#results.committed(commit);

@@ -82,6 +82,13 @@ const LOG_ENTRY = {
 };
 const ONE = {operation: 'deployments.create', values: {deployment_id: '$response.body#/id'}};
 const VARIABLE_FROM = {operation: 'env.set', values: {name: '$request.path.name'}};
+const AUTH_PROVIDER = {
+  type: 'oidc',
+  issuer: 'https://login.example.com',
+  application_id: 'my-app',
+  jwks: 'https://login.example.com/.well-known/openid-configuration',
+  algorithms: ['RS256', 'ES256', 'PS256', 'EdDSA'],
+};
 const SETTINGS = {egress: {allow: [], deny: ['10.0.0.0/8']}, allowed_origins: ['https://app.example']};
 
 export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functions.socket'>> = {
@@ -165,7 +172,7 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
 };
 
 export const DEPLOYMENT_TEXTS: OperationTexts<
-  Named<'deployments' | 'packages' | 'env' | 'logs' | 'settings' | 'tables'>
+  Named<'deployments' | 'packages' | 'env' | 'logs' | 'settings' | 'auth' | 'tables'>
 > = {
   'deployments.create': {
     summary: 'Deploy functions',
@@ -296,6 +303,36 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
       query: {history: 100, follow: 'false'},
       answer: LOG_ENTRY,
       from: {operation: 'functions.run', values: {}},
+    },
+  },
+  'auth.get': {
+    summary: 'The auth providers of the active deployment',
+    example: {answer: {providers: [AUTH_PROVIDER]}},
+  },
+  'auth.check': {
+    summary: 'Check a token as calls of functions do, and say which check fails',
+    description:
+      'The checks are those of calls, in their order, with the same keys. After the first failure the others are ' +
+      'skipped. The token is not stored or logged, and an expired one is safe to send. Providers that do not answer ' +
+      'are a failed check, not an error.',
+    example: {
+      body: {token: 'eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJpc3MiOiJodHRwczovL290aGVyLmV4YW1wbGUifQ.c2lnbmF0dXJl'},
+      answer: {
+        is_valid: false,
+        checks: [
+          {
+            check: 'form',
+            outcome: 'failed',
+            text: 'The token has no subject (`sub`) claim',
+            to_do:
+              'Use a signed JWT as the provider issues it: three parts, a header with alg and kid, claims with iss, sub and exp.',
+          },
+          {check: 'issuer', outcome: 'skipped', text: '', to_do: null},
+        ],
+        header: {alg: 'RS256', kid: '1'},
+        claims: {iss: 'https://other.example'},
+        identity: null,
+      },
     },
   },
   'settings.get': {summary: 'The settings', example: {answer: SETTINGS}},

@@ -37,6 +37,7 @@ type FirstWord<N extends Name> = N extends `${infer Word}.${string}` ? Word : N;
 /** The groups of operations by the first words of their names, where that is not the group itself. */
 const TAG_OF: Readonly<Record<Exclude<FirstWord<Name>, Tag>, Tag>> = {
   audit: 'keys',
+  auth: 'functions',
   docs: 'server',
   env: 'environment',
   exports: 'bulk',

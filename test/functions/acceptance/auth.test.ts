@@ -1,3 +1,7 @@
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {text} from 'node:stream/consumers';
+import {fileURLToPath} from 'node:url';
 import type {JWTPayload} from 'jose';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {sharedService} from '../../harness/shared-service.ts';
@@ -49,6 +53,17 @@ beforeAll(async () => {
   app = await appFor(provider, config(provider.issuer));
 });
 afterAll(() => Promise.all([provider.stop(), other.stop()]));
+
+const cli = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url));
+
+/** `svc auth check`, with the token on standard input. */
+async function checkByCommand(input: string): Promise<{code: number | null; stdout: string}> {
+  const args = [cli, 'auth', 'check', '--tenant', app.tenant, '--url', service.url, '--data', service.data];
+  const child = spawn(process.execPath, args, {stdio: ['pipe', 'pipe', 'inherit']});
+  child.stdin.end(`${input}\n`);
+  const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  return {code: code as number | null, stdout};
+}
 
 const nowS = () => Math.floor(Date.now() / 1000);
 function token(of: IdentityProvider, claims: JWTPayload = {}, header: Record<string, unknown> = {}): Promise<string> {
@@ -211,4 +226,25 @@ describe('a function that was scheduled over HTTP is cancelled', () => {
     const admins = await scheduled({'x-svc-admin-token': service.adminToken});
     expect([await cancel(admins, {}), await cancel(admins, await bearer(provider))]).toEqual([404, 404]);
   });
+});
+
+test('an operator learns which check a token fails, and which identity a good one gives; neither is logged', async () => {
+  const [good, expired] = [await token(provider), await token(provider, {exp: nowS() - 60})];
+  const check = async (given: string) => {
+    const {status, body} = await app.admin('POST', '/auth/check', {token: given});
+    expect(status).toBe(200);
+    return body as {is_valid: boolean; identity: object | null; checks: {check: string; outcome: string}[]};
+  };
+  expect(await check(good)).toMatchObject({is_valid: true, identity: {subject: 'ada', name: 'Ada'}});
+  const {is_valid, checks} = await check(expired);
+  expect([is_valid, checks.find(({outcome}) => outcome === 'failed')?.check]).toEqual([false, 'expiry']);
+  expect((await app.admin('GET', '/auth')).body).toEqual({
+    providers: [expect.objectContaining({type: 'oidc', issuer: provider.issuer, application_id: 'chat'})],
+  });
+  expect((await checkByCommand(good)).code).toBe(0);
+  expect(await checkByCommand(expired)).toEqual({
+    code: 1,
+    stdout: expect.stringMatching(/FAIL {2}expiry.*\n.*new token/),
+  });
+  for (const secret of [good, expired]) expect(service.log).not.toContain(secret.split('.')[2]);
 });

@@ -72,6 +72,11 @@ export async function functionsSamples(app: App) {
       succeeds: [{}, {query: 'history=2'}, {query: 'history=2&outcome=error&path=m:boom'}],
       refused: {query: 'history=-1', code: 'op.invalid_input'},
     },
+    'auth.get': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'auth.check': {
+      succeeds: [{body: {token: 'not a token'}}],
+      refused: {body: {jwt: 'x'}, code: 'op.invalid_input'},
+    },
     'settings.get': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'settings.put': {
       succeeds: [{body: SETTINGS}],

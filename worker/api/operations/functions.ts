@@ -6,6 +6,7 @@ import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import {preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {DEPLOYMENT_BYTES_MAX} from '../../../shared/limits.ts';
 import type {Operation} from '../../../shared/operations.ts';
+import {TokenBody} from '../../../shared/protocol/auth.ts';
 import {PackagesBody} from '../../../shared/protocol/deployments.ts';
 import {VariableBody} from '../../../shared/protocol/environment.ts';
 import {SettingsChange} from '../../../shared/protocol/settings.ts';
@@ -24,12 +25,13 @@ import {
 
 const packagesBody = bodyType<'packages.missing'>(PackagesBody);
 const variableBody = bodyType<'env.set'>(VariableBody);
+const tokenBody = bodyType<'auth.check'>(TokenBody);
 const settingsBody = bodyType<'settings.put'>(SettingsChange);
 
 type Of<Area extends string> = Extract<Operation, `${Area}.${string}`>;
 
 export const functions: Handlers<
-  Of<'functions'> | Of<'deployments'> | Of<'packages'> | Of<'env'> | Of<'settings'> | Of<'logs'>
+  Of<'functions'> | Of<'deployments'> | Of<'packages'> | Of<'env'> | Of<'settings'> | Of<'auth'> | Of<'logs'>
 > = {
   'functions.query': by(({endpoints}, request) => endpoints.call('query', request)),
   'functions.paginated': by(({endpoints}, request) => endpoints.call('paginatedQuery', request)),
@@ -91,6 +93,10 @@ export const functions: Handlers<
     const grant = {body: body.toString(), signedGrant: signedGrant ?? ''};
     return doneAfter(settings.put(decodeBody(settingsBody, body), grant, causeOf(request)));
   }),
+  'auth.get': by(({verifier}) => json<'auth.get'>({providers: verifier.providers})),
+  'auth.check': by(async ({verifier}, {body}) =>
+    json<'auth.check'>(await verifier.examine(decodeBody(tokenBody, body).token)),
+  ),
   'logs.read': streamedBy((platform, {query}, to) => platform.readLog(query, to)),
 };
 

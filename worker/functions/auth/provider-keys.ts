@@ -36,6 +36,11 @@ export class ProviderKeys {
     return this.#cached!.keys;
   }
 
+  /** Ids of the cached keys. */
+  get ids(): unknown[] {
+    return [...(this.#cached?.ids ?? [])];
+  }
+
   /** Compares the absolute difference, so keys "from the future" (the clock was set back) age like old ones. */
   #isWithin(ageMs: number): boolean {
     return this.#cached !== null && Math.abs(this.#clock() - this.#cached.fetchedMs) < ageMs;

@@ -55,15 +55,25 @@ export function readUnverified(token: string): UnverifiedToken {
   return {...checkHeader(header), issuer: iss, audience: aud};
 }
 
-/** The user that a token claims to be, verified or not, as in identities: `iss|sub`. Null: it names none. */
-export function claimedUser(token: string): string | null {
+/** What a token says, verified or not. Null: nothing that can be read. */
+export function decoded(token: string): {header: Claims | null; claims: Claims | null} {
+  const [header = '', claims = ''] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
+  return {header: parsedOrNull(header), claims: parsedOrNull(claims)};
+}
+
+function parsedOrNull(part: string): Claims | null {
   try {
-    const {iss, sub} = parsePart(token.split('.')[1] ?? '');
-    return typeof iss === 'string' && typeof sub === 'string' ? `${iss}|${sub}` : null;
+    return parsePart(part);
   } catch (caught) {
     if (!(caught instanceof ServiceError)) throw caught;
     return null;
   }
+}
+
+/** The user that a token claims to be, verified or not, as in identities: `iss|sub`. Null: it names none. */
+export function claimedUser(token: string): string | null {
+  const {iss, sub} = parsedOrNull(token.split('.')[1] ?? '') ?? {};
+  return typeof iss === 'string' && typeof sub === 'string' ? `${iss}|${sub}` : null;
 }
 
 function checkHeader(header: Claims): {algorithm: string; keyId: string} {

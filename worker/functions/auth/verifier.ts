@@ -5,15 +5,18 @@
  */
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
+import type {AuthProviderView, TokenExamination} from '../../../shared/protocol/auth.ts';
 import type {AuthProvider} from '../../../shared/protocol/functions.ts';
+import type {TokenCheckName} from '../../../shared/token-checks.ts';
 import {IDENTITY_CHARS_MAX, TOKEN_CLOCK_TOLERANCE_MS} from '../limits.ts';
 import {parseBearer} from './bearer.ts';
+import {checksShown, providerView} from './examination.ts';
 import {identityOf} from './identity.ts';
 import {type Fetch, fetchKeySet} from './key-documents.ts';
-import {algorithmsOf, issuerOf, providerFor} from './provider.ts';
+import {algorithmsOf, isSameIssuer, issuerOf, providerFor} from './provider.ts';
 import {ProviderKeys} from './provider-keys.ts';
 import {rejected, shown} from './rejected.ts';
-import {type Claims, readUnverified, type UnverifiedToken} from './unverified.ts';
+import {type Claims, decoded, readUnverified, type UnverifiedToken} from './unverified.ts';
 import {type VerifiedToken, VerifiedTokens} from './verified-tokens.ts';
 
 export type VerifierOptions = {
@@ -65,22 +68,62 @@ export class Verifier {
   async verify(token: string): Promise<VerifiedToken> {
     const known = this.#verified.get(token);
     if (known !== null) return known;
-    const unverified = readUnverified(token);
-    const provider = providerFor(this.#providers, unverified);
-    if (provider === null) throw rejected('NoAuthProvider', this.#noProviderMessage(unverified));
-    const claims = await this.#check(token, unverified, provider);
-    assert(claims.iss === unverified.issuer, 'what the provider was chosen by is what was verified');
-    const expMs = Math.min(claims.exp * 1000 + TOKEN_CLOCK_TOLERANCE_MS, Number.MAX_SAFE_INTEGER);
-    const identity = identityOf(provider, claims);
-    if (JSON.stringify(identity).length > IDENTITY_CHARS_MAX) {
-      throw rejected('InvalidAuthHeader', `The token's claims are longer than ${IDENTITY_CHARS_MAX} characters`);
-    }
-    const verified = {identity, expMs};
+    const verified = await this.#checked(token, {check: 'form'});
     this.#verified.add(token, verified);
     return verified;
   }
 
-  async #check(token: string, unverified: UnverifiedToken, provider: AuthProvider): Promise<CheckedClaims> {
+  /** The configured providers, in the order in which they are tried. */
+  get providers(): AuthProviderView[] {
+    return this.#providers.map(providerView);
+  }
+
+  /** Runs the checks of `verify`, and reports each of them. Nothing of the token stays. */
+  async examine(text: string): Promise<TokenExamination> {
+    const token = text.trim().replace(/^bearer +/i, '');
+    const progress: Progress = {check: 'form'};
+    const {identity, failed} = await this.#checked(token, progress).then(
+      verified => ({identity: verified.identity, failed: null}),
+      (error: unknown) => {
+        if (!(error instanceof ServiceError)) throw error;
+        return {identity: null, failed: {check: progress.check, error}};
+      },
+    );
+    const {header, claims} = decoded(token);
+    const ofIssuer = this.#providers.filter(provider => isSameIssuer(issuerOf(provider), String(claims?.iss)));
+    const keyIds = ofIssuer.flatMap(provider => this.#keys.get(provider)!.ids);
+    const examined = {providers: this.#providers, header, claims, failed, keyIds, nowMs: this.#options.clock()};
+    return {is_valid: failed === null, checks: checksShown(examined), header, claims, identity};
+  }
+
+  /** @param progress names the check that is next: of a token that is refused, the one that failed */
+  async #checked(token: string, progress: Progress): Promise<VerifiedToken> {
+    const unverified = readUnverified(token);
+    progress.check = 'issuer';
+    const provider = providerFor(this.#providers, unverified);
+    if (provider === null) {
+      const isKnown = this.#providers.some(each => isSameIssuer(issuerOf(each), unverified.issuer));
+      if (isKnown) progress.check = 'audience';
+      throw rejected('NoAuthProvider', this.#noProviderMessage(unverified));
+    }
+    const claims = await this.#check(token, unverified, provider, progress);
+    assert(claims.iss === unverified.issuer, 'what the provider was chosen by is what was verified');
+    const expMs = Math.min(claims.exp * 1000 + TOKEN_CLOCK_TOLERANCE_MS, Number.MAX_SAFE_INTEGER);
+    progress.check = 'size';
+    const identity = identityOf(provider, claims);
+    if (JSON.stringify(identity).length > IDENTITY_CHARS_MAX) {
+      throw rejected('InvalidAuthHeader', `The token's claims are longer than ${IDENTITY_CHARS_MAX} characters`);
+    }
+    return {identity, expMs};
+  }
+
+  async #check(
+    token: string,
+    unverified: UnverifiedToken,
+    provider: AuthProvider,
+    progress: Progress,
+  ): Promise<CheckedClaims> {
+    progress.check = 'algorithm';
     const algorithms = algorithmsOf(provider);
     // Checked before any key is fetched for the token.
     if (!algorithms.includes(unverified.algorithm)) {
@@ -89,6 +132,7 @@ export class Verifier {
         `Could not decode token: its algorithm is ${shown(unverified.algorithm)}; ${issuerOf(provider)} may use ${algorithms.join(', ')}`,
       );
     }
+    progress.check = 'keys';
     const keys = await this.#keys.get(provider)!.keysFor(unverified.keyId);
     const {errors, jwtVerify} = await import('jose');
     const now = this.#options.clock();
@@ -99,10 +143,13 @@ export class Verifier {
         clockTolerance: TOKEN_CLOCK_TOLERANCE_MS / 1000,
         currentDate: new Date(now),
       });
+      progress.check = 'issued_at';
       checkIssuedAt(payload, now);
       return payload as CheckedClaims;
     } catch (error) {
-      throw error instanceof ServiceError ? error : explained(errors, error, unverified.keyId, now);
+      if (error instanceof ServiceError) throw error;
+      progress.check = failedCheck(errors, error);
+      throw explained(errors, error, unverified.keyId, now);
     }
   }
 
@@ -115,6 +162,7 @@ export class Verifier {
   }
 }
 
+type Progress = {check: TokenCheckName};
 type CheckedClaims = Claims & {iss: string; sub: string; exp: number};
 
 /** jose checks `iat` only to limit a token's age. */
@@ -124,6 +172,13 @@ function checkIssuedAt({iat}: Claims, nowMs: number): void {
   if (iat * 1000 > nowMs + TOKEN_CLOCK_TOLERANCE_MS) {
     throw rejected('InvalidAuthHeader', 'Could not decode token: it was issued in the future (`iat`)');
   }
+}
+
+/** jose looks for the key, then checks the signature, then the times. */
+function failedCheck(errors: typeof import('jose')['errors'], error: unknown): TokenCheckName {
+  if (error instanceof errors.JWTExpired) return 'expiry';
+  if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'exp' ? 'expiry' : 'not_before';
+  return error instanceof errors.JWKSNoMatchingKey ? 'key' : 'signature';
 }
 
 /** Translates jose's errors into the contract's. Any error from jose means that the token is not valid. */
