@@ -1,7 +1,8 @@
-/** Settings of a tenant: variables, the network that its code can reach, origins, and the mark `production`. */
+/** Settings of a tenant: variables, auth providers, the network that its code can reach, origins, and the mark `production`. */
 import {markProduction, useProtection} from '../../api/production.ts';
 import {Check} from '../../parts/field.tsx';
 import {Page, Section, type TenantPageProps} from '../../parts/page.tsx';
+import {AuthProviders} from './auth-providers.tsx';
 import {Network} from './network.tsx';
 import {Variables} from './variables.tsx';
 
@@ -10,6 +11,7 @@ export default function Settings({tenant}: TenantPageProps) {
   return (
     <Page title="Settings">
       <Variables tenant={tenant} />
+      <AuthProviders tenant={tenant} />
       <Network tenant={tenant} />
       <Section title="Protection">
         <Check
