@@ -1,4 +1,4 @@
-/** Calls that are under way when their worker ends, on a real service: whoever makes them, the tenant goes on. */
+/** Calls that are under way when their worker ends, on a real service: the tenant goes on. */
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {QUARANTINE_MS_MIN} from '../../shared/limits.ts';
 import {CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
@@ -118,11 +118,14 @@ nightly.describe('large bodies of anonymous callers to actions that wait', () =>
   test('are bounded by bytes for their tenant, the router lets go of them, and other tenants go on', async () => {
     const [app, other] = [await App.deploy(service, FILES), await App.deploy(service, FILES)];
     const which = 'x'.repeat(8_000_000);
+    // A refused client that is still sending after DROPPED_BODY_MS, on a busy machine, has its connection closed.
     const answers = Array.from({length: 24}, (_, i) =>
-      app.svc('POST', '/action', {path: 'calls:hang', args: {name: `wait ${i}`, which}}),
+      app
+        .svc('POST', '/action', {path: 'calls:hang', args: {name: `wait ${i}`, which}})
+        .catch((error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? null : Promise.reject(error))),
     );
     const refused = await Promise.race(answers);
-    expectError(refused, 503, 'session.overloaded');
+    if (refused !== null) expectError(refused, 503, 'session.overloaded');
     const held = await until('the router to let go of what it sent', async () => {
       const {text} = await service.get('/metrics');
       const [, bytes] = /^svc_router_held_bytes (\d+)$/m.exec(text) ?? [];
@@ -134,7 +137,7 @@ nightly.describe('large bodies of anonymous callers to actions that wait', () =>
     expect(await other.action('calls:echo', {which: 'fine'})).toBe('fine');
     expect((await app.admin('GET', '/documents/begun')).status).toBe(200);
     process.kill(await service.workerOf(app.tenant), 'SIGKILL');
-    const outcomes = (await Promise.all(answers)).map(({status}) => status);
+    const outcomes = (await Promise.all(answers)).flatMap(reply => reply?.status ?? []);
     expect(new Set(outcomes)).toEqual(new Set([503]));
   });
 });

@@ -36,6 +36,8 @@ export class Schedule {
   #background!: BackgroundWrites;
   /** What would have ended the process. */
   readonly failures: unknown[] = [];
+  /** Commit groups since the start. */
+  #commits = 0;
   nowMs = START_MS;
   /** How functions are run and prepared; the next `open` takes it. */
   functions: [run: RunFunctionJob, isCareful?: boolean, prepare?: (path: string) => Promise<boolean>] = [
@@ -58,7 +60,11 @@ export class Schedule {
     const clock = () => this.nowMs;
     this.db = openWriter(join(this.#directory, 'tenant.sqlite'));
     this.writer = new Writer(this.db, Catalog.read(this.db), clock);
-    const stages: Stage[] = [{committed: commit => this.runner.committed(commit)}];
+    const committed: Stage['committed'] = commit => {
+      this.#commits++;
+      this.runner.committed(commit);
+    };
+    const stages: Stage[] = [{committed}];
     this.#groups = new CommitGroups({writer: this.writer, metrics, log, stages, sync: promptSync});
     this.#background = new BackgroundWrites(this.#groups, log, (_, error) => this.failures.push(error));
     this.runner = new ScheduleRunner(this.writer, this.#background, metrics, log, clock, ...this.functions);
@@ -108,9 +114,12 @@ export class Schedule {
     await this.pass(CLOCK_CHECK_MS);
   }
 
-  /** Lets work that has begun come to its end: each commit group is one turn. */
+  /** Lets work that has begun come to its end: no group commits for some turns. A busy machine needs more turns for a batch. */
   async settle(): Promise<void> {
+    let commits = -1;
     for (let turn = 0; turn < 12; turn++) {
+      if (commits !== this.#commits) turn = 0;
+      commits = this.#commits;
       await new Promise(resolve => setImmediate(resolve));
       vi.advanceTimersByTime(0);
     }

@@ -101,9 +101,10 @@ describe('of many sessions that watch the same', () => {
     const clients = Array.from({length: 50}, () => new PlayedClient(sync));
     for (const client of clients) client.watch(['m:a', 'm:b']);
     await until('ten transitions', () => clients.every(client => shows(client).length >= 10));
-    // Each is shown ten moments at least, and moments are not run twice.
     expect(new Set(together.map(({moment}) => moment)).size).toBe(together.length);
-    expect(together.length).toBeLessThan(2 * Math.max(...clients.map(client => shows(client).length)));
+    // A client that sees nothing of a batch, because it has a newer version by then, makes the others no worse.
+    const shown = clients.reduce((sum, client) => sum + shows(client).length, 0);
+    expect(together.length).toBeLessThan(shown / 5);
     for (const {runs} of together) expect(runs.map(({path}) => path)).toEqual(['m:a', 'm:b']);
     isBusy = false;
     for (const client of clients) client.leave();
@@ -133,7 +134,7 @@ describe('of many sessions that watch the same', () => {
     for (const end of ends) end();
   });
 
-  test('who is somebody else has a run of their own where it looks at who asks', async () => {
+  test('another user has a run of their own if the function uses the identity', async () => {
     played.verify = async token => ({identity: JSON.stringify(token), expMs: Number.POSITIVE_INFINITY});
     const looking = (run: Run) => (run.path === 'm:me' ? run.identity : played.sequence);
     const {run, runTogether} = played;
