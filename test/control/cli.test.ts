@@ -6,6 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {CLI, type Outcome, svc} from '../harness/command.ts';
+import {nightly} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -159,7 +160,7 @@ describe('svc sandboxes', () => {
     expect(await run('sandboxes', 'stop', id)).toMatchObject(done(`${id}  stopped  16 MiB\n`));
   });
 
-  test('a Node sandbox: create, exec, list, stop', async () => {
+  nightly.test('a Node sandbox: create, exec, list, stop', async () => {
     write('sandbox.json', {runtime: 'node', node_version: NODE_VERSION});
     const id = (await run('sandboxes', 'create', 'sandbox.json')).stdout.trimEnd();
     const version = await run('sandboxes', 'exec', id, 'return process.versions.node');

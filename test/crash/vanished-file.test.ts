@@ -87,7 +87,7 @@ describe('while its tenant is asleep', () => {
     await expectLost();
   });
 
-  test('such a tenant can be deleted, and made again', async () => {
+  nightly.test('such a tenant can be deleted, and made again', async () => {
     await service.end('SIGTERM');
     rmSync(directory, {recursive: true});
     await service.run();
@@ -166,7 +166,7 @@ describe('while its tenant is awake', () => {
     },
   );
 
-  test('and nobody writes: it is noticed all the same', async () => {
+  nightly.test('and nobody writes: it is noticed all the same', async () => {
     rmSync(directory, {recursive: true});
     await until('the finding in the log', () =>
       service.log.includes("the tenant's file is not the one that was opened"),

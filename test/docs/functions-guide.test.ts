@@ -12,6 +12,7 @@ import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {DocsProject, PROCESS_TYPES, pageText, templateSettings} from '../harness/docs-project.ts';
+import {nightly} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -150,7 +151,7 @@ describe('docs/functions.md', () => {
     expect(await run('tasks:open', {project: projectId})).toContain('call Ada!');
   });
 
-  test('its test script runs', async () => {
+  nightly.test('its test script runs', async () => {
     const [script] = textsOf('js');
     project.write('try.mjs', script!);
     const {stdout} = await promisify(execFile)(process.execPath, ['try.mjs'], {

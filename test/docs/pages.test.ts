@@ -5,6 +5,7 @@ import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {openExample} from '../../examples/run/example.ts';
+import {firstOf} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {NOT_RUN} from './not-run.ts';
 import {reasonNotToRun, runExamples, shellBlocks} from './shell-examples.ts';
@@ -86,7 +87,8 @@ async function runExample(name: string, page: string): Promise<string> {
 }
 
 describe('the shell blocks', () => {
-  test.each(Object.keys(RUN_HERE))('of %s run as they stand', async page => {
+  // The READMEs of the examples come last.
+  test.each(firstOf(3, Object.keys(RUN_HERE)))('of %s run as they stand', async page => {
     await RUN_HERE[page]!();
   });
 

@@ -109,7 +109,7 @@ nightly.test('a page whose network is gone keeps what is added, and writes it on
   expect(await browser.closeWindows()).toEqual([]);
 });
 
-nightly.test('a page whose key may only read shows the list, and is told that it may not change it', async () => {
+nightly.test('a page whose key may only read shows the list, and says that it may not change it', async () => {
   const [writer, reader] = [await open(), await open('/reader/')];
   await add(writer, 'eggs');
   await item(reader, 'eggs').waitFor();
@@ -121,7 +121,7 @@ nightly.test('a page whose key may only read shows the list, and is told that it
   expect((await browser.closeWindows()).filter(problem => !problem.includes('status of 403'))).toEqual([]);
 });
 
-test('the command of the README serves the page with the service behind it', async () => {
+nightly.test('the command of the README serves the page with the service behind it', async () => {
   const child = spawn(
     process.execPath,
     ['--experimental-strip-types', '--no-warnings', join(root, 'examples/todo/main.ts'), '--port', '0'],

@@ -30,7 +30,7 @@ const STAYS = `export default async (ctx, signal, log) => {
   log.info('here');
   await new Promise(done => signal.addEventListener('abort', done));
 };`;
-/** Does not end when it is told to, and logs that it was. */
+/** Does not end on request, and logs the request. */
 const DEAF = `export default async (ctx, signal, log) => {
   signal.addEventListener('abort', () => log.info('heard it'));
   await new Promise(() => setInterval(() => {}, 1_000));
@@ -225,7 +225,7 @@ test('a tenant with a service that runs does not fall asleep; one with stopped s
   await service.asleep(tenant.id);
 });
 
-test('a tenant whose place others need comes back by itself, and its service with it', async () => {
+nightly.test('a tenant whose place others need comes back by itself, and its service with it', async () => {
   const {tenant, services} = await start(['--max-awake', '1']);
   await services.inline('it', STAYS);
   await services.is('it', 'running');

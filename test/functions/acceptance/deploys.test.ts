@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {rounds} from '../../harness/nightly.ts';
+import {nightly, rounds} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {App} from '../app.ts';
 
@@ -51,7 +51,7 @@ describe('a deploy', () => {
     expect(await app.query('items:find', {n: 3})).toBe(1_000);
   });
 
-  test('that is wrong in several places is told all of them at once, with file and line', async () => {
+  test('that is wrong in several places gets all errors at once, with file and line', async () => {
     const app = await App.deploy(service, {'items.ts': version('one')});
     const refused = await app.tryDeploy({
       'one.ts': 'export const a = 1;\nthrow new Error("first fault");',
@@ -87,7 +87,7 @@ describe('a deploy', () => {
     expect((await app.admin('POST', '/deployments/99/activate')).status).toBe(404);
   });
 
-  test('survives the death of everything', async () => {
+  nightly.test('survives the death of everything', async () => {
     const app = await App.deploy(service, {'items.ts': version('one')});
     await app.mutation('items:add', {n: 1});
     await service.killAll();

@@ -102,14 +102,14 @@ export default defineSchema(tables);
     expect(await svc('data', 'extra')).toMatchObject({code: 0, stdout: ''});
   });
 
-  test('makes no tenant unless it is told to', async () => {
+  test('makes no tenant without --create', async () => {
     expect(await svc('deploy')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('svc deploy --create makes it'),
     });
   });
 
-  test('--dry-run checks everything and changes nothing', async () => {
+  nightly.test('--dry-run checks everything and changes nothing', async () => {
     await svc('deploy', '--create');
     edit('svc/tasks.ts', 'done: false', 'done: true');
     expect(await svc('deploy', '--dry-run')).toMatchObject({
@@ -289,7 +289,7 @@ describe('svc dev', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
   });
 
-  test('--once ends with 1 when the push failed', async () => {
+  nightly.test('--once ends with 1 when the push failed', async () => {
     expect(await svc('dev', '--once', '--run', 'tasks:open')).toMatchObject({code: 0, stdout: '[]\n'});
     expect(await svc('dev', '--once', '--run', 'tasks:gone')).toMatchObject({
       code: 1,

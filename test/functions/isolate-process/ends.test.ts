@@ -217,7 +217,7 @@ describe('a worker or a process that is killed while the process starts or close
     return {worker: await workerOf(app), process_, answer};
   }
 
-  test('a process that is killed as soon as it is there: the query is answered', async () => {
+  nightly.test('a process that is killed as soon as it is there: the query is answered', async () => {
     const app = await App.deploy(service, FILES);
     const {process_, answer} = await starting(app);
     process.kill(process_, 'SIGKILL');
@@ -256,7 +256,7 @@ test('metrics tell of processes and of their ends', async () => {
   expect(await figures()).toMatch(/^svc_isolate_processes [1-9]/m);
   expect(await figures()).toMatch(/^svc_isolate_process_bytes [1-9]/m);
   process.kill(process_, 'SIGKILL');
-  await until('the end to be told', async () =>
+  await until('the end to be reported', async () =>
     /^svc_isolate_process_ends_total\{cause="crash"\} [1-9]/m.test(await figures()),
   );
 });

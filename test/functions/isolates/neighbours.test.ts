@@ -1,4 +1,4 @@
-/** What a query that takes long costs those that came with it: told by the order of answers, not by the clock. */
+/** What a query that takes long costs those that came with it: measured by the order of answers, not by the clock. */
 import {beforeAll, describe, expect, test} from 'vitest';
 import {nightly, rounds} from '../../harness/nightly.ts';
 import {sharedService} from '../../harness/shared-service.ts';
@@ -50,7 +50,7 @@ describe('cheap queries are answered before a query in a loop that was sent with
     expect(names).toHaveLength(20 + loops);
   }
 
-  test('loops of a function that never was slow, before and behind them in one batch', async () => {
+  nightly.test('loops of a function that never was slow, before and behind them in one batch', async () => {
     const loop: [string, () => Promise<unknown>] = ['loop', () => app.queryError('q:otherLoop', {})];
     await app.query('q:cheap', {n: 0});
     const some = cheap(10).map(call => ['cheap', call] as [string, () => Promise<unknown>]);

@@ -166,7 +166,7 @@ describe.each(rounds<readonly string[]>({commit: [OWN], nightly: NODE_VERSIONS})
   });
 });
 
-test('["*"] is all dependencies that modules for Node import; those of other modules are bundled', async () => {
+nightly.test('["*"] is all dependencies that modules for Node import; those of other modules are bundled', async () => {
   const app = await App.empty(service);
   const files = {
     'm.ts': MODULE,
