@@ -1,6 +1,6 @@
 /**
  * A process with one live query, by `svc/browser` or by a bare WebSocket that parses what comes: what an update costs a client, and what
- * of that is the socket's and JSON's. Says `ready`, then what each update took when it is told to stop.
+ * of that is the socket's and JSON's. Says `ready`, then what each update took when it is stopped.
  */
 import {randomUUID} from 'node:crypto';
 import {SvcClient} from '../../sdk/browser/index.ts';

@@ -1,4 +1,4 @@
-/** One change told to many sockets: how long until each has it, and how many deliveries a second go through. */
+/** One change sent to many sockets: how long until each has it, and how many deliveries a second go through. */
 import {type CpuTimes, cpuTimes, cpuUsEach} from '../measure/process-tree.ts';
 import {median, quantile} from '../measure/statistics.ts';
 import type {LoadSocket} from './socket.ts';

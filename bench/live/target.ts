@@ -1,4 +1,4 @@
-/** Who is measured: where to connect, and how a change is made that every socket is told of. */
+/** Who is measured: where to connect, and how a change is made that every socket receives. */
 import {randomUUID} from 'node:crypto';
 import {Pool} from 'undici';
 import {benchDocument, ITEMS} from '../documents.ts';
@@ -7,7 +7,7 @@ import type {SvcPeer} from '../peers/svc/start.ts';
 import {LoadSocket} from './socket.ts';
 
 export type LiveTarget = {
-  /** A socket that is told of every change; resolves when it is ready for the first one. */
+  /** A socket that receives every change; resolves when it is ready for the first one. */
   subscriber(): Promise<LoadSocket>;
   /** Makes the n-th change; resolves when it is acknowledged. */
   change(n: number): Promise<void>;

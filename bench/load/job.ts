@@ -1,4 +1,4 @@
-/** What a load generator is told and what it answers. */
+/** Messages to a load generator, and its answers. */
 
 export type LoadJob = {
   port: number;

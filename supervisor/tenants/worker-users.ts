@@ -17,7 +17,7 @@ export class WorkerUsers {
   /** Routers that have not given up a worker that the tenant moves away from; null: no move is under way. */
   #moving: Set<number> | null = null;
 
-  /** Marks all waiting routers as told. @returns them */
+  /** Marks all waiting routers as notified. @returns them */
   notify(): number[] {
     const routers = [...this.waitingRouters];
     this.waitingRouters.clear();

@@ -85,7 +85,7 @@ describe('a key', () => {
     expect(text).not.toContain(secret.slice(21));
     const {body: admin} = await service.get('/api/whoami');
     expect(admin).toMatchObject({id: null, name: 'admin', scopes: [...SCOPES], tenants: null, expires_at: null});
-    await until('its use to be told', async () => {
+    await until('its use to be reported', async () => {
       const {body: found} = (await service.get(`/api/keys/${key.id}`)) as {body: {key: Key}};
       return found.key.last_used_at !== null;
     });
@@ -162,7 +162,7 @@ describe('a key', () => {
     expect([scheduled.status, detailOf(scheduled)]).toEqual([403, expect.objectContaining({scope: 'schedule'})]);
   });
 
-  test('of some tenants sees those alone, and is not told whether others exist', async () => {
+  test('of some tenants sees those alone, and does not learn whether others exist', async () => {
     const {secret} = await make({scopes: ['data:read', 'tenants', 'metrics', 'sandboxes'], tenants: [acme, 'later']});
     expect((await as(secret, 'GET', '/api/tenants')).body).toEqual({tenants: [acme]});
     expect((await as(secret, 'GET', at('/documents/mine'))).status).toBe(200);
@@ -291,7 +291,7 @@ describe('a key ends', () => {
     body.destroy();
   });
 
-  test('when it expires, and says so; misspelled ones and unknown ones are told apart', async () => {
+  test('when it expires, and says so; misspelled ones and unknown ones are distinguished', async () => {
     const {secret} = await make({scopes: ['data:read'], expires_in_seconds: 1});
     const socket = await Socket.established(service, acme, secret);
     expect(await socket.closed).toEqual({code: 1008, reason: 'auth.unauthorized'});

@@ -1,4 +1,4 @@
-/** POST …/import: lines become documents, and what is told of them is what is there. */
+/** POST …/import: lines become documents, and the report on them is right. */
 import {Readable} from 'node:stream';
 import {request} from 'undici';
 import {beforeAll, beforeEach, describe, expect, test} from 'vitest';

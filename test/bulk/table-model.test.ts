@@ -181,7 +181,7 @@ async function perform(tenant: Tenant, model: Model, op: Step): Promise<void> {
     }
     case 'drop': {
       const made = groups.perform(tenant.tasks.madeDrop(op.name));
-      // One that is being dropped may have lost its last document to somebody else: it is none, then.
+      // One that is being dropped may have lost its last document to another writer: it is none, then.
       const isNone = !model.isThere(op.name);
       const code = isNone ? 'op.not_found' : model.isDeployed(op.name) || model.isBusy(op.name) ? 'op.conflict' : null;
       expect(await refusal(made)).toBe(code);

@@ -22,7 +22,7 @@ describe('setAuth', () => {
     expect(told).toEqual([]);
   });
 
-  test('confirmed by the server: onChange(true), and a fresh token is fetched at once, which tells no more', async () => {
+  test('confirmed by the server: onChange(true), and a fresh token is fetched at once, which calls it no more', async () => {
     const {client, socket, asked, answer, told} = await signingIn();
     await answer(token('cached'));
     socket.transition(1, [result(socket.idOf('tasks:mine'), 1)]);
@@ -76,7 +76,7 @@ describe('setAuth', () => {
     expect(said).toEqual(['error: A listener of a svc client failed: mine']);
   });
 
-  test('when the server ends it for good: onChange(false) for who waits, and for who asks later, without a fetch', async () => {
+  test('when the server ends it for good: onChange(false) for listeners that wait, and for later ones, without a fetch', async () => {
     const {client, socket, answer, told, asked} = await signingIn();
     await answer(token('cached'));
     const error = {code: 'protocol.unsupported_version', message: 'of another time'} as const;
@@ -104,7 +104,7 @@ describe('setAuth', () => {
     expect(asked).toEqual([]);
   });
 
-  test('opens the socket: whether somebody is signed in is known without any query', async () => {
+  test('opens the socket: whether a user is signed in is known without any query', async () => {
     const {server, client} = scripted();
     const told: boolean[] = [];
     client.setAuth(
@@ -213,7 +213,7 @@ describe('refreshing', () => {
     expect([told, asked]).toEqual([[true], [false, true]]);
   });
 
-  test('nobody is signed in any more: onChange(false), and the server is told', async () => {
+  test('nobody is signed in any more: onChange(false), and the server is notified', async () => {
     const {socket, answer, told} = await signedIn();
     await vi.advanceTimersByTimeAsync(50_000);
     await answer(null);
@@ -369,7 +369,7 @@ describe('the server refuses a token', () => {
 });
 
 describe('clearAuth', () => {
-  test('the server is told, and nothing is fetched any more', async () => {
+  test('the server is notified, and nothing is fetched any more', async () => {
     const {client, socket, asked, told} = await signedIn();
     client.clearAuth();
     expect(socket.sent('clear_auth')).toEqual([{type: 'clear_auth', base_version: 2, new_version: 3}]);
@@ -388,7 +388,7 @@ describe('clearAuth', () => {
 });
 
 describe('on the next socket', () => {
-  test('the caller says who they are first, and is not told of it again', async () => {
+  test('the caller says who they are first, and onChange is not called again', async () => {
     const {server, socket, asked, told} = await signedIn();
     socket.drop();
     vi.advanceTimersByTime(1_000);

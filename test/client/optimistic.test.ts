@@ -255,7 +255,7 @@ class World {
     this.engine = engine;
     this.tokens = PATHS.map(path => engine.subscribe(path).token);
     engine.onChange(changed => {
-      // Nobody is told of half a change: what is shown is what the model shows after it, which `check` compares.
+      // No listener gets half a change: what is shown is what the model shows after it, which `check` compares.
       this.#told.push(new Set(changed));
     });
   }

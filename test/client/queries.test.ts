@@ -22,7 +22,7 @@ describe('the socket of a client', () => {
     expect(server.last).toMatchObject({url: 'wss://svc.example/svc/acme/ws', protocol: 'svc.functions.v1'});
   });
 
-  test('is told everything at once, without waiting for hello; actions wait until the server is there', async () => {
+  test('gets everything at once, without waiting for hello; actions wait until the server is there', async () => {
     const {server, client} = scripted();
     client.onUpdate(list, {}, () => {});
     void client.mutation(makeFunctionReference<'mutation'>('messages:send'), {text: 'a'});
@@ -102,7 +102,7 @@ describe('onUpdate', () => {
     expect(() => silent.getCurrentValue()).toThrow('boom');
   });
 
-  test('a callback that throws does not keep others from being told', async () => {
+  test('a callback that throws does not keep others from being called', async () => {
     const {server, client, said} = scripted();
     const told: unknown[] = [];
     client.onUpdate(list, {}, () => {

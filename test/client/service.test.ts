@@ -185,7 +185,7 @@ describe('SvcClient and a service', () => {
     }
   });
 
-  test('59: what is shown optimistically is never missing and never there twice, whoever else writes', async () => {
+  test('59: what is shown optimistically is never missing and never there twice, whatever other clients write', async () => {
     const app = await deployed();
     const [client, other] = [connected(app), connected(app)];
     let sent = 0;

@@ -277,7 +277,7 @@ describe('signs of the page', () => {
 });
 
 describe('the connection state', () => {
-  test('is told to everybody, whoever throws', async () => {
+  test('is reported to all listeners, also if one throws', async () => {
     const {server, client, said} = scripted();
     client.onUpdate(list, {}, () => {});
     const told: boolean[] = [];

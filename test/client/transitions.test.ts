@@ -12,7 +12,7 @@ beforeEach(() => void vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout', '
 afterEach(() => void vi.useRealTimers());
 
 describe('a transition', () => {
-  test('57: all results change before anybody is told', async () => {
+  test('57: all results change before any listener is called', async () => {
     const {server, client} = scripted();
     const pairs: unknown[] = [];
     const both = (): void => void pairs.push([first.getCurrentValue(), second.getCurrentValue()]);

@@ -50,7 +50,7 @@ describe('the oldest version that may be shown', () => {
     expect([told.length, engine.isBehind(at)]).toEqual([1, true]);
     socket.transition(7);
     expect([told.slice(1), engine.isBehind(at)]).toEqual([[0], false]);
-    // The next socket is told of the newest that was shown.
+    // The next socket gets the newest version that was shown.
     engine.notBefore({timeline: 'first', ts: 9});
     socket.drop(1012);
     await settled();

@@ -131,7 +131,7 @@ describe('a commit', () => {
     expect(commits[0]).toMatchObject({firstSequence: 1, lastSequence: 0, records: []});
   });
 
-  test('passes the stages in their order before anybody is told', async () => {
+  test('passes the stages in their order before any caller is answered', async () => {
     await groups.perform(insertEffect('t', {n: 1})).then(() => order.push('reply'));
     expect(order).toEqual(['first stage', 'second stage', 'reply']);
   });

@@ -33,7 +33,7 @@ const log = createLogger({}, {write: () => undefined});
 /** Documents by id: their `n`. */
 type State = ReadonlyMap<string, number>;
 
-/** A tenant's log on a disk whose syncs end when they are told to. */
+/** A tenant's log on a disk whose syncs end when the test says so. */
 class Disk {
   readonly path: string;
   /** The log as it was when the newest sync that has ended began. */
@@ -110,7 +110,7 @@ class Tenant implements LiveHolder {
   readonly #queries: LiveQueries;
   /** The tenant after each sequence. */
   readonly #states: State[] = [new Map()];
-  /** The newest sequence that anybody was told of or has seen. */
+  /** The newest sequence that any caller was answered with or has seen. */
   #known = 0;
   /** Of the whole table, and of its first document: a result that is cut is read again when it becomes too short. */
   readonly #liveTexts: string[] = [];
@@ -267,7 +267,7 @@ class Tenant implements LiveHolder {
     this.#learn(sequence);
   }
 
-  /** Every write is told of in the end. */
+  /** Every write is answered in the end. */
   async finish(): Promise<void> {
     const idle = this.groups.idle();
     let isIdle = false;
@@ -448,7 +448,7 @@ test('a sync of the thread that writes fails like one of the pool', async () => 
   expect(tenant.groups.durableSequence).toBeLessThan(2);
 });
 
-test('a sync that fails ends the process: nobody is told of its commit', async () => {
+test('a sync that fails ends the process: no caller is answered with its commit', async () => {
   const tenant = newTenant();
   let isTold = false;
   void tenant.write('insert', 0, 1, '').then(() => (isTold = true));

@@ -240,7 +240,7 @@ describe('groups', () => {
     onTestFinished(() => now.mockRestore());
   }
 
-  test('those who were told and those who wrote meanwhile share the next one', async () => {
+  test('writers that were answered and those that wrote meanwhile share the next one', async () => {
     timeStands();
     const {disk, insert} = newGroups(new Linger(60_000));
     const again: Promise<void>[] = [];

@@ -162,7 +162,7 @@ describe.each(ENDS)('%s', (name, end) => {
     expect(sandboxes.map(({state}) => state).filter(state => state !== 'failed')).toEqual([]);
   });
 
-  test.each(runtimes)('%s: executing → failed, and who waits is told', async runtime => {
+  test.each(runtimes)('%s: executing → failed, and its caller gets an error', async runtime => {
     const tenant = await start();
     const {id} = await newSandbox(tenant, {...RUNTIMES[runtime], cpu_ms: 30_000, network: true});
     await execute(tenant, id, {code: 'return 1'});

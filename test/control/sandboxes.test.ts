@@ -277,7 +277,7 @@ describe.each(EACH)('%s: a sandbox ends, and what it held is gone', runtime => {
     await refused(id, 'stopped');
   });
 
-  test('stopped while code runs and while code waits: both are told', async () => {
+  test('stopped while code runs and while code waits: both callers get an error', async () => {
     const {id} = await make({cpu_ms: 30_000});
     const running = tenant.request('POST', `/sandboxes/${id}/execute`, {code: 'for (;;);'});
     const waiting = tenant.request('POST', `/sandboxes/${id}/execute`, {code: 'return 1'});

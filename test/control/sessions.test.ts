@@ -135,7 +135,7 @@ describe('routes of sessions name no tenant', () => {
     expectError(await service.post(`/api/sessions/${id}/execute`, {code: '1'}), 404, 'op.not_found');
   });
 
-  test('each needs an admin credential, before anything is told of a tenant', async () => {
+  test('each needs an admin credential, before anything about a tenant is revealed', async () => {
     const headers = {authorization: 'Bearer wrong'};
     const id = newSessionId('nobody');
     for (const [method, path, body] of [

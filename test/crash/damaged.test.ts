@@ -99,7 +99,7 @@ describe('a damaged file', () => {
     const {message} = expectError(reply, 503, 'op.storage_damaged');
     expect(message).not.toContain(service.data);
     await until('the reason in the log', () => service.log.includes('the tenant could not be opened'));
-    // What is left of it stays as it is, for whoever repairs it.
+    // What is left of it stays as it is, for a repair.
     expect(readFileSync(path).equals(damaged)).toBe(true);
     await other.insert('t', {n: 2});
     expect((await tenant.request('DELETE', '')).status).toBe(204);

@@ -33,7 +33,7 @@ describe('examples/chat, and then', () => {
     await ada.send('before');
     await bob.shows(['before']);
 
-    // In this order: a browser that is told that it is offline may hear no more of its sockets, not even their end.
+    // In this order: a browser that is set offline may hear no more of its sockets, not even their end.
     chat.network.cut();
     await ada.badge('Reconnecting');
     await ada.page.context().setOffline(true);

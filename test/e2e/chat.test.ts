@@ -127,7 +127,7 @@ describe('signing in', () => {
     expect(await ada.page.locator('.me').textContent()).toBe('Ada');
   });
 
-  nightly.test('who signs out leaves nothing on the page, and is somebody else the next time', async () => {
+  nightly.test('signing out leaves nothing on the page, and another user can sign in', async () => {
     const ada = await open('Ada', 'farewell');
     await ada.send('this was me');
     await ada.shows(['this was me']);

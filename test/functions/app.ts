@@ -80,7 +80,7 @@ export class App {
     const wire = typeof args === 'object' ? encodeValue(args) : JSON.stringify(args);
     const text = `{"path":${JSON.stringify(path)},"args":${wire}}`;
     let reply = await this.svc('POST', `/${route}`, text, headers);
-    // Without enough of the CPU a function is ended before its time is used up; its caller is told to try again.
+    // Without enough of the CPU a function is ended before its time is used up, with the error to try again.
     for (let tries = 1; tries < TRIES_MAX && reply.text.includes(TOO_BUSY); tries++) {
       reply = await this.svc('POST', `/${route}`, text, headers);
     }

@@ -95,7 +95,7 @@ describe('a commit', () => {
 });
 
 describe('when it cannot be loaded', () => {
-  test('whoever waits is refused with 503, one line says why, and the next need tries again', async () => {
+  test('callers that wait are refused with 503, one line says why, and the next need tries again', async () => {
     const gate = gateOf();
     const waiting = [gate.loaded(), gate.loaded()];
     loads[0]!.fail(new Error('no such file'));

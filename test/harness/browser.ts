@@ -29,7 +29,7 @@ export class Browser {
     return new Browser(await chromium.launch({executablePath: EXECUTABLE, args: ['--no-sandbox']}));
   }
 
-  /** A window with cookies and storage of its own: somebody else's, in effect. */
+  /** A window with cookies and storage of its own, as another user has. */
   async window({colors = 'light', isPhone = false}: WindowOptions = {}): Promise<Window> {
     const context = await this.#chromium.newContext({
       colorScheme: colors,

@@ -1,4 +1,4 @@
-/** A port of loopback that nobody listens on, for a process that is told its port. */
+/** A port of loopback that nobody listens on, for a process that gets its port as a setting. */
 import {once} from 'node:events';
 import {type AddressInfo, createServer} from 'node:net';
 

@@ -15,7 +15,7 @@ import {until} from './until.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const READY = 'svc listening on ';
-/** Servers of tests are not noted for the commands of whoever runs the tests. */
+/** Servers of tests are not noted for the commands of the person who runs the tests. */
 export const STATE = {XDG_STATE_HOME: join(tmpdir(), 'svc-test-state')};
 
 /** `SVC_TEST_ROUTERS=2` runs the tests against services of so many routers. */

@@ -24,7 +24,7 @@ export class TenantParts {
     this.reader = new Reader(this.readerDb, this.catalog, options);
   }
 
-  /** A group of this one write. The reader reads it from then on, and these are told of it. */
+  /** A group of this one write. The reader reads it from then on, and these are notified of it. */
   write<T>(change: (writer: Writer) => T, stages: readonly Stage[] = []): T {
     const {writer, reader} = this;
     writer.statements.begin.run();

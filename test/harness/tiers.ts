@@ -1,6 +1,6 @@
 /**
  * The tiers of the test files; used by `vitest.config.ts`. A file is pure if what it imports, and what that imports in turn, starts
- * no service, command or process and reads nothing of `dist/`. Told from the sources, so that no list has to be kept.
+ * no service, command or process and reads nothing of `dist/`. Derived from the sources, so that no list has to be kept.
  */
 import {createHash} from 'node:crypto';
 import {existsSync, readdirSync, readFileSync} from 'node:fs';

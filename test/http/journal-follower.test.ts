@@ -158,7 +158,7 @@ describe('a record carries what it takes to replay it:', () => {
 nightly.test('a record of 30 MiB, a mutation and the jobs it made, reaches a follower', async () => {
   await ok('POST', '/deployments', uploads[1]);
   const {resume_after_sequence: after} = await bootstrap(tenant);
-  // On a busy machine it may be told to try again.
+  // On a busy machine the answer may be to try again.
   await until('the mutation', async () => {
     const {status, body} = await tenant.request('POST', '/functions/run', {path: 'work:much', args: {}});
     return status === 200 && (body as {status: string}).status === 'success';

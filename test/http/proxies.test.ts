@@ -110,7 +110,7 @@ describe.each(PROXIES)('through %s', kind => {
     expect((await answer(kind, 'GET', documents(), null, {origin: 'http://example.com'})).status).toBe(403);
   });
 
-  test('bodies arrive whole, and one that is too long is told so', async () => {
+  test('bodies arrive whole, and one that is too long is refused with the reason', async () => {
     const upload = randomBytes(12 << 20);
     expect((await answer(kind, 'POST', `/svc/${tenant}/http/length`, upload)).text).toBe(String(upload.length));
     const refused = await answer(kind, 'POST', documents(), Buffer.alloc(9 << 20, ' '));
@@ -181,7 +181,7 @@ describe.each(PROXIES)('through %s', kind => {
   });
 });
 
-test('nginx as it is without being told HTTP/1.1 gets 505: the recipe’s line is needed', async () => {
+test('nginx without the setting for HTTP/1.1 gets 505: the recipe’s line is needed', async () => {
   const proxy = await ReverseProxy.start('nginx', service.port, [
     ['proxy_http_version 1.1;', 'proxy_http_version 1.0;'],
   ]);

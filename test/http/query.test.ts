@@ -300,7 +300,7 @@ describe('beside the documents', () => {
     });
   });
 
-  test('what is wrong in a batch is told with its position', async () => {
+  test('what is wrong in a batch is reported with its position', async () => {
     const bad = {queries: [swiss, {...swiss, filters: [{field: '', op: 'eq', value: 1}]}]};
     const error = expectError(
       await tenant.request('POST', '/query/batch', JSON.stringify(bad)),

@@ -1,4 +1,4 @@
-/** Unique indexes: no two documents of a table have the same values, whoever writes them. */
+/** Unique indexes: no two documents of a table have the same values, for all writers. */
 import {beforeEach, describe, expect, test} from 'vitest';
 import type {JobResult} from '../../shared/protocol/schedule.ts';
 import {App} from '../functions/app.ts';

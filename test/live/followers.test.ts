@@ -28,7 +28,7 @@ function body(): {body: OutgoingBody; ended: () => string | null} {
 const MIB = Buffer.alloc(1024 * 1024);
 
 describe('readers of streams of events that do not read', () => {
-  test('cost the worker so much together: whoever is owed more than an equal share is cut, the others stay', () => {
+  test('cost the worker so much together: a follower with more than an equal share in its backlog is cut, the others stay', () => {
     const followers = new Followers(new WorkerMetrics());
     const streams = Array.from({length: 10}, () => {
       const {body: made, ended} = body();
@@ -79,7 +79,7 @@ describe('a stream in which nothing happens', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** What is written to it, until it is told that no more is taken. */
+  /** What is written to it, until it hears that no more is taken. */
   function read() {
     let text = '';
     const made = new OutgoingBody({

@@ -71,7 +71,7 @@ describe('an index of intervals', () => {
     expect(found.size).toBe(2);
   });
 
-  test('keys of any length are told apart', () => {
+  test('keys of any length are distinguished', () => {
     const index = new IntervalIndex<string>();
     const long = 'x'.repeat(5_000);
     for (const end of ['a', 'b']) index.add(`${long}${end}`, `${long}${end}\0`, end);

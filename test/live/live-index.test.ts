@@ -1,4 +1,4 @@
-/** Who is told of a written document, against the slow way: every place of it against everything that is watched. */
+/** Which watchers are notified of a written document, against the slow way: every place of it against everything that is watched. */
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import {type Change, Commit} from '../../engine/commit/commit.ts';
@@ -53,7 +53,7 @@ function whole(query: QueryObject) {
 const commitOf = (changes: readonly Change[]) => new Commit(1, 0, changes, [], []);
 
 describe('who watches a read set', () => {
-  test('is told of exactly the documents that touch it', async () => {
+  test('is notified of exactly the documents that touch it', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(written, {maxLength: 10}),
@@ -91,7 +91,7 @@ describe('who watches a read set', () => {
     return [one, index.watchReads(one, packed(readSet))];
   };
 
-  test('of a table that is not there is told of its first document', async () => {
+  test('of a table that is not there is notified of its first document', async () => {
     const index = new LiveIndex();
     const [told1] = told(index, {intervals: [], absentTables: ['later']});
     const [told2, gone] = told(index, {intervals: [], absentTables: ['later']});
@@ -100,7 +100,7 @@ describe('who watches a read set', () => {
     expect([told1.changes.length, told2.changes.length]).toEqual([1, 0]);
   });
 
-  test('of any table by an id is told of that document alone', async () => {
+  test('of any table by an id is notified of that document alone', async () => {
     const table = tenant.newTable();
     const [one, other] = [tenant.insertNative(table, {a: 1}), tenant.insertNative(table, {a: 2})];
     const index = new LiveIndex();
@@ -121,7 +121,7 @@ describe('who watches a read set', () => {
     expect(watcher.changes.map(({id}) => id)).toEqual([one]);
   });
 
-  test('is told of a damaged document of the table, wherever it stood', async () => {
+  test('is notified of a damaged document of the table, wherever it stood', async () => {
     const table = tenant.newTable([['a']]);
     tenant.insertNative(table, {a: 1});
     const query: QueryObject = {table: table.name, filters: [{field: 'a', op: 'eq', value: 99}]};

@@ -1,4 +1,4 @@
-/** What the results of live queries may take together: whoever makes it too much ends, on a socket and as a stream of events. */
+/** What the results of live queries may take together: the query that exceeds it ends, on a socket and as a stream of events. */
 import {afterAll, beforeEach, describe, expect, test} from 'vitest';
 import {insertEffect} from '../../engine/commit/mutation.ts';
 import {OutgoingBody} from '../../engine/io/outgoing-body.ts';
@@ -18,7 +18,7 @@ const KIB = 'x'.repeat(1_000);
 const tenant = new TenantParts();
 afterAll(() => tenant.close());
 
-/** A router: what it was told last of each stream. */
+/** A router: the last message about each stream. */
 class Router implements LiveHolder {
   readonly told = new Map<number, string | Error>();
 

@@ -1,4 +1,4 @@
-/** What `svc/client` is told in tests without a service: answers that are made up, one after the other. */
+/** The answers that `svc/client` gets in tests without a service, one after the other. */
 import {expect} from 'vitest';
 import {createClient, type NativeClient, SvcClientError} from '../../sdk/native/index.ts';
 

@@ -363,7 +363,7 @@ describe('live queries with a key', () => {
     const late: string[] = [];
     const endLate = far.live('notes', above(0), notes => late.push(notes.map(({n}) => n).join()));
     expect(late).toEqual([]); // not before it has what ends it
-    await until('the late one to be told', () => late.length === 1);
+    await until('the late one to get its result', () => late.length === 1);
     expect(lines.map(line => [countOf(line, 'subscribe'), countOf(line, 'unsubscribe')])).toEqual([[21, 0]]);
 
     cable.cut();
@@ -381,7 +381,7 @@ describe('live queries with a key', () => {
     for (const end of ends.slice(1)) end();
     expect(countOf(line, 'unsubscribe')).toBe(20);
     await db.insert('notes', {text: '', n: 21});
-    await until('who is left to be told', () => shown[0] === '5,20,21');
+    await until('the one that is left to get its result', () => shown[0] === '5,20,21');
     expect(shown[1]).toBe('5,20');
     const closed = new Promise(resolve => line.socket.addEventListener('close', resolve));
     ends[0]!();
@@ -394,7 +394,7 @@ describe('live queries with a key', () => {
     const ends = [1, 2].map(() => far.live('notes', {}, notes => shown.push(notes.length)));
     await until('both first results', () => shown.length === 2);
     await db.insert('notes', {text: ''});
-    await until('both to be told', () => shown.length === 4);
+    await until('both to get their results', () => shown.length === 4);
     expect(shown).toEqual([0, 0, 1, 1]);
     expect(lines.map(({sent}) => sent)).toEqual([[], []]);
     expect(requests).toEqual(['whoami', 'whoami', 'query/stream']);

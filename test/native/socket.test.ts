@@ -72,7 +72,7 @@ afterEach(() => {
 
 const socketNo = (n: number) => until(`socket ${n}`, () => Scripted.all[n - 1]);
 
-test('a query that is ended while its first result is on the way is unsubscribed when that comes, and told nothing', async () => {
+test('a query that is ended while its first result is on the way is unsubscribed when that comes, and gets nothing', async () => {
   const shown: unknown[] = [];
   const end = db.live('a', {}, result => shown.push(result));
   db.live('b', {}, () => {});
@@ -87,7 +87,7 @@ test('a query that is ended while its first result is on the way is unsubscribed
   expect(shown).toEqual([]);
 });
 
-test('one that is ended while its first error is on the way is not told of it', async () => {
+test('one that is ended while its first error is on the way does not get it', async () => {
   const errors: unknown[] = [];
   const end = db.live('a', {}, () => {}, {onError: error => errors.push(error)});
   db.live('b', {}, () => {});
@@ -99,7 +99,7 @@ test('one that is ended while its first error is on the way is not told of it', 
   expect(errors).toEqual([]);
 });
 
-test('those that are begun and ended by who is told of the connection are asked for once, and not at all', async () => {
+test('those that a connection listener begins and ends are requested once, and not at all', async () => {
   let isBack = false;
   const states: string[] = [];
   const onState = (state: string) => {
@@ -113,7 +113,7 @@ test('those that are begun and ended by who is told of the connection are asked 
   const end = db.live('ended', {}, () => {});
   const first = await socketNo(1);
   first.say({type: 'hello'});
-  await until('the connection to be told', () => states.length === 1);
+  await until('the connection to be reported', () => states.length === 1);
   isBack = true;
   first.onclose!();
   const second = await socketNo(2);
@@ -124,7 +124,7 @@ test('those that are begun and ended by who is told of the connection are asked 
   ]);
 });
 
-test('a query that is refused for now is asked for again, and told when it has a result again', async () => {
+test('a query that is refused for now is requested again, and gets its next result', async () => {
   const told: unknown[] = [];
   const busy = {code: 'op.failed', message: 'm', detail: {code: 'session.overloaded'}};
   db.live('a', {}, result => told.push(result), {onState: state => told.push(state)});
@@ -144,7 +144,7 @@ test('a query that is refused for now is asked for again, and told when it has a
   expect(Scripted.all).toHaveLength(1);
 });
 
-test('all end at once when their tenant is gone, also where what one is told throws', async () => {
+test('all end at once when their tenant is gone, also where one callback throws', async () => {
   const errors: unknown[] = [];
   const thrown: unknown[] = [];
   const caught = (error: unknown) => thrown.push(error);
@@ -211,7 +211,7 @@ test('one that falls silent is left after 45 seconds, whatever was asked of it',
   }
 });
 
-test('without a socket, who leaves when told that it waits leaves no socket behind', async () => {
+test('without a socket, a query that ends in its waiting callback leaves no socket behind', async () => {
   let streams = 0;
   answer = () => {
     if (!requests.at(-1)!.endsWith('/stream')) return Response.json({});

@@ -11,7 +11,7 @@ import type {Json, Operation, Parameter} from './api-document.ts';
 
 /** What is there no more after them, beside what a DELETE takes away. */
 const ENDING = ['sandboxes.stop', 'sessions.close'];
-/** They come too late for what is over in a moment, and are told so: 409 or 404, as it is described. */
+/** They come too late for what is over in a moment, and are refused: 409 or 404, as it is described. */
 const MAY_BE_LATE = ['tasks.cancel', 'live_queries.get'];
 const OTHER_VALUES = [5, '?', {}, []];
 const MUCH = 10 ** 15;

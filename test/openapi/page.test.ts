@@ -47,7 +47,7 @@ describe('GET /api/docs', () => {
       const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
       expect(await background()).not.toBe(DARK);
       await page.emulateMedia({colorScheme: 'dark'});
-      await expect.poll(background).toBe(DARK); // The page is told after the request for it is answered.
+      await expect.poll(background).toBe(DARK); // The page is notified after the request for it is answered.
       await window.screenshot('api-docs-dark');
 
       expect([...hosts]).toEqual([new URL(service.url).host]);
@@ -72,7 +72,7 @@ describe('GET /api/docs', () => {
     }
   });
 
-  test('its files come packed to whoever takes that, under another ETag', async () => {
+  test('its files come packed to clients that accept that, under another ETag', async () => {
     const plain = await service.request('GET', '/api/openapi.json', undefined, {authorization: undefined});
     const packed = async (accepted: string) => {
       const response = await fetch(`${service.url}/api/openapi.json`, {headers: {'accept-encoding': accepted}});

@@ -61,7 +61,7 @@ test('a router that starts then finds the workers that are awake', async () => {
   expect((await awake.request('POST', '/documents', {table: 't', fields: {n: 2}})).status).toBe(201);
 });
 
-test('whoever makes it again as narrow as a directory of ours is: workers get through to their sockets again', async () => {
+test('an operator who makes it as narrow as our own directories are: workers reach their sockets again', async () => {
   rmSync(run, {recursive: true});
   mkdirSync(run, {mode: 0o700});
   await until('workers to get through', () => (statSync(run).mode & 0o777).toString(8) === passedMode(service));

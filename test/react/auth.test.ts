@@ -189,7 +189,7 @@ describe('SvcProviderWithAuth', () => {
       return state;
     };
     let renderAgain: () => void = () => {};
-    // What is told above the provider renders it again, with one more function.
+    // An update above the provider renders it again, with one more function.
     const App = () => {
       const [, setTold] = useState('');
       const [, setCount] = useState(0);

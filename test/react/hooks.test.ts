@@ -414,7 +414,7 @@ describe('wrong uses', () => {
     expect(page.text).toContain(message);
   });
 
-  test('of a value that is none is told with its path, before anything is sent', async () => {
+  test('of a value that is none is reported with its path, before anything is sent', async () => {
     vi.spyOn(console, 'error').mockImplementation(() => {});
     onTestFinished(() => void vi.restoreAllMocks());
     const {deployment, client} = deploy();

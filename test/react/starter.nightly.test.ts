@@ -97,7 +97,7 @@ describe('svc init --template react', () => {
       const renamed = readFileSync(source, 'utf8').replace('<h1>Tasks</h1>', '<h1>Our tasks</h1>');
       const heading = one.page.getByRole('heading', {name: 'Our tasks'});
       writeFileSync(source, renamed);
-      // On a busy machine Vite was seen to miss a save: whoever sees that saves again.
+      // On a busy machine Vite was seen to miss a save; the test then saves again.
       await heading.waitFor({timeout: 10_000}).catch(() => writeFileSync(source, renamed));
       await heading.waitFor();
       expect([one.problems, two.problems]).toEqual([[], []]);

@@ -144,7 +144,7 @@ test('as a plain reading of the list says, for any list', () => {
   );
 });
 
-test('whoever is named again, after however many others, in however long a list', () => {
+test('a caller that is named again, after however many others, in however long a list', () => {
   const one = new Callers(TRUSTED, false);
   const address = (n: number) => `203.0.${n >> 8}.${n & 255}`;
   const long = `198.51.100.1, ${'x'.repeat(FORWARDED_KEPT_CHARS_MAX)}, 198.51.100.2`;

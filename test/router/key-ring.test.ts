@@ -34,7 +34,7 @@ function ringOf(...records: KeyRecord[]) {
 }
 
 describe('the secret of a key', () => {
-  test('has a prefix, the id and a checksum; one letter that is another is told apart', () => {
+  test('has a prefix, the id and a checksum; one wrong letter is detected', () => {
     const id = newKeyId();
     const secret = newKeySecret(id);
     expect(secret).toMatch(/^svc_key_[a-z2-9]{12}_[0-9A-Za-z]{49}$/);
@@ -78,7 +78,7 @@ describe('a key in a header', () => {
     expect(credentials.of(request('Bearer svc_key_operators_own_token'))).toBeNull();
   });
 
-  test('why it is refused is told only to who knows the secret', () => {
+  test('only callers with the secret learn why it is refused', () => {
     const {credentials, ring, clock} = ringOf(recordOf([[secret, null]], {expires_at: NOW + 5}));
     const why = (token: string) => credentials.refusal(`Bearer ${token}`, '', 'nothing shown');
     clock.ms = NOW + 5;

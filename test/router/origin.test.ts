@@ -52,7 +52,7 @@ describe('an origin that the operator named is accepted, as an exact string', ()
     expect(() => named.checkOrigins([origin])).toThrowError(forbidden);
   });
 
-  test('whoever is refused learns what to do, and nothing that only a message could carry is repeated', () => {
+  test('a refused caller learns what to do, and nothing that only a message could carry is repeated', () => {
     expect(() => named.checkOrigins(['https://b.example'])).toThrowError('--allowed-origin https://b.example');
     expect(() => named.checkOrigins(['https://b.example/<script>'])).toThrowError('--allowed-origin ORIGIN');
   });

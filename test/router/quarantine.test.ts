@@ -175,7 +175,7 @@ describe('what a request calls', () => {
     }
   });
 
-  test('is told apart in long bodies by their length, beginning and end', () => {
+  test('is distinguished in long bodies by their length, beginning and end', () => {
     const long = (begin: string, middle: string, end: string) =>
       functionCall(
         Buffer.from(begin + 'x'.repeat(CALL_BODY_BYTES_READ) + middle + 'x'.repeat(CALL_BODY_BYTES_READ) + end),

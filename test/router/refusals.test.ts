@@ -38,7 +38,7 @@ function watched(): {refusals: Refusals; told: RefusedRequest[]; pass(ms: number
 }
 
 describe('of refusals that are alike', () => {
-  test('the first is told at once, and how many more came once the window is over, in the words of the last', () => {
+  test('the first is reported at once, and how many more came once the window is over, in the words of the last', () => {
     const {refusals, told, pass} = watched();
     refusals.note(REFUSED);
     refusals.note({...REFUSED, request_id: 's'});
@@ -78,7 +78,7 @@ describe('of refusals that are alike', () => {
     ]);
   });
 
-  test('none is lost: what was told and what found no place are all that came, of each kind', () => {
+  test('none is lost: those reported and those that found no place are all that came, of each kind', () => {
     const event = fc.oneof(
       {weight: 20, arbitrary: fc.record({kind: fc.nat(9), isKeys: fc.boolean()})},
       {weight: 1, arbitrary: fc.nat(2 * REFUSAL_WINDOW_MS)},

@@ -26,7 +26,7 @@ function newPipes() {
   return {pipes, reserved, told, open, attach: () => pipes.attach(link as unknown as WorkerLink)};
 }
 
-test('what waited is told in order once there is a worker, and gives back its room', () => {
+test('what waited is sent in order once there is a worker, and gives back its room', () => {
   const {pipes, reserved, told, open, attach} = newPipes();
   const [first, second, gone] = [open(1), open(2), open(3)];
   for (const text of ['a', 'b'])

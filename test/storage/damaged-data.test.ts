@@ -1,4 +1,4 @@
-/** Documents, journal records and code that are not what was written: refused to whoever asks for them, and to nobody else. */
+/** Documents, journal records and code that are not what was written: requests for them are refused, and no others. */
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';

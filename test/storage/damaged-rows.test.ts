@@ -105,7 +105,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-test('a job, a result, a cron, a variable and a kept reply are refused to whoever asks for them', async () => {
+test('a job, a result, a cron, a variable and a stored reply are refused to all callers', async () => {
   service.showLogOnFailure();
   expectError(await tenant.request('GET', '/schedule'), 503, 'op.storage_damaged');
   expectError(await result(ran), 503, 'op.storage_damaged');
@@ -116,7 +116,7 @@ test('a job, a result, a cron, a variable and a kept reply are refused to whoeve
   expect(await tenant.list('t')).toMatchObject([{n: 1}]);
 });
 
-test('the outcome of a mutation of a client is refused to it, and the mutation is not run again; another one is told', async () => {
+test('the outcome of a mutation of a client is refused to it, and the mutation is not run again; other clients get theirs', async () => {
   service.showLogOnFailure();
   expect(await resend(1)).toMatchObject({ok: false, code: 'op.storage_damaged'});
   expect(await resend(2)).toMatchObject({ok: true, value: 'note 2'});
@@ -125,7 +125,7 @@ test('the outcome of a mutation of a client is refused to it, and the mutation i
   expect(stdout).toContain('the outcome of a mutation of client "the-client-of-this-test" is damaged in the file');
 });
 
-test('once the file is repaired it is still not run again, and its client is told that the outcome is lost', async () => {
+test('once the file is repaired it is still not run again, and its client gets the error that the outcome is lost', async () => {
   service.showLogOnFailure();
   await service.end('SIGTERM');
   const {code, stdout} = await svc(['recover', '--data', service.data, '--repair', mutated.tenant]);
@@ -162,7 +162,7 @@ test('they are never run, hold up no other work, and can be deleted', async () =
   expect((await tenant.request('GET', '/env')).text).toBe('{"env":{"WORD":"again"}}');
 });
 
-test('what a cron does is not told by its history either', async () => {
+test('what a cron does is not in its history either', async () => {
   expectError(await ticking.request('GET', '/scheduled/history'), 503, 'op.storage_damaged');
   expectError(await ticking.request('GET', '/scheduled'), 503, 'op.storage_damaged');
 });

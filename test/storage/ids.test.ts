@@ -31,7 +31,7 @@ describe('document ids', () => {
     }
   });
 
-  test('take their randomness from where they are told', () => {
+  test('take their randomness from the given source', () => {
     const make = (byte: number) =>
       new IdFactory(
         () => 1_800_000_000_123,

@@ -144,7 +144,7 @@ beforeAll(async () => {
 }, 240_000);
 afterAll(() => service.stop());
 
-test.each(CASES)('$what: nothing of the tenant is served, and the reason is told', async ({what}) => {
+test.each(CASES)('$what: nothing of the tenant is served, and the error names the reason', async ({what}) => {
   service.showLogOnFailure();
   const damaged = tenants.get(what)!;
   for (const path of ['/schedule', '/crons', '/env', '/schema', '/settings', '/deployments', '/documents/t']) {

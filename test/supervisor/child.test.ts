@@ -16,7 +16,7 @@ const silent = createLogger({}, {write: () => undefined});
 
 const FLOOD_LINES = 2_000_000;
 
-/** Says `hello`, sends heartbeats, and stops doing so when told what to do instead. */
+/** Says `hello`, sends heartbeats, and stops doing so when a message says what to do instead. */
 const SCRIPT = `
   import {writeSync} from 'node:fs';
   const put = data => {

@@ -127,7 +127,7 @@ describe('the registry of tenants', () => {
     ['next_due_ms', '9'],
     ['created_ms', '4'],
     ['file_ms', '1'],
-  ])('a row whose %s was changed by somebody else is not sound', (column, value) => {
+  ])('a row whose %s was changed by another program is not sound', (column, value) => {
     const registry = new Registry(path);
     registry.create('acme', 1, 5);
     registry.markAwake('acme');

@@ -12,7 +12,7 @@ function usedBy(...routers: number[]): WorkerUsers {
   return users;
 }
 
-describe('a worker is told to those that asked', () => {
+describe('the routers that requested a worker are notified of it', () => {
   test('once each, and they use it from then on', () => {
     const users = new WorkerUsers();
     users.waitingRouters.add(1);
@@ -36,7 +36,7 @@ describe('a worker is released', () => {
   test.each<[string, (users: WorkerUsers) => void]>([
     ['one of them needs it', users => users.released(1, true)],
     [
-      'another one is told of it meanwhile',
+      'another one is notified of it meanwhile',
       users => {
         users.released(1, false);
         users.waitingRouters.add(2);
@@ -142,7 +142,7 @@ describe('the death of a worker', () => {
     expect(verdicts.map(({isAttributed}) => isAttributed)).toEqual([true, true]);
   });
 
-  test('is told by a router that could not connect at first, and did then', () => {
+  test('is reported by a router that could not connect at first, and did then', () => {
     const users = usedBy(0);
     users.lost(0, []);
     users.waitingRouters.add(0);
@@ -151,7 +151,7 @@ describe('the death of a worker', () => {
     expect(users.ended()).toEqual({calls: [call('bomb')], unheard: new Set()});
   });
 
-  test('is not told twice by a router, nor by one that did not use the worker', () => {
+  test('is not reported twice by a router, nor by one that did not use the worker', () => {
     const users = usedBy(0);
     users.lost(0, [call('bomb')]);
     users.lost(0, [call('again')]);

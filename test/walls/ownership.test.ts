@@ -111,7 +111,7 @@ describe('a directory is given to a user', () => {
     users.own(directory);
   });
 
-  test('but not a file that has another name elsewhere, of which it is told', () => {
+  test('but not a file that has another name elsewhere, which is reported', () => {
     const directory = filled('t_a_1');
     writeFileSync(join(outside, 'shadow'), '');
     linkSync(join(outside, 'shadow'), join(directory, 'node', 'hard'));

@@ -120,7 +120,7 @@ describe("what code left running under its tenant's user", () => {
     expect(await tenant.list('t')).toMatchObject([{n: 1}]);
   });
 
-  test("ends also when it ends whoever has its user, and the user is not the next tenant's", async () => {
+  test("ends also when it ends all processes of its user, and the user is not the next tenant's", async () => {
     const directory = service.directoryOf(tenant.id)!;
     const id = owner(directory);
     const left = leftBehind(directory, ['sh', '-c', 'while :; do kill -KILL -1; done']);

@@ -46,7 +46,7 @@ export function SignIn({problem = null}: {problem?: string | null}) {
           Sign in
         </button>
         <p id="about" className="fine">
-          The login provider of this example takes your word for it. A private window can be somebody else.
+          The login provider of this example takes your word for it. In a private window you can be another user.
         </p>
       </form>
       <div className="corner">

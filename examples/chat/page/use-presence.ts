@@ -25,5 +25,5 @@ export function usePresence(channel: Id<'channels'>, isTyping: boolean): void {
 
 /** The next one comes in a moment, and who is not heard of is gone by itself. */
 function lost(caught: unknown): void {
-  console.info('presence was not told', caught);
+  console.info('presence was not reported', caught);
 }

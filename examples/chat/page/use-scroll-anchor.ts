@@ -8,7 +8,7 @@ const END_PX = 40;
 
 /**
  * `at`: how far the first item in sight stood below the beginning of the history; null: the end was in sight. Places and not distances from the edge:
- * the reader may have scrolled since, which is told of with the next frame only. `scrolled`: how far it was scrolled then.
+ * the reader may have scrolled since, which is reported with the next frame only. `scrolled`: how far it was scrolled then.
  */
 type Anchor = {item: {key: string; at: number} | null; scrolled: number};
 type Item = {_id: string; key?: string};

@@ -1,4 +1,4 @@
-/** This window's buyer: whoever knows the string is them. Another window is another buyer. */
+/** This window's buyer, identified by the string alone. Another window is another buyer. */
 const KEY = 'tickets.buyer';
 
 export const buyer: string = sessionStorage.getItem(KEY) ?? crypto.randomUUID();

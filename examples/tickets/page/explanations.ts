@@ -1,4 +1,4 @@
-/** What the server told of why queries ran again: the newest moments, and how often each query ran. Outside of React, for all of it. */
+/** The server's reasons why queries ran again: the newest moments, and how often each query ran. Outside of React, for all of it. */
 import {useSyncExternalStore} from 'react';
 import type {SvcReactClientOptions} from 'svc/react';
 

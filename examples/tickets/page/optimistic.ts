@@ -1,4 +1,4 @@
-/** What holding and letting go will look like, until the server says what it is: a seat that somebody else was faster for turns back. */
+/** What holding and letting go will look like, until the server says what it is: a seat that another buyer got first turns back. */
 
 import type {OptimisticLocalStore} from 'svc/react';
 import type {FunctionReturnType} from 'svc/server';

@@ -43,7 +43,7 @@ function MomentView({moment: {ts, queries}}: {moment: Moment}) {
 
 const REASONS = {
   added: 'this page asked for it',
-  identity: 'somebody else signed in',
+  identity: 'another user signed in',
   deployment: 'new code was deployed',
   environment: 'an environment variable changed',
   schema: 'the schema changed',

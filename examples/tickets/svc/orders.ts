@@ -1,5 +1,5 @@
 /**
- * Paying asks somebody else, the bank, and that is no part of any transaction. So an order goes in steps, each of them a mutation, and
+ * Paying calls another service, the bank, and that is no part of any transaction. So an order goes in steps, each of them a mutation, and
  * whatever happens between two steps, the next one or the scheduled `giveUp` finds the seats in a state that it knows:
  *
  *   held ──begin──▶ paying ──bank: yes──▶ sold

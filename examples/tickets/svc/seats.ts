@@ -37,7 +37,7 @@ export const mine = query({
 
 /**
  * Keeps a seat for a buyer for a while. However many ask for it at once, mutations run one after another: the first has it, and all others
- * see that it is taken. That is no error, so it is told by value.
+ * see that it is taken. That is no error, so it is a returned value.
  */
 export const hold = mutation({
   args: {seat: v.id('seats'), buyer: v.string()},
@@ -69,7 +69,7 @@ export const letGo = mutation({
   },
 });
 
-/** The clean-up that `hold` has scheduled; whoever pays or lets go in time has cancelled it. */
+/** The clean-up that `hold` has scheduled; paying or letting go in time cancels it. */
 export const expire = internalMutation({
   args: {seat: v.id('seats')},
   handler: async (ctx, {seat: id}) => {

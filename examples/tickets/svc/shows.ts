@@ -24,7 +24,7 @@ export const open = mutation({
   },
 });
 
-/** Every seat is free again, whoever had it; what is being paid for stays as it is. */
+/** Every seat is free again; what is being paid for stays as it is. */
 export const startOver = mutation({
   args: {show: v.id('shows')},
   handler: async (ctx, {show}) => {

@@ -93,7 +93,7 @@ function waitingItem(text: string): HTMLLIElement {
   return item;
 }
 
-/** What the service refused, for whoever looks at the page; the list shows what is so. */
+/** What the service refused, for the reader of the page; the list shows what is so. */
 function explain(error: unknown): void {
   render();
   if (!(error instanceof SvcClientError)) throw error;

@@ -288,7 +288,7 @@ nightly.test('what a service throws is kept in its record and in its log as far 
   expect(line).toBe(`ended: threw, ${last_exit!.message}`);
 });
 
-test('whoever follows the log of a service that is deleted has read all of it', async () => {
+test('a follower of the log of a service that is deleted has read all of it', async () => {
   const {app, services} = await running("log.info('here');");
   await services.says('it', "'here'");
   const path = `/api/tenants/${app.tenant}/services/it/logs?follow=true`;

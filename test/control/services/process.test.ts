@@ -26,7 +26,7 @@ beforeEach(() => {
   answers = [];
 });
 
-test('operations without sense are refused, and the first of them are told to the log of the server', async () => {
+test('operations without sense are refused, and the first of them are in the log of the server', async () => {
   const events = {began: vi.fn(), line: vi.fn(), failed: vi.fn(), ended: vi.fn()} satisfies ServiceProcessEvents;
   new ServiceProcess(
     {name: 'it', laidOut: {}, memoryMb: 32} as unknown as ConstructorParameters<typeof ServiceProcess>[0],

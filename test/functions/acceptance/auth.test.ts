@@ -107,7 +107,7 @@ describe('who is asking', () => {
     else expectError(reply, 401, 'auth.unauthorized');
   });
 
-  test('a token of none of the providers is told which there are; so is an HTTP action that asks', async () => {
+  test('a token of none of the providers gets an error that names them; so does an HTTP action', async () => {
     const strange = await bearer(provider, {aud: 'other'});
     const configured = `configured are ${provider.issuer} (applicationID chat)`;
     expect((await asked(app, strange)).text).toContain(configured);
@@ -147,7 +147,7 @@ describe('who is asking', () => {
     expect(identity.tokenIdentifier).toBe(`${other.issuer}|ada`);
   });
 
-  test('[46] a scheduled mutation is nobody, whoever scheduled it', async () => {
+  test('[46] a scheduled mutation is anonymous, whichever user scheduled it', async () => {
     await app.mutation('who:later', {}, await bearer(provider));
     const notes = await until('the note', async () => {
       const found = (await app.query('who:notes', {})) as {identity: unknown}[];

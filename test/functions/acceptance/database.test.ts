@@ -293,7 +293,7 @@ describe('the database', () => {
     expect(new Set(errors).size).toBe(5);
   });
 
-  test('[31] missing, null and everything else are told apart', async () => {
+  test('[31] missing, null and everything else are distinguished', async () => {
     expect(await app.mutation('db:missing', {})).toEqual([[[]], [[null]], [[null], [0]]]);
   });
 

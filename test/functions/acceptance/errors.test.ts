@@ -67,7 +67,7 @@ describe('what callers see of a failure', () => {
     });
   });
 
-  test('that a cursor is no good is told in production too, for clients to begin again, and not what is wrong with it', async () => {
+  test('that a cursor is invalid is reported in production too, for clients to begin again, without the reason', async () => {
     const error = await redacted.paginatedError('e:page', {paginationOpts: {numItems: 1, cursor: 'x'}});
     expect(error).toMatch(/^\[Request ID: \S+\] Server Error\nInvalidCursor$/);
   });
@@ -80,7 +80,7 @@ describe('what callers see of a failure', () => {
     expect(await redacted.action('e:tells', {})).toEqual(['boom', 'TypeError: two\nlines', 'a text']);
   });
 
-  test('a mistyped path is told the function that was probably meant, a client never of an internal one', async () => {
+  test('the error of a mistyped path names the function that was probably meant, and to a client never an internal one', async () => {
     const files = {
       'messages.ts': `
         import {internalQuery, paginatedQuery, query} from './_generated/server';

@@ -149,7 +149,7 @@ describe('values and validators', () => {
     expect(await app.queryError('values:nested', {depth: 65})).toMatch(/too nested/i);
   });
 
-  test('what a document may hold can be returned, whoever asks', async () => {
+  test('what a document may hold can be returned to any caller', async () => {
     const documents = [
       {größe: 5},
       {long: Array(9_000).fill(0)},

@@ -151,7 +151,7 @@ describe('an action', () => {
     expect(await host.value('catches')).toBe('Error: Uncaught Error: boom');
   });
 
-  test('is told of a fault of the service without particulars', async () => {
+  test('gets the error of a fault of the service without particulars', async () => {
     host.answer = () => Promise.reject(new Error('secret'));
     expect(await host.value('catches')).toBe("Error: Your request couldn't be completed. Try again later.");
   });

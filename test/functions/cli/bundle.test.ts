@@ -315,7 +315,7 @@ describe('modules with "use node"', () => {
     'shared.ts': 'export const shared = {};\n',
   };
 
-  test('are told from others, with the version that the project asks for, 24 unless it says', async () => {
+  test('are distinguished from others, with the version that the project asks for, 24 unless it says', async () => {
     const {runtimes, node} = await uploadOf(files);
     expect(runtimes).toEqual({plain: 'default', one: 'node', two: 'node', shared: 'default'});
     expect(node).toEqual({version: '24'});

@@ -240,7 +240,7 @@ describe('a wrong read says what is wrong with it', () => {
     ['insert', db => db.insert(t, {a: 1})],
     ['patch', db => db.patch(one, {a: 1})],
     ['delete', db => db.delete(one)],
-  ])('a query that calls %s is told that it only reads', async (name, call) => {
+  ])('a query that calls %s gets the error that it only reads', async (name, call) => {
     expect(await tenant.query(db => errorOf(() => call(db)))).toBe(
       `Error: db.${name} is not available in queries, which only read`,
     );
@@ -384,7 +384,7 @@ describe('a wrong write says what is wrong with it, and changes nothing', () => 
     );
   });
 
-  test('a query cannot write, whoever asks', async () => {
+  test('a query cannot write, for any caller', async () => {
     const answer = await tenant.query(() => state.host(HostOp.insert, t, '{}'));
     expect(answer).toBe('-{"name":"Error","message":"the database cannot be written in a query"}');
   });

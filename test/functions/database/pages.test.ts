@@ -246,7 +246,7 @@ describe('a budget of rows or bytes', () => {
   });
 });
 
-test('the end of a page is told to who keeps it', async () => {
+test('the end of a page is returned to the caller that keeps it', async () => {
   const table = filled([1, 2]);
   const read = async (db: Db) => {
     expect(tenant.reads.paginated).toBeNull();

@@ -175,7 +175,7 @@ describe('what was not looked at is not in it', () => {
     expect(gone.found).toBeNull();
     tenant.insertNative(other, {n: 2}, id);
     expect(touches(gone.readSet, other, tenant.writer.document(other, id)!)).toBe(true);
-    // Who read it where it was is told when it goes, and has no part in what becomes of its id.
+    // A query that read it where it was is notified when it goes, and not of what becomes of its id.
     expect(touches(there.readSet, other, tenant.writer.document(other, id)!)).toBe(false);
 
     const elsewhere = await read();

@@ -53,7 +53,7 @@ export class Edge {
   readonly directory: TenantDirectory;
   /** What the tenant's worker does with a request; answers 200 `null` unless a test says otherwise. */
   serve: (arrived: Arrived) => void = ({link, stream}) => link.reply(stream, 200, 'null');
-  /** What the supervisor is told of workers that send what none sends. */
+  /** Reports to the supervisor about workers that violate the protocol. */
   readonly malformed: string[] = [];
   readonly #server: Server;
   readonly #folder: string;

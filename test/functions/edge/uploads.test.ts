@@ -178,7 +178,7 @@ describe('a body that is too long is 413', () => {
     socket.destroy();
   });
 
-  test('once it has become too long; its reader is told', async () => {
+  test('once it has become too long; its reader gets an error', async () => {
     const arrived = arrival();
     const socket = edge.connect(chunked());
     const answer = received(socket, text => text.includes('op.too_large'));

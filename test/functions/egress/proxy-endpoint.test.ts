@@ -117,7 +117,7 @@ describe('whose it is', () => {
     ["another worker's secret", (other: EgressEndpoint) => JSON.stringify({secret: other.secret})],
     ['a question', () => JSON.stringify(toOutside(1))],
     ['no JSON', () => 'GET / HTTP/1.1'],
-  ])('whoever says first %s is not answered', async (_, first) => {
+  ])('a client that says first %s is not answered', async (_, first) => {
     const other = network.endpoint(OPEN);
     const {closed, answers, say} = await link(network.endpoint(OPEN), first(other));
     say(toOutside(1));

@@ -47,7 +47,7 @@ afterEach(() => {
   rmSync(directory, {recursive: true});
 });
 
-test('a connection that breaks off before it is told to be open fails whoever asked for it', async () => {
+test('a connection that breaks off before it is reported as open fails its caller', async () => {
   const error = {refused: false, message: 'read ECONNRESET', code: 'ECONNRESET', syscall: 'read'};
   answer = ({id}) => ({type: 'broken', id, error});
   await expect(way.open('a.example', 80)).rejects.toMatchObject({code: 'ECONNRESET'});

@@ -108,7 +108,7 @@ describe('limits', () => {
     expect(lines('console.log(1)')).toHaveLength(1);
   });
 
-  test('a long line is cut, the host is told that there was more', () => {
+  test('a long line is cut, the host learns that there was more', () => {
     const long = LOG_LINE_CHARS_MAX + 1;
     expect(lines("console.log('x'.repeat(1e6))")[0]).toHaveLength(long);
     expect(lines("console.log(Array.from({length: 1e5}, () => 'x'.repeat(1e3)))")[0]).toHaveLength(long);

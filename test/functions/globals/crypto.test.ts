@@ -1,4 +1,4 @@
-/** `crypto.subtle`: known answers, keys in and out, and what the host refuses whoever asks. */
+/** `crypto.subtle`: known answers, keys in and out, and what the host refuses to every caller. */
 import {webcrypto} from 'node:crypto';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {cryptoCall} from '../../../worker/runtime/crypto/crypto-host.ts';

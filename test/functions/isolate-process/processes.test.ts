@@ -113,7 +113,7 @@ test('a tenant that is closed ends its process, and what comes is refused', asyn
   await expect(host.run(EXECUTION)).rejects.toMatchObject({code: 'session.worker_unavailable'});
 });
 
-test('one that ends while what it started holds its pipes open: its calls are told', async () => {
+test('one that ends while what it started holds its pipes open: its calls get errors', async () => {
   const started = join(directory, 'started.pid');
   onTestFinished(() => void process.kill(Number(readFileSync(started, 'utf8')), 'SIGKILL'));
   const {host, ends} = isolates({
@@ -130,7 +130,7 @@ test('one that ends while what it started holds its pipes open: its calls are to
   expect(ends).toEqual(['start', 'start']);
 });
 
-nightly.test('one that reads nothing of what it is told is ended when that is too much', async () => {
+nightly.test('one that reads none of its messages is ended when they are too many', async () => {
   const {host, ends} = isolates({
     unreadBytesMax: 2 ** 24,
     // It shows that it lives, as one does that computes nothing.

@@ -18,7 +18,7 @@ test.each([
   ['works half of the time', false, (look: number) => look * QUERY_POLL_MS * 0.5, 1],
   ['is let run a fifth of the time', false, (look: number) => look * QUERY_POLL_MS * 0.2, 3],
   ['is never let run, or waits for the disk', false, () => 7, QUERY_POLLS_STARVED],
-  ['is not told of by the system', false, () => null, 1],
+  ['is not reported by the system', false, () => null, 1],
   ['loads its module', true, (look: number) => look * QUERY_POLL_MS, QUERY_POLLS_FIRST],
   ['loads its module and is never let run', true, () => 7, QUERY_POLLS_FIRST * QUERY_POLLS_STARVED],
 ])('a thread that %s', (_what, isFirst, cpuMs, look) => {

@@ -26,7 +26,7 @@ export default function ({executions, slot}) {
   });
 }`;
 
-test('a query whose thread breaks after its batch was taken from it is told so, and the others are answered', async () => {
+test('a query whose thread breaks after its batch was taken from it gets an error, and the others are answered', async () => {
   const file = join(directory, 'breaking.mjs');
   writeFileSync(file, BREAKING);
   const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file);

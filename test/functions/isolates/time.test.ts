@@ -29,7 +29,7 @@ describe('the CPU decides, not the clock', () => {
     },
   );
 
-  test('host calls end it when the CPU time is used up, whoever used it', () => {
+  test('host calls end it when the CPU time is used up, by the function or its host', () => {
     let cpuMs = 0;
     let wallMs = 0;
     const clocks = {wallMs: () => (wallMs += 100), cpuMs: () => (cpuMs += 100)};

@@ -1,4 +1,4 @@
-/** External packages over HTTP, as whoever deploys without the command line sends them, and as somebody hostile does. */
+/** External packages over HTTP, as clients without the command line send them, and as hostile ones do. */
 import {createHash} from 'node:crypto';
 import {existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -112,7 +112,7 @@ test('one that is optional and has native code is left out; one that is not refu
 });
 
 nightly.test(
-  'whoever deploys is shown that the server installs a version of Node, for as long as it does',
+  'a deploy shows that the server installs a version of Node, for as long as it does',
   async () => {
     const directory = mkdtempSync(join(tmpdir(), 'svc-progress-'));
     const version = ['20', '22', '24', '26'].find(each => each !== OWN)!;
@@ -140,7 +140,7 @@ nightly.test(
         {typecheck: 'disable', message: null, dryRun: false},
         text => said.push(text),
       );
-      await until('it is told', () => said.some(text => text.startsWith(`the server installs Node ${version}`)));
+      await until('it is reported', () => said.some(text => text.startsWith(`the server installs Node ${version}`)));
       const {deploys} = (await app.admin('GET', '/deployments/progress')).body as {deploys: object[]};
       expect(deploys).toMatchObject([{step: 'installing_node', detail: version}]);
       writeFileSync(join(directory, 'let'), '');

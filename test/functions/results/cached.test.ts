@@ -125,7 +125,7 @@ describe('a result is kept', () => {
     expect(await hits()).toBe(before);
   });
 
-  test('lines are told each time', async () => {
+  test('lines are sent each time', async () => {
     for (let n = 0; n < 2; n++) {
       expect(await app.reply('query', 'notes:logs', {})).toMatchObject({value: 1, logLines: ["[LOG] 'hello'"]});
     }
@@ -139,7 +139,7 @@ describe('a result is kept', () => {
   });
 });
 
-describe('whoever has written finds it', () => {
+describe('a writer finds what it has written', () => {
   const of = {channel: 'x', from: 10, to: 20};
   const add = (n: number, channel = 'x') => app.mutation('notes:add', {channel, n});
 
@@ -199,7 +199,7 @@ describe('whoever has written finds it', () => {
     `import {query} from './_generated/server'; export const version = query({args: {}, handler: () => ${version}});`;
 });
 
-test('a function that looks at the identity only with some data is right for everybody, whoever asked first', async () => {
+test('a function that looks at the identity only with some data is right for every caller, in any order', async () => {
   const as = async (subject: string | null) => {
     const identity = subject === null ? null : {subject};
     const {body} = await app.admin('POST', '/functions/run', {path: 'notes:secret', args: {}, identity});

@@ -13,7 +13,7 @@ type Waiting = {execution: Execution; end: (run: Partial<QueryRun>) => Promise<v
 
 const ENV = {};
 
-/** Results over threads that end their runs when they are told to. */
+/** Results over threads that end their runs on request. */
 class Cached {
   readonly waiting: Waiting[] = [];
   readonly #index = new LiveIndex();

@@ -23,7 +23,7 @@ async function turns(isDone: () => boolean): Promise<void> {
   expect(isDone()).toBe(true);
 }
 
-test('one long result under many numbers is told as often as it fits, and the rest once there is room', async () => {
+test('one long result under many numbers is sent as often as it fits, and the rest once there is room', async () => {
   const {played, sync} = newSync();
   const part = 8;
   const text = 'x'.repeat(SOCKET_RESULTS_CHARS_MAX / part - 2);

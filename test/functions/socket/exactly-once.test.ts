@@ -135,25 +135,28 @@ test('many that are settled at once go some at a time', async () => {
   expect(await cached(app)).toEqual([count + 1, count + 2]);
 });
 
-nightly.test('an outcome that an earlier version stored, which did not note who asked, is told as it was', async () => {
-  const app = await newApp();
-  const client_id = FunctionSocket.newClient();
-  await (await connect(app, {client_id})).mutation('counter:add', {by: 1});
-  await service.end('SIGTERM');
-  const db = new Database(fileOf(app));
-  const row = db.prepare('SELECT * FROM client_mutations').get() as CheckedColumns<'client_mutations'>;
-  const older = {...row, request: String(row.request).split(' ')[0]!};
-  db.prepare('UPDATE client_mutations SET request = ?, checksum = ?').run(
-    older.request,
-    rowChecksum('client_mutations', older),
-  );
-  db.close();
-  await service.run();
-  const again = await connect(app, {client_id});
-  again.sendMutation('counter:add', {by: 1}, 1);
-  expect(await again.result(1)).toMatchObject({ok: true, value: 1});
-  expect(await app.query('counter:sum', {})).toBe(1);
-});
+nightly.test(
+  'an outcome that an earlier version stored, which did not note the caller, is returned as it was',
+  async () => {
+    const app = await newApp();
+    const client_id = FunctionSocket.newClient();
+    await (await connect(app, {client_id})).mutation('counter:add', {by: 1});
+    await service.end('SIGTERM');
+    const db = new Database(fileOf(app));
+    const row = db.prepare('SELECT * FROM client_mutations').get() as CheckedColumns<'client_mutations'>;
+    const older = {...row, request: String(row.request).split(' ')[0]!};
+    db.prepare('UPDATE client_mutations SET request = ?, checksum = ?').run(
+      older.request,
+      rowChecksum('client_mutations', older),
+    );
+    db.close();
+    await service.run();
+    const again = await connect(app, {client_id});
+    again.sendMutation('counter:add', {by: 1}, 1);
+    expect(await again.result(1)).toMatchObject({ok: true, value: 1});
+    expect(await app.query('counter:sum', {})).toBe(1);
+  },
+);
 
 test('a client has one socket: one before is closed, and what waits on it is not run', async () => {
   const app = await newApp();

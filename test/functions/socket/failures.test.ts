@@ -56,7 +56,7 @@ describe('an error that nobody expected', () => {
     client.leave();
   });
 
-  test('is told once, however often it is tried again', async () => {
+  test('is reported once, however often it is tried again', async () => {
     vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
     const played = new Played();
     let runs = 0;
@@ -245,7 +245,7 @@ describe('a refusal that comes when it is known better whether the function look
     expect([text(query, 'ada'), text(query, 'grace')]).toEqual(['"for all"', '"for all"']);
   });
 
-  test('leaves what those have who are told apart by now', async () => {
+  test('leaves what users have that are distinguished by now', async () => {
     const {played, subscribedQueries} = newSubscribed();
     let reject: ((error: Error) => void) | undefined;
     played.run = () => new Promise((_, rejects) => (reject = rejects));

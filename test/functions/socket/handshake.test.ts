@@ -185,7 +185,7 @@ describe('a message that breaks a rule of the protocol ends the socket', () => {
     await watching.mutation('chat:send', {channel: 'x', text: place});
   });
 
-  test('and whoever sends more than 8 MiB is told so', async () => {
+  test('and a client that sends more than 8 MiB gets an error that says so', async () => {
     const socket = await established();
     socket.send(`{"type":"action","request_id":1,"path":"chat:none","args":{"text":"${'x'.repeat(8 * 1024 * 1024)}"}}`);
     expect((await socket.message('fatal_error')).error.code).toBe('op.too_large');

@@ -157,7 +157,7 @@ describe('[63] when the user changes', () => {
   });
 });
 
-test('users are told apart by what looks at them alone, and as long as it looks', async () => {
+test('users are distinguished only for functions that use the identity, and as long as those do', async () => {
   const app = await emptyApp(provider);
   const [ada, grace] = [await connect(app), await connect(app)];
   ada.authenticate(await token('ada'));
@@ -235,11 +235,11 @@ describe('a mutation that comes again', () => {
 
   test.each<[string, string | null, string | null]>(
     firstOf(1, [
-      ['somebody else', 'ada', 'grace'],
+      ['another user', 'ada', 'grace'],
       ['nobody', 'ada', null],
       ['somebody, who was nobody before', null, 'ada'],
     ]),
-  )('from %s is not run again, and its result is told to none but who it was run for', async (_, first, next) => {
+  )('from %s is not run again, and only the user it was run for gets its result', async (_, first, next) => {
     const app = await emptyApp(provider);
     const client_id = FunctionSocket.newClient();
     const answer = await sent(app, client_id, first);

@@ -1,6 +1,6 @@
 /**
  * Where a held page ends, with runs that the test plays: there where its first run ended it, for as long as it is watched (the reference,
- * 3.7), whoever its client becomes, whoever shares it, and however it is run.
+ * 3.7), whichever user its client becomes, whichever clients share it, and however it is run.
  */
 import {beforeEach, describe, expect, test} from 'vitest';
 import type {Run} from '../../../worker/functions/sync/queries/query-runs.ts';
@@ -17,7 +17,7 @@ let isOthers: (run: Run) => boolean;
 let runs: Run[];
 let ends: number;
 
-/** A page ends where it is told to, or at a new place. Its value says where, for whom, and when. */
+/** A page ends at the given place, or at a new one. Its value says where, for whom, and when. */
 function page(run: Run) {
   runs.push(run);
   const facts = {readSet: reads('k'), sequence: played.sequence, identityUsed: looks};
@@ -56,7 +56,7 @@ async function watching(identity: string | null, more: object = {}): Promise<Pla
 }
 
 describe('a page that looks at who asks ends where it did', () => {
-  test('when its client becomes somebody else, and nobody again, and something is written', async () => {
+  test('when its client becomes another user, and anonymous again, and something is written', async () => {
     const client = await watching('ada');
     for (const next of ['grace', 'ada', 'grace']) {
       client.authenticate(next);
@@ -110,7 +110,7 @@ test('a page whose cursor is of another query for who its client is now begins a
   const [ada, grace] = [await watching('ada', known), await watching('grace', known)];
   isOthers = ({identity, journal}) => identity === '"edsger"' && journal === 'end 0';
   ada.authenticate('edsger');
-  await until('somebody else', () => isAt(ada, 'edsger'));
+  await until('the other user', () => isAt(ada, 'edsger'));
   expect(endOf(ada)).toBe('end 1');
   for (let n = 0; n < 2; n++) {
     played.write('k');

@@ -1,4 +1,4 @@
-/** A page that keeps its end for somebody else becomes another held query: that needs room as any other does. */
+/** A page that keeps its end for another user becomes another subscribed query: that needs room as any other does. */
 import {expect, test} from 'vitest';
 import {until} from '../../harness/until.ts';
 import {Played, PlayedClient, ran, reads} from './played.ts';

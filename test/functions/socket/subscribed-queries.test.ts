@@ -137,7 +137,7 @@ test('a run for one of many users concerns that user alone', async () => {
   );
   const query = holders.map(holder => subscribedQueries.hold(holder, asked(0))).at(-1)!;
   while ([...query.answers()].length < users) await nextTurn();
-  // All are told once when it is found out that the function looks at who asks.
+  // All are notified once when the function turns out to use the identity.
   expect(concerned).toBeLessThan(3 * users);
   expect(textFor(query, '"7"')).toBe('"\\"7\\""');
 });

@@ -157,7 +157,7 @@ describe('a query that found no room', () => {
     late.leave();
   });
 
-  test('is held once, also when its socket finds room for it before it is told of any', async () => {
+  test('is held once, also when its socket finds room for it before it hears of any', async () => {
     vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
     played.run = ({path}) => now(path, path.startsWith('m:q') ? LONG : reads());
     const turns = async () => {

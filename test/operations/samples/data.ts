@@ -203,7 +203,7 @@ export function dataSamples(app: App) {
       refused: {query: 'after=1000000', code: 'journal.cursor_expired'},
     },
     'journal.page': {
-      // Without a limit it has imports of thousands of lines: whoever checks all that leaves its connections alone for too long.
+      // Without a limit it has imports of thousands of lines, and checking them blocks the test's connections for too long.
       succeeds: [{query: 'limit=20'}, {query: 'after=3&limit=2'}],
       refused: {query: 'after=1000000', code: 'journal.cursor_expired'},
     },
