@@ -8,6 +8,10 @@ export const CACHE_MS_MAX = 5 * 60_000;
 export const FRESH_MS = 2_000;
 /** How often lists that change by themselves are requested while their page is visible. (ours) */
 export const REFRESH_MS = 5_000;
+/** Requests for one page of a filtered journal until something is found. Beyond: a button goes on. (ours) */
+export const JOURNAL_SEARCHES = 50;
+/** How often counts of a long journal are requested until they are complete. (ours) */
+export const COUNTS_RETRY_MS = 700;
 /** Pause between attempts while the server cannot be reached. (ours) */
 export const RECONNECT_MS = 2_000;
 /** Toasts on screen. The oldest one leaves first. (ours) */

@@ -16,15 +16,21 @@ type ChartProps = {
   readonly times: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly textOf: (value: number) => string;
+  /** Bars on top of each other, for counts; otherwise lines. */
+  readonly isBars?: boolean;
+  /** Dragging over the chart selects values, from the first to the last. */
+  readonly onRange?: (first: number, last: number) => void;
 };
 
 const HEIGHT_PX = 140;
+/** A shorter drag is a click. */
+const SELECTED_PX_MIN = 4;
 
 export function Charts({children}: {children: ReactNode}) {
   return <div className={css.charts}>{children}</div>;
 }
 
-export function Chart({title, times, lines, textOf}: ChartProps) {
+export function Chart({title, times, lines, textOf, isBars = false, onRange}: ChartProps) {
   /** The time under the pointer; null: the newest. */
   const [at, setAt] = useState<number | null>(null);
   // A chart is drawn with the colours of one theme, so that of another replaces it.
@@ -43,7 +49,7 @@ export function Chart({title, times, lines, textOf}: ChartProps) {
       <figcaption className={css.title}>
         <span>
           {title}
-          {at === null ? null : ` at ${CLOCK.format(times[shown])}`}
+          {at === null ? null : ` at ${clockOf(times).format(times[shown])}`}
         </span>
         <ul className={css.legend}>
           {lines.map(({name, colour, values}) => (
@@ -59,6 +65,8 @@ export function Chart({title, times, lines, textOf}: ChartProps) {
         times={times}
         lines={lines}
         textOf={textOf}
+        isBars={isBars}
+        {...(onRange === undefined ? {} : {onRange})}
         onAt={setAt}
       />
     </figure>
@@ -66,6 +74,14 @@ export function Chart({title, times, lines, textOf}: ChartProps) {
 }
 
 const CLOCK = new Intl.DateTimeFormat(undefined, {timeStyle: 'short'});
+const CLOCK_WITH_SECONDS = new Intl.DateTimeFormat(undefined, {timeStyle: 'medium'});
+const DAYS = new Intl.DateTimeFormat(undefined, {month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit'});
+
+/** Times of a chart in the length that tells them apart. */
+function clockOf(times: readonly number[]): Intl.DateTimeFormat {
+  const minutes = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 60_000;
+  return minutes < 10 ? CLOCK_WITH_SECONDS : minutes <= 24 * 60 ? CLOCK : DAYS;
+}
 
 const DARK = matchMedia('(prefers-color-scheme: dark)');
 
@@ -74,7 +90,18 @@ function onTheme(changed: () => void): () => void {
   return () => DARK.removeEventListener('change', changed);
 }
 
-function Plot({title, times, lines, textOf, onAt}: ChartProps & {onAt: (at: number | null) => void}) {
+function Plot({
+  title,
+  times,
+  lines,
+  textOf,
+  isBars = false,
+  onRange,
+  onAt,
+}: ChartProps & {onAt: (at: number | null) => void}) {
+  const select = useRef(onRange);
+  select.current = onRange;
+  const mayDrag = onRange !== undefined;
   const place = useRef<HTMLDivElement>(null);
   const colours = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -87,15 +114,17 @@ function Plot({title, times, lines, textOf, onAt}: ChartProps & {onAt: (at: numb
     void import('uplot').then(({default: Plotter}) => {
       if (isOver) return;
       const axis = {stroke: muted!, grid: {stroke: line!, width: 1}, ticks: {show: false}, font: '11px system-ui'};
+      const clock = clockOf(times);
+      const bars = {paths: Plotter.paths.bars!({size: [0.8, 24], align: 1}), points: {show: false}};
       plot = new Plotter(
         {
           width: target.clientWidth,
           height: HEIGHT_PX,
           legend: {show: false},
-          cursor: {y: false, drag: {x: false, y: false}},
+          cursor: {y: false, drag: {x: mayDrag, y: false, setScale: false}},
           scales: {y: {range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1]}},
           axes: [
-            {...axis, values: (_, seconds) => seconds.map(second => CLOCK.format(second * 1_000)), space: 72, size: 28},
+            {...axis, values: (_, seconds) => seconds.map(second => clock.format(second * 1_000)), space: 96, size: 28},
             {...axis, values: (_, values) => values.map(textOf), size: 64, space: 32},
           ],
           series: [
@@ -103,23 +132,32 @@ function Plot({title, times, lines, textOf, onAt}: ChartProps & {onAt: (at: numb
             ...lines.map(({name}, i) => ({
               label: name,
               stroke: ofLines[i]!,
-              width: 1.5,
-              points: {show: true, size: 4, filter: lonely},
+              ...(isBars
+                ? {...bars, fill: ofLines[i]!, width: 0}
+                : {width: 1.5, points: {show: true, size: 4, filter: lonely}}),
             })),
           ],
-          hooks: {setCursor: [({cursor}) => onAt(cursor.idx ?? null)]},
+          hooks: {
+            setCursor: [({cursor}) => onAt(cursor.idx ?? null)],
+            setSelect: [selected],
+          },
         },
         [times.map(time => time / 1_000), ...lines.map(({values}) => [...values])],
         target,
       );
       resized.observe(target);
     });
+    function selected({select: {left, width}, posToIdx}: uPlot): void {
+      if (width < SELECTED_PX_MIN) return;
+      const last = times.length - 1;
+      select.current?.(Math.max(0, posToIdx(left)), Math.min(last, posToIdx(left + width)));
+    }
     return () => {
       isOver = true;
       resized.disconnect();
       plot?.destroy();
     };
-  }, [times, lines, textOf, onAt]);
+  }, [times, lines, textOf, isBars, mayDrag, onAt]);
   return (
     <>
       <div hidden ref={colours}>

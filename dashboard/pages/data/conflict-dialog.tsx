@@ -1,12 +1,12 @@
 /** An edit and what another writer wrote meanwhile, side by side. */
 
-import type {Value} from '../../../shared/values/value.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
 import {Dialog} from '../../parts/dialog.tsx';
 import css from './document.module.css';
 import {differences, onTop, ownFields} from './document-edit.ts';
 import type {Edits} from './edits.ts';
+import {Shown} from './shown.tsx';
 
 export function ConflictDialog({edits}: {edits: Edits}) {
   const {conflict} = edits;
@@ -58,8 +58,4 @@ export function ConflictDialog({edits}: {edits: Edits}) {
       </table>
     </Dialog>
   );
-}
-
-export function Shown({value}: {value: Value | undefined}) {
-  return value === undefined ? <span className={css.absent}>missing</span> : <code>{JSON.stringify(value)}</code>;
 }

@@ -58,6 +58,11 @@ export function DocumentPanel(props: PanelProps) {
       </header>
       {isNew ? (
         <Editor {...props} doc={null} />
+      ) : found.isMissing ? (
+        <>
+          <Note tone="warn">There is no document with this id now.</Note>
+          <History {...props} doc={null} />
+        </>
       ) : found.error !== null ? (
         <Failed error={found.error} />
       ) : found.doc === undefined ? (
@@ -80,7 +85,7 @@ export function DocumentPanel(props: PanelProps) {
             ))}
           </div>
           {tab === 'JSON' ? <Editor {...props} doc={found.doc} /> : null}
-          {tab === 'History' ? <History {...props} doc={found.doc} /> : null}
+          {tab === 'History' ? <History {...props} doc={found.isGone ? null : found.doc} /> : null}
           {tab === 'References' ? <References tenant={tenant} id={id} /> : null}
         </>
       )}
@@ -111,7 +116,8 @@ function useLiveDocument(tenant: string, table: string, id: string) {
   return {
     doc: current?.doc ?? first.data,
     isGone: current !== null && current.doc === undefined,
-    error: isMissing && current?.doc !== undefined ? null : first.error,
+    isMissing: isMissing && current?.doc === undefined,
+    error: isMissing ? null : first.error,
   };
 }
 

@@ -25,6 +25,8 @@ export type Edits = {
   save(base: Doc, fields: Fields): Promise<boolean>;
   insert(fields: Fields): Promise<string | null>;
   remove(doc: Doc): Promise<boolean>;
+  /** Makes a deleted document again, with its id. */
+  restore(doc: Doc): Promise<boolean>;
   /** Saves the edit of a conflict on top of the document that the other writer left. */
   resolve(fields: Fields): Promise<void>;
   dismiss(): void;
@@ -80,10 +82,25 @@ export function useEdits(tenant: string, table: string): Edits {
       const version = {'If-Match': `"${versionOf(doc)}"`};
       const params = {table, document_id: doc._id};
       await outlasting(headers => call('documents.delete', {tenant, params}, {headers: {...version, ...headers}}));
-      // An import can put a document back under an id that the server made.
-      const body = JSON.stringify({...ownFields(doc), _id: doc._id});
-      const undo = () => sendLines(tenant, {table, mode: 'own_ids'}, body);
-      showToast('Deleted', {undo: () => void undo().then(refresh, failed)});
+      showToast('Deleted', {undo: () => void putBack(doc).then(refresh, failed)});
+      void refresh();
+      return true;
+    } catch (error) {
+      failed(error);
+      return false;
+    }
+  }
+
+  /** An import can put a document back under an id that the server made. */
+  function putBack(doc: Doc): Promise<unknown> {
+    return sendLines(tenant, {table, mode: 'own_ids'}, JSON.stringify({...ownFields(doc), _id: doc._id}));
+  }
+
+  async function restore(doc: Doc): Promise<boolean> {
+    try {
+      await putBack(doc);
+      const undo = () => call('documents.delete', {tenant, params: {table, document_id: doc._id}});
+      showToast('Put back', {undo: () => void undo().then(refresh, failed)});
       void refresh();
       return true;
     } catch (error) {
@@ -97,6 +114,7 @@ export function useEdits(tenant: string, table: string): Edits {
     save,
     insert,
     remove,
+    restore,
     resolve: async fields => {
       if (conflict !== null) await save(conflict.theirs, fields);
     },

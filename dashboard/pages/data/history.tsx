@@ -3,21 +3,31 @@ import {useInfiniteQuery} from '@tanstack/react-query';
 import {useMay} from '../../api/session.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
+import {Cause} from '../../parts/cause.tsx';
 import {Empty, Failed, Loading} from '../../parts/states.tsx';
 import {Time} from '../../parts/values.tsx';
-import {Shown} from './conflict-dialog.tsx';
 import css from './document.module.css';
-import {differences, ownFields} from './document-edit.ts';
+import {ownFields} from './document-edit.ts';
 import {versionsBefore} from './document-versions.ts';
 import type {Edits} from './edits.ts';
+import {FieldChanges} from './field-changes.tsx';
 import type {Doc} from './row-order.ts';
 
-export function History({tenant, table, doc, edits}: {tenant: string; table: string; doc: Doc; edits: Edits}) {
+type HistoryProps = {
+  tenant: string;
+  table: string;
+  id: string;
+  /** As it is now; null: it was deleted. */
+  doc: Doc | null;
+  edits: Edits;
+};
+
+export function History({tenant, table, id, doc, edits}: HistoryProps) {
   const may = useMay();
   const pages = useInfiniteQuery({
-    queryKey: ['history', {tenant}, table, doc._id, doc._updateTime],
+    queryKey: ['history', {tenant}, table, id, doc?._updateTime ?? null],
     initialPageParam: null as number | null,
-    queryFn: ({pageParam, signal}) => versionsBefore(tenant, table, doc._id, pageParam, signal),
+    queryFn: ({pageParam, signal}) => versionsBefore(tenant, table, id, pageParam, signal),
     getNextPageParam: page => page.next,
   });
   if (pages.error !== null) return <Failed error={pages.error} retry={() => void pages.refetch()} />;
@@ -26,49 +36,35 @@ export function History({tenant, table, doc, edits}: {tenant: string; table: str
   return (
     <div className={css.history}>
       {versions.length === 0 ? (
-        <Empty title="No version in the records that were read" icon="journal" />
+        <Empty title="The journal has no version of it" icon="journal">
+          The journal keeps a number of records, and this document was written before those.
+        </Empty>
       ) : (
         <ol>
-          {versions.map((version, i) => {
-            const before = versions[i + 1]?.doc;
-            const fields = version.doc === null ? {} : ownFields(version.doc);
-            const changed =
-              before === undefined || before === null ? [] : differences(ownFields(before), fields, ownFields(before));
+          {versions.map(({sequence, at, op, doc: version, cause}, i) => {
+            const before = versions[i + 1]?.doc ?? null;
+            const isCurrent = i === 0 && doc !== null;
             return (
-              <li key={version.sequence} className={css.version}>
+              <li key={sequence} className={css.version}>
                 <div className={css.versionHead}>
-                  <Badge tone={version.op === 'delete' ? 'bad' : version.op === 'insert' ? 'good' : 'neutral'}>
-                    {version.op}
-                  </Badge>
-                  <Time at={version.at} form="full" />
-                  <span className={css.absent}>#{version.sequence}</span>
-                  {i === 0 || version.doc === null ? null : (
+                  <Badge tone={op === 'delete' ? 'bad' : op === 'insert' ? 'good' : 'neutral'}>{op}</Badge>
+                  <Time at={at} form="full" />
+                  <span className={css.absent}>#{sequence}</span>
+                  {isCurrent || version === null ? null : (
                     <Button
                       kind="quiet"
-                      disabled={!may('documents.patch')}
-                      onClick={() => void edits.save(doc, fields)}
+                      aria-label={`Put back version ${sequence}`}
+                      disabled={!may(doc === null ? 'imports.run' : 'documents.patch')}
+                      onClick={() => void (doc === null ? edits.restore(version) : edits.save(doc, ownFields(version)))}
                     >
                       Put back
                     </Button>
                   )}
                 </div>
-                {changed.length === 0 ? null : (
-                  <dl className={css.changes}>
-                    {changed.map(({field, base, mine}) => (
-                      <div key={field}>
-                        <dt>{field}</dt>
-                        <dd>
-                          <del>
-                            <Shown value={base} />
-                          </del>{' '}
-                          <ins>
-                            <Shown value={mine} />
-                          </ins>
-                        </dd>
-                      </div>
-                    ))}
-                  </dl>
-                )}
+                <p className={css.absent}>
+                  <Cause tenant={tenant} cause={cause} />
+                </p>
+                {version === null || before === null ? null : <FieldChanges before={before} after={version} />}
               </li>
             );
           })}

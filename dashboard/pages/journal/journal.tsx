@@ -1,89 +1,104 @@
-/** The journal of a tenant, newest first: every committed change, with the documents it wrote. */
+/** The journal of a tenant as a timeline: how much was written when, and every record, newest first. */
+import {keepPreviousData, useQuery} from '@tanstack/react-query';
 import {useState} from 'react';
-import type {JournalKind} from '../../../shared/journal-kinds.ts';
-import type {AnswerOf} from '../../../shared/operation-types.ts';
-import {useOperation} from '../../api/queries.ts';
-import {REFRESH_MS} from '../../limits.ts';
-import {Badge, type Tone} from '../../parts/badge.tsx';
+import {JOURNAL_KINDS} from '../../../shared/journal-kinds.ts';
+import type {AnswerOf, QueryOf} from '../../../shared/operation-types.ts';
+import {call} from '../../api/client.ts';
+import {JOURNAL_SEARCHES, REFRESH_MS} from '../../limits.ts';
 import {Button} from '../../parts/button.tsx';
 import {Field, Select} from '../../parts/field.tsx';
-import {Page, type TenantPageProps, Toolbar, useUrlState} from '../../parts/page.tsx';
+import {Page, type TenantPageProps, Toolbar} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
-import {countText, Time} from '../../parts/values.tsx';
+import {Density} from './density.tsx';
+import {type JournalFilter, NO_FILTER, queryOf, RANGES, rangeOf, useFilter} from './filter.ts';
 import css from './journal.module.css';
+import {Entry} from './record.tsx';
 
-type JournalRecord = AnswerOf<'journal.page'>['records'][number];
-type Write = JournalRecord['writes'][number];
-
-/** Written out here: their own module would bring the schemas of the whole journal into the page. */
-const KINDS: readonly JournalKind[] = [
-  'insert',
-  'update',
-  'delete',
-  'schema',
-  'table',
-  'job',
-  'cron',
-  'deployment',
-  'environment',
-  'settings',
-];
 /** Records of one page. */
 const RECORDS = 200;
+const SELECTED = 'selected';
 
 export default function Journal({tenant}: TenantPageProps) {
-  const [table, setTable] = useUrlState('table');
-  const [document, setDocument] = useUrlState('document');
-  const [kind, setKind] = useUrlState('kind');
+  const [filter, setFilter] = useFilter();
   /** The first sequence of each page after this one. */
   const [pages, setPages] = useState<readonly number[]>([]);
   const before = pages.at(-1);
-  const found = KINDS.find(known => known === kind);
+  const nowMs = Date.now();
   const query = {
+    ...queryOf(filter, nowMs),
     order: 'desc' as const,
     limit: RECORDS,
     ...(before === undefined ? {} : {before}),
-    ...(table === '' ? {} : {table}),
-    ...(document === '' ? {} : {document}),
-    ...(found === undefined ? {} : {kind: found}),
   };
-  const page = useOperation('journal.page', {tenant, query}, {keep: true, every: REFRESH_MS});
-  const filter = (set: (value: string) => void) => (event: {target: {value: string}}) => {
+  const page = useQuery({
+    queryKey: ['journal.page', {tenant, query}, 'search'],
+    queryFn: ({signal}) => searched(tenant, query, signal),
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+  });
+  const change = (part: Partial<JournalFilter>) => {
     setPages([]);
-    set(event.target.value);
+    setFilter(part);
   };
-  const isFiltered = [table, document, kind].some(value => value !== '');
+  const part = (name: keyof JournalFilter) => ({
+    value: filter[name],
+    onChange: (event: {target: {value: string}}) => change({[name]: event.target.value}),
+  });
+  const isFiltered = Object.values(filter).some(value => value !== '');
+  const hasTime = filter.range === '' && (filter.from !== '' || filter.to !== '');
   return (
-    <Page title="Journal" isWide>
+    <Page
+      title="Journal"
+      isWide
+      actions={isFiltered ? <Button onClick={() => change(NO_FILTER)}>Remove filters</Button> : null}
+    >
       <Toolbar>
-        <Field label="Document" type="search" placeholder="Id" value={document} onChange={filter(setDocument)} />
-        <Field label="Table" value={table} onChange={filter(setTable)} />
+        <Field label="Document" type="search" placeholder="Id" {...part('document')} />
+        <Field label="Table" type="search" {...part('table')} />
         <Select
           label="Kind"
-          value={kind}
-          onChange={filter(setKind)}
-          options={[['', 'All'], ...KINDS.map(one => [one, one] as const)]}
+          {...part('kind')}
+          options={[['', 'All'], ...JOURNAL_KINDS.map(one => [one, one] as const)]}
+        />
+        <Field label="Caused by" type="search" placeholder="Request, job or cron" {...part('request')} />
+        <Select
+          label="Time"
+          value={hasTime ? SELECTED : filter.range}
+          onChange={({target: {value}}) => value !== SELECTED && change({range: value, from: '', to: ''})}
+          options={[
+            ['', 'All'],
+            ...RANGES.map(([id, title]) => [id, title] as const),
+            ...(hasTime ? [[SELECTED, 'Selected in the chart'] as const] : []),
+          ]}
         />
       </Toolbar>
+      <Density
+        tenant={tenant}
+        range={rangeOf(filter, nowMs)}
+        onRange={(from, to) => change({range: '', from: String(Math.floor(from)), to: String(Math.ceil(to))})}
+      />
       <Loaded query={page}>
-        {({records, has_more: hasMore}) => (
+        {({records, has_more: hasMore, next_cursor: next}) => (
           <>
             {records.length === 0 ? (
-              <Empty title={isFiltered ? 'No record matches' : 'Nothing has changed yet'} icon="journal">
-                Each write, schedule, deployment and change of settings is a record here.
+              <Empty
+                title={hasMore ? 'No match so far' : isFiltered ? 'No record matches' : 'Nothing has changed yet'}
+                icon="journal"
+              >
+                {hasMore
+                  ? 'Older records have not been searched yet.'
+                  : 'Each write, schedule, deployment and change of settings is a record here.'}
               </Empty>
             ) : (
               <ol className={css.list}>
                 {records.map(record => (
-                  <Entry key={record.sequence} record={record} />
+                  <Entry key={record.sequence} tenant={tenant} record={record} />
                 ))}
               </ol>
             )}
             <div className={css.pages}>
               {pages.length === 0 ? null : <Button onClick={() => setPages(pages.slice(0, -1))}>Newer records</Button>}
-              {hasMore && records.length > 0 ? (
-                <Button onClick={() => setPages([...pages, records.at(-1)!.sequence])}>Older records</Button>
-              ) : null}
+              {hasMore ? <Button onClick={() => setPages([...pages, next])}>Older records</Button> : null}
             </div>
           </>
         )}
@@ -92,62 +107,15 @@ export default function Journal({tenant}: TenantPageProps) {
   );
 }
 
-function Entry({record}: {record: JournalRecord}) {
-  const {sequence, timestamp, events, writes, scheduled_execution_id: job} = record;
-  return (
-    <li className={css.entry}>
-      <details>
-        <summary className={css.head}>
-          <span className={css.sequence}>{countText(sequence)}</span>
-          <Time at={timestamp} form="clock" />
-          <span className={css.what}>
-            {events.slice(0, 3).map((event, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a record never changes
-              <span key={i} className={css.event}>
-                <Badge tone={toneOf(event.type)}>{event.type}</Badge> <code>{subjectOf(event)}</code>
-              </span>
-            ))}
-            {events.length > 3 ? <span className={css.muted}>and {events.length - 3} more</span> : null}
-          </span>
-        </summary>
-        <div className={css.body}>
-          <p className={css.muted}>
-            <Time at={timestamp} form="full" />
-            {job === null ? null : (
-              <>
-                {' '}
-                by the scheduled run <code>{job}</code>
-              </>
-            )}
-          </p>
-          {writes.map(write => (
-            <Written key={`${write.table} ${write.id}`} write={write} />
-          ))}
-          {writes.length === 0 ? <pre className={css.json}>{JSON.stringify(events, null, 2)}</pre> : null}
-        </div>
-      </details>
-    </li>
-  );
-}
-
-function Written({write}: {write: Write}) {
-  return (
-    <div>
-      <code>
-        {write.op} {write.table}/{write.id}
-      </code>
-      {write.document === null ? null : <pre className={css.json}>{JSON.stringify(write.document, null, 2)}</pre>}
-    </div>
-  );
-}
-
-function toneOf(type: string): Tone {
-  if (/deleted|cancelled|failed/.test(type)) return 'bad';
-  if (/inserted|created|completed/.test(type)) return 'good';
-  return 'neutral';
-}
-
-function subjectOf(event: JournalRecord['events'][number]): string {
-  const {table, id, name} = event as {table?: string; id?: string; name?: string};
-  return [table, id ?? name].filter(Boolean).join('/');
+/** The server looks through a part of the journal for each request, so an answer can be empty and others follow. */
+async function searched(
+  tenant: string,
+  query: QueryOf<'journal.page'>,
+  signal: AbortSignal,
+): Promise<AnswerOf<'journal.page'>> {
+  let page = await call('journal.page', {tenant, query}, {signal});
+  for (let requests = 1; requests < JOURNAL_SEARCHES && page.records.length === 0 && page.has_more; requests++) {
+    page = await call('journal.page', {tenant, query: {...query, before: page.next_cursor}}, {signal});
+  }
+  return page;
 }

@@ -1,0 +1,52 @@
+/** How many records the journal has over time. Dragging over the chart selects a time. */
+import {useEffect, useMemo, useState} from 'react';
+import type {AnswerOf} from '../../../shared/operation-types.ts';
+import {useOperation} from '../../api/queries.ts';
+import {COUNTS_RETRY_MS, REFRESH_MS} from '../../limits.ts';
+import {Chart} from '../../parts/chart.tsx';
+import {countText, durationText} from '../../parts/values.tsx';
+
+type Counts = AnswerOf<'journal.counts'>;
+const BUCKETS = 90;
+
+export function Density({
+  tenant,
+  range,
+  onRange,
+}: {
+  tenant: string;
+  range: {readonly from?: number; readonly to?: number};
+  onRange(from: number, to: number): void;
+}) {
+  const [isComplete, setComplete] = useState(true);
+  const query = {...range, buckets: BUCKETS};
+  const every = isComplete ? REFRESH_MS : COUNTS_RETRY_MS;
+  const {data} = useOperation('journal.counts', {tenant, query}, {keep: true, every});
+  useEffect(() => setComplete(data?.complete !== false), [data]);
+  const drawn = useMemo(() => (data === undefined ? null : linesOf(data)), [data]);
+  if (data === undefined || drawn === null || data.buckets.length === 0) return null;
+  const note = data.complete ? '' : ' (older ones are being counted)';
+  return (
+    <Chart
+      title={`Records in ${durationText(data.bucket_ms)}${note}`}
+      times={drawn.times}
+      lines={drawn.lines}
+      textOf={countText}
+      isBars
+      onRange={(first, last) => onRange(drawn.times[first]!, drawn.times[last]! + data.bucket_ms - 1)}
+    />
+  );
+}
+
+function linesOf({from, to, bucket_ms: width, buckets}: Counts) {
+  const byTime = new Map(buckets.map(bucket => [bucket.at, bucket]));
+  const times = Array.from({length: Math.max(2, Math.floor((to - from) / width) + 1)}, (_, i) => from + i * width);
+  const all = times.map(at => byTime.get(at));
+  return {
+    times,
+    lines: [
+      {name: 'records', colour: 'accent', values: all.map(bucket => bucket?.records ?? 0)},
+      {name: 'with deletes', colour: 'bad', values: all.map(bucket => bucket?.kinds.delete ?? 0)},
+    ],
+  } as const;
+}
