@@ -6,6 +6,7 @@ import {messageOf} from '../api/failure.ts';
 import {signOut, useMay, useSession} from '../api/session.ts';
 import {Button} from '../parts/button.tsx';
 import {Icon} from '../parts/icon.tsx';
+import {Mark} from '../parts/mark.tsx';
 import {pathOf} from '../parts/page.tsx';
 import {showToast} from '../parts/toast.tsx';
 import css from './frame.module.css';
@@ -55,6 +56,7 @@ export function Frame({place, children}: {place: Place; children: ReactNode}) {
       <nav id="navigation" className={[css.nav, isOpen ? css.open : ''].join(' ')} aria-label="Pages">
         <div className={css.brandLine}>
           <Link href="/tenants" className={css.brand}>
+            <Mark />
             svc
           </Link>
           <button

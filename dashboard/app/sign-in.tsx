@@ -5,6 +5,7 @@ import {messageOf} from '../api/failure.ts';
 import {signIn} from '../api/session.ts';
 import {Button} from '../parts/button.tsx';
 import {Field} from '../parts/field.tsx';
+import {Mark} from '../parts/mark.tsx';
 import css from './sign-in.module.css';
 
 type LinkCode = {isOpen(): boolean; take(): string | null};
@@ -60,7 +61,10 @@ export function SignIn({code}: {code: LinkCode}) {
           void send({token: token.trim()});
         }}
       >
-        <h1>svc</h1>
+        <h1 className={css.brand}>
+          <Mark />
+          svc
+        </h1>
         <p className={css.lead}>Sign in with an API key or one of the tokens in admin.json.</p>
         <Field
           label="Token"
