@@ -18,7 +18,8 @@ export function dashboardPrinted(rounds: readonly DashboardRound[]): string[] {
   if (rounds.length === 0) return [];
   const ms = (key: 'largeMs' | 'smallMs') => Math.round(median(rounds.flatMap(round => round[key])));
   const mib = (key: 'before' | 'after') => (median(rounds.map(({heapBytes}) => heapBytes[key])) / MIB).toFixed(1);
-  const scrolled = rounds.flatMap(({scrolledMs}) => scrolledMs ?? []);
+  const part = Math.min(...rounds.map(({scrolled}) => scrolled.part));
+  const seconds = median(rounds.map(({scrolled}) => scrolled.ms)) / 1_000;
   const turns = rounds.flatMap(({gets}) => gets);
   const side = (key: 'none' | 'five') => {
     const spent = turns.flatMap(turn => turn[key].cpuUs ?? []);
@@ -29,7 +30,7 @@ export function dashboardPrinted(rounds: readonly DashboardRound[]): string[] {
   return [
     `dashboard: first row of ${rounds[0]!.documents} documents ${ms('largeMs')} ms, of a table of 100 ${ms('smallMs')} ms (cold pages)`,
     `heap of the page ${mib('before')} MiB, after scrolling through all ${mib('after')} MiB ` +
-      `(${scrolled.length < rounds.length ? 'NOT TO THE END' : `in ${(median(scrolled) / 1_000).toFixed(0)} s`})`,
+      `(${part < 1 ? `ONLY ${Math.round(part * 100)} %, ` : ''}in ${seconds.toFixed(0)} s)`,
     `get by id with no dashboard ${side('none')}, with five open ${side('five')}: ratio ${getsRatio(rounds).toFixed(3)}`,
   ];
 }
