@@ -439,8 +439,10 @@ export class Tenant {
   #putInOrder(): void {
     try {
       syncEachCommit(this.#writerDb);
-      this.#scrub.remember();
-      this.#clean.set();
+      this.#writer.numbers.alone(() => {
+        this.#scrub.remember();
+        this.#clean.set();
+      });
       this.#writerDb.pragma('busy_timeout = 0');
       this.#files.removeNote();
       this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');

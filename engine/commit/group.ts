@@ -388,6 +388,7 @@ export class CommitGroups {
       const records = this.#writer.head.sequence - group.start.head.sequence;
       assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
       isWritten = statements.totalChanges.get() !== group.changesBefore;
+      if (isWritten) this.#writer.numbers.store(records > 0);
       isInThread = this.#isSyncedHere(group);
       // After a sync in this thread, nothing can be read between COMMIT and the end of the sync.
       if (isWritten && (!isInThread || tellsNext)) snapshot?.hold();
@@ -396,6 +397,7 @@ export class CommitGroups {
       this.#refuse(group, caught);
       return;
     }
+    if (isWritten) this.#writer.numbers.committed();
     this.#open = null;
     const committedMs = performance.now();
     metrics.add('svc_commit_writes_total', group.writes.length);

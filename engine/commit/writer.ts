@@ -24,6 +24,7 @@ import {type PendingJobs, prepareStatements, type Statements} from '../storage/s
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {type Cause, SYSTEM} from './cause.ts';
 import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
+import {CommitNumbers} from './commit-numbers.ts';
 import {checkSchema, checkUnique, keysOf, maintainedIndexes, NO_KEYS, TableCounters} from './document-write.ts';
 import {type JournalHead, PendingRecord, readJournalHead, recordDigest} from './record.ts';
 
@@ -45,6 +46,7 @@ export class Writer {
   readonly statements: Statements;
   readonly catalog: Catalog;
   readonly counters: TableCounters;
+  readonly numbers: CommitNumbers;
   readonly #ids: IdFactory;
   readonly #clock: () => number;
   /** The clock's time when this process began to count time. */
@@ -83,6 +85,7 @@ export class Writer {
     this.#clock = clock;
     this.#ids = new IdFactory(clock);
     this.#head = readJournalHead(this.statements);
+    this.numbers = new CommitNumbers(db, this.statements);
     this.#epochMs = this.nowMs() - performance.now();
   }
 
@@ -484,8 +487,8 @@ export class Writer {
     assert(timestamp >= this.#head.timestamp, 'times of the journal never go back');
     const {changes} =
       typeof record === 'string'
-        ? this.statements.appendJournal.run(sequence, record, digest)
-        : this.statements.appendJournalBytes.run(sequence, record, digest);
+        ? this.statements.appendJournal.run(sequence, record, digest, this.numbers.next)
+        : this.statements.appendJournalBytes.run(sequence, record, digest, this.numbers.next);
     assert(changes === 1, `record ${sequence} is appended once`);
     this.#head = {sequence, digest, timestamp};
     this.#records.push({record, digest});

@@ -7,6 +7,7 @@
  * any other file, including one with the same tenant id. A position in the journal is only meaningful together with it.
  */
 import {ServiceError} from '../../shared/errors.ts';
+import {numberTransaction} from './commit-number.ts';
 import type {Connection} from './connection.ts';
 import {metaRow, SET_META} from './meta.ts';
 
@@ -51,6 +52,7 @@ export function claimFile(db: Connection, tenant: TenantIdentity): void {
       set.run(...metaRow('tenant_id', tenant.tenant));
       set.run(...metaRow('tenant_generation', tenant.generation));
       set.run(...metaRow('tenant_created_ms', tenant.createdMs));
+      numberTransaction(db);
     }).immediate();
     return;
   }

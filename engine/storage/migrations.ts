@@ -4,12 +4,14 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ROW_CHECKSUMS_AT_ONCE} from '../limits.ts';
+import {numberTransaction} from './commit-number.ts';
 import type {Connection} from './connection.ts';
 import {addManifestCrcs, addMissingChecksums, FILLED_KINDS} from './missing-checksums.ts';
 import {noteLayout} from './row-sums.ts';
 import {
   ADD_CHECKSUMS,
   ADD_CLIENT_MUTATIONS,
+  ADD_COMMIT_NUMBERS,
   ADD_COUNTS,
   ADD_CRON_OUTCOMES,
   ADD_CRON_RUNS,
@@ -67,11 +69,15 @@ const STEPS: ((db: Connection) => void)[] = [
   db => db.exec(CREATE_BULK_RECORDS),
   // 16: crons by expression, and histories of crons.
   db => db.exec(ADD_CRON_RUNS),
+  // 17: numbers of commits.
+  db => db.exec(ADD_COMMIT_NUMBERS),
 ];
 
 export const STORAGE_VERSION = STEPS.length;
 /** From this version on the definitions have a checksum. */
 export const LAYOUT_VERSION = 10;
+/** From this version on commits have numbers. */
+const NUMBERED_VERSION = 17;
 
 export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
   const from = db.pragma('user_version', {simple: true}) as number;
@@ -84,6 +90,7 @@ export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
       STEPS[version - 1]!(db);
       if (version === 1) db.pragma(`application_id = ${APPLICATION_ID}`);
       if (version >= LAYOUT_VERSION) noteLayout(db);
+      if (version >= NUMBERED_VERSION) numberTransaction(db);
       db.pragma(`user_version = ${version}`);
     }).immediate();
   }

@@ -246,9 +246,10 @@ export function prepareStatements(db: Connection) {
         'SELECT * FROM journal ORDER BY sequence DESC LIMIT 1',
       ),
     journalDigest: () => db.prepare<[number], string>('SELECT digest FROM journal WHERE sequence = ?').pluck(),
-    appendJournal: () => run<[number, string, string]>('INSERT INTO journal VALUES (?, ?, ?)'),
+    appendJournal: () => run<[number, string, string, number]>('INSERT INTO journal VALUES (?, ?, ?, ?)'),
     /** Size of a record's text in bytes. */
-    appendJournalBytes: () => run<[number, Buffer, string]>('INSERT INTO journal VALUES (?, CAST(? AS TEXT), ?)'),
+    appendJournalBytes: () =>
+      run<[number, Buffer, string, number]>('INSERT INTO journal VALUES (?, CAST(? AS TEXT), ?, ?)'),
     trimJournal: () => run<[number]>('DELETE FROM journal WHERE sequence < ?'),
 
     meta: () => db.prepare<[string], string | number>('SELECT value FROM meta WHERE key = ?').pluck(),

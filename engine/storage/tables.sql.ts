@@ -298,6 +298,11 @@ export const ADD_CRON_RUNS = `
 ${sumsOf('cron_runs')}
 `;
 
+/** From version 17 on: the number of the commit that has the record, see commit-number.ts. */
+export const ADD_COMMIT_NUMBERS = `
+  ALTER TABLE journal ADD COLUMN commit_number INTEGER;
+`;
+
 /**
  * From version 14 on: unique indexes. The table is created again, because its states are in a CHECK.
  * is_unique: 1 when no two documents can have the same values. failure: JSON array of the first documents that do, or

@@ -10,6 +10,7 @@
  * tables, and pages that SQLite cannot read, cannot be repaired.
  */
 import Database from 'better-sqlite3';
+import {numberTransaction} from '../storage/commit-number.ts';
 import type {Connection} from '../storage/connection.ts';
 import {placeOf} from '../storage/damage.ts';
 import {migrate, STORAGE_VERSION} from '../storage/migrations.ts';
@@ -54,6 +55,7 @@ export function repairFile(path: string): string[] {
       repairCounts(db, done);
       db.prepare("DELETE FROM meta WHERE key = 'journal_head'").run();
       noteLayout(db);
+      numberTransaction(db);
     }).immediate();
     return done;
   } catch (caught) {

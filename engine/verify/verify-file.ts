@@ -125,13 +125,18 @@ function checkChain(db: Connection, said: Connection, report: VerifyReport): voi
   let previous = String(meta.get('floor_previous_digest') ?? FIRST_PREVIOUS_DIGEST);
   let expected = report.floor;
   const note = said.prepare('INSERT OR REPLACE INTO said VALUES (?, ?)');
-  const rows = db.prepare<[], {sequence: number; record: string; digest: string}>(
+  const rows = db.prepare<[], {sequence: number; record: string; digest: string; commit_number?: number | null}>(
     'SELECT * FROM journal ORDER BY sequence',
   );
+  let commit = 0;
   for (const row of rows.iterate()) {
     if (row.sequence !== expected) find(report, `journal: record ${expected} is missing, ${row.sequence} follows`);
     if (recordDigest(previous, row.record) !== row.digest)
       find(report, `journal: record ${row.sequence} does not fit its digest`);
+    const {commit_number: next = null} = row;
+    if (next !== null && next < commit)
+      find(report, `journal: record ${row.sequence} is of commit ${next}, after ${commit}`);
+    commit = next ?? commit;
     previous = row.digest;
     expected = row.sequence + 1;
     report.records++;

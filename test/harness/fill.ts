@@ -27,7 +27,9 @@ export async function fill(
     }
     writer.appendRecord();
     writer.counters.write();
+    writer.numbers.store(true);
     writer.statements.commit.run();
+    writer.numbers.committed();
     writer.endGroup();
   }
   db.pragma('wal_checkpoint(TRUNCATE)');

@@ -10,6 +10,7 @@ import {ADD_ROW_SUMS, CREATE_TABLES} from '../../engine/storage/tables.sql.ts';
 
 /** What takes back the step to this version. */
 const UNDO: Record<number, string | ((db: Database.Database) => void)> = {
+  17: "ALTER TABLE journal DROP COLUMN commit_number; DELETE FROM meta WHERE key = 'commit_number';",
   16: `DELETE FROM crons WHERE expression IS NOT NULL;
        ALTER TABLE crons DROP COLUMN expression; ALTER TABLE crons DROP COLUMN time_zone; DROP TABLE cron_runs;
        DELETE FROM row_sums WHERE kind = 'cron_runs';`,

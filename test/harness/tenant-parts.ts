@@ -31,7 +31,9 @@ export class TenantParts {
     const made = change(writer);
     writer.appendRecord();
     writer.counters.write();
+    writer.numbers.store(false);
     writer.statements.commit.run();
+    writer.numbers.committed();
     reader.endSnapshot();
     const commit = writer.commit();
     reader.committed(commit);

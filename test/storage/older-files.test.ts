@@ -28,7 +28,7 @@ const KEPT = [
   'SELECT number, name, last_n, fields FROM tables',
   'SELECT number, name, fields, state, is_unique FROM indexes',
   'SELECT * FROM index_entries',
-  'SELECT * FROM journal',
+  'SELECT sequence, record, digest FROM journal',
   'SELECT id, run_at, mutation FROM jobs',
   'SELECT name, interval_ms, mutation, enabled, next_run FROM crons',
 ];
@@ -42,7 +42,9 @@ function write<T>(db: Connection, change: (writer: Writer) => T): T {
   const made = change(writer);
   writer.appendRecord();
   writer.counters.write();
+  writer.numbers.store(false);
   writer.statements.commit.run();
+  writer.numbers.committed();
   writer.commit();
   writer.endGroup();
   return made;
