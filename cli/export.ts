@@ -16,6 +16,7 @@ type Options = ServerOptions & {
   table?: string;
   format: 'jsonl' | 'csv';
   columns?: string;
+  filter?: string;
   restorable?: true;
 };
 
@@ -34,6 +35,10 @@ export function register(program: Command): void {
     )
     .addOption(new Option('--format <format>', 'csv is of one table').choices(['jsonl', 'csv']).default('jsonl'))
     .option('--restorable', 'for `svc import --mode restore`: with schemas, each line names its table')
+    .option(
+      '--filter <json>',
+      'only documents of the table that match, such as [{"field": "n", "op": "gt", "value": 1}]',
+    )
     .option('--columns <names>', 'of CSV: fields with commas between them; otherwise all that there are');
   addServerOptions(command).action((file: string, options: Options) =>
     reportFailure('svc export', () => exportTo(file, options)),
@@ -43,11 +48,12 @@ export function register(program: Command): void {
 async function exportTo(file: string, options: Options): Promise<void> {
   const client = await ServiceClient.open(options, 1);
   try {
-    const {tenant, table, format, columns, restorable} = options;
+    const {tenant, table, format, columns, filter, restorable} = options;
     const query: QueryOf<'exports.run'> = {
       ...(table === undefined ? {} : {table}),
       ...(format === 'jsonl' ? {} : {format}),
       ...(columns === undefined ? {} : {columns}),
+      ...(filter === undefined ? {} : {filters: filter}),
       ...(restorable === true ? {for: 'restore' as const} : {}),
     };
     const lines = await client.stream('exports.run', [tenant], query); // refused before a file is created

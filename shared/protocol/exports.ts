@@ -6,6 +6,11 @@ import {TableSchema} from './schema.ts';
 export const ExportQuery = Type.Object(
   {
     table: Type.Optional(Type.String({description: 'its documents are the lines; absent: all tables. CSV needs it'})),
+    filters: Type.Optional(
+      Type.String({
+        description: 'only documents of the table that match: JSON, as `filters` of POST …/query. Not with for=restore',
+      }),
+    ),
     format: Type.Optional(Type.Enum(['jsonl', 'csv'], {description: 'default: jsonl, JSON lines'})),
     for: Type.Optional(
       Type.Enum(['restore'], {

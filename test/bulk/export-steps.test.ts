@@ -18,7 +18,7 @@ const insertAll = (documents: object[]) =>
     for (const fields of documents) insertEffect('t', {...fields})(writer);
   });
 const csv = (columns: string[] | null) => [
-  ...exportChunks(parts.path, {format: 'csv', table: 't', columns}, () => undefined),
+  ...exportChunks(parts.path, {format: 'csv', table: 't', filters: [], columns}, () => undefined),
 ];
 
 test('a step of CSV looks at a piece of text, however little of it is in its records', () => {

@@ -36,6 +36,31 @@ test('of one table is its documents in order of creation, of all tables with the
   expect((await tenant.request('GET', '/export?table=never')).text).toBe('');
 });
 
+test('of filters has the documents that match, found by their ids where a filter names them', async () => {
+  const of = (filters: unknown, more = '') =>
+    tenant.request('GET', `/export?table=a&filters=${encodeURIComponent(JSON.stringify(filters))}${more}`);
+  const last = [{field: 'n', op: 'gte', value: 2_998}];
+  const docs = parsed<Doc>((await of(last)).text);
+  expect(docs.map(({n}) => n)).toEqual([2_998, 2_999]);
+  const csv = (await of([{or: last}, {field: 'n', op: 'lt', value: 2_999}], '&format=csv&columns=n')).text;
+  expect(csv).toBe('n\r\n2998\r\n');
+  const other = (await tenant.list('b'))[0]!._id;
+  const ids = [docs[1]!._id, 'none', other, docs[0]!._id];
+  expect(parsed<Doc>((await of([{field: '_id', op: 'in', value: ids}])).text)).toEqual(docs);
+  expect(
+    (
+      await of([
+        {field: '_id', op: 'in', value: ids},
+        {field: 'n', op: 'eq', value: 1},
+      ])
+    ).text,
+  ).toBe('');
+  expectError(await of([{field: 'n', op: 'none', value: 1}]), 400, 'op.invalid_input');
+  expectError(await of([], '&for=restore'), 400, 'op.invalid_input');
+  expectError(await tenant.request('GET', '/export?filters=[]'), 400, 'op.invalid_input');
+  expectError(await tenant.request('GET', '/export?table=a&filters={'), 400, 'op.invalid_input');
+});
+
 test('is of the sequence that it names, whatever is written meanwhile', async () => {
   let isOver = false;
   const writer = (async () => {

@@ -43,7 +43,8 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
     description:
       'All documents of a table, or of all tables, at one sequence (`X-Svc-Sequence`), in order of ' +
       'creation. Lines are documents, or `{"table": …, "document": …}` without `table`. `format=csv` gives ' +
-      'a header and one record per document of one table; an import with `cells=json` reads it back. An ' +
+      'a header and one record per document of one table; an import with `cells=json` reads it back. `filters` ' +
+      'exports the documents of one table that match. An ' +
       'answer that ends early is visibly cut.',
     errors: ['session.overloaded'],
     example: {

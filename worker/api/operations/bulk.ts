@@ -11,6 +11,7 @@ import {TaskBody} from '../../../shared/protocol/tasks.ts';
 import {causeOf, type Request} from '../../ipc/decode.ts';
 import {namedColumns} from '../bulk/export/csv-text.ts';
 import {type ExportRequest, exportChunks} from '../bulk/export/export.ts';
+import {filtersIn} from '../bulk/export/matching-rows.ts';
 import type {ImportBody} from '../bulk/import/imports.ts';
 import {type Handlers, json, Later, read, type WriteRequest, written} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
@@ -73,13 +74,17 @@ function begun(request: WriteRequest, tenant: OpenTenant, make: (writer: Writer)
 
 /** @throws op.invalid_input 400 */
 function exportRequest(query: string): ExportRequest {
-  const {table, format = 'jsonl', columns, for: purpose} = decodeQuery(exportQuery, query);
+  const {table, format = 'jsonl', columns, filters: json, for: purpose} = decodeQuery(exportQuery, query);
+  if (json !== undefined && purpose !== undefined) throw invalid('an export for a restore has no filters');
+  if (json !== undefined && table === undefined) throw invalid('filters are of one table: name it, like ?table=cities');
+  const filters = json === undefined ? [] : filtersIn(table!, json);
   if (format === 'jsonl') {
-    if (columns === undefined) return {format, table: table ?? null, isForRestore: purpose === 'restore'};
+    if (columns === undefined) return {format, table: table ?? null, filters, isForRestore: purpose === 'restore'};
     throw invalid('the parameter columns is of CSV: format=csv');
   }
   if (purpose !== undefined) throw invalid('for=restore is of JSON lines, not of CSV');
-  if (table !== undefined) return {format, table, columns: columns === undefined ? null : namedColumns(columns)};
+  if (table !== undefined)
+    return {format, table, filters, columns: columns === undefined ? null : namedColumns(columns)};
   throw invalid('CSV has the documents of one table: name it, like ?format=csv&table=cities');
 }
 

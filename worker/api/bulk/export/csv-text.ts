@@ -36,14 +36,19 @@ export function namedColumns(text: string): string[] {
 
 /**
  * The system fields and every field that any document has, by name.
+ * @param rows null: a batch was read
  * @yields an empty text after each batch of text that it has read
  * @throws op.invalid_input 400 when CSV cannot represent all of them
  */
-export function* columnsOf(rows: Iterable<DocumentRow>): Generator<'', string[], void> {
+export function* columnsOf(rows: Iterable<DocumentRow | null>): Generator<'', string[], void> {
   const names = new Set<string>();
   const looked = new Looked();
   let chars = 0;
   for (const row of rows) {
+    if (row === null) {
+      yield '';
+      continue;
+    }
     for (const name of Object.keys(parseFields(row))) {
       if (names.has(name)) continue;
       names.add(name);
@@ -68,10 +73,17 @@ export function* columnsOf(rows: Iterable<DocumentRow>): Generator<'', string[],
  * @yields an additional empty text after each batch of text that it has read, because the records of long documents can
  *   be short
  */
-export function* csvTexts(rows: Iterable<DocumentRow>, columns: readonly string[]): Generator<string, void, void> {
+export function* csvTexts(
+  rows: Iterable<DocumentRow | null>,
+  columns: readonly string[],
+): Generator<string, void, void> {
   yield recordText(columns);
   const looked = new Looked();
   for (const row of rows) {
+    if (row === null) {
+      yield '';
+      continue;
+    }
     const document: ParsedDocument = parseDocument(row);
     yield recordText(columns.map(name => (Object.hasOwn(document, name) ? cellText(document[name]!) : '')));
     if (looked.isChunk(row)) yield '';

@@ -8,6 +8,7 @@ import {statSync} from 'node:fs';
 import {CHUNK_CHARS} from '../../../../engine/journal/chunks.ts';
 import {JournalReader} from '../../../../engine/journal/read-page.ts';
 import {tableRows} from '../../../../engine/journal/table-rows.ts';
+import type {Filter} from '../../../../engine/reads/filter.ts';
 import {storedSchema} from '../../../../engine/schema/read.ts';
 import {Catalog} from '../../../../engine/storage/catalog.ts';
 import type {Connection} from '../../../../engine/storage/connection.ts';
@@ -16,11 +17,15 @@ import {checkTableName, documentText, FLAG_FLOATS, storedDocumentText} from '../
 import {overloaded} from '../../../../shared/errors.ts';
 import {EXPORT_LOG_BYTES_MAX} from '../../limits.ts';
 import {columnsOf, csvTexts} from './csv-text.ts';
+import {matchingRows} from './matching-rows.ts';
 
-/** `table` null: all tables, with lines of `{"table", "document"}`. `columns` null: all that the documents have. */
+/**
+ * `table` null: all tables, with lines of `{"table", "document"}`; then there are no filters. `columns` null: all that
+ * the documents have.
+ */
 export type ExportRequest =
-  | {format: 'jsonl'; table: string | null; isForRestore: boolean}
-  | {format: 'csv'; table: string; columns: readonly string[] | null};
+  | {format: 'jsonl'; table: string | null; filters: readonly Filter[]; isForRestore: boolean}
+  | {format: 'csv'; table: string; filters: readonly Filter[]; columns: readonly string[] | null};
 
 /**
  * Chunks of lines; a chunk is empty while the columns are being determined. Each step is short, and the caller decides
@@ -43,7 +48,7 @@ export function* exportChunks(
         ? csvOf(db, catalog, requested)
         : requested.isForRestore
           ? restorableLines(db, catalog, requested.table)
-          : linesOf(db, catalog, requested.table);
+          : linesOf(db, catalog, requested);
     let chunk = '';
     for (const text of texts) {
       chunk += text;
@@ -58,11 +63,17 @@ export function* exportChunks(
   }
 }
 
-function* linesOf(db: Connection, catalog: Catalog, name: string | null): Generator<string, void, void> {
+function* linesOf(
+  db: Connection,
+  catalog: Catalog,
+  {table: name, filters}: ExportRequest,
+): Generator<string, void, void> {
   for (const table of catalog.tables()) {
     if (name !== null && table.name !== name) continue;
     const [before, after] = name === null ? [`{"table":"${table.name}","document":`, '}\n'] : ['', '\n'];
-    for (const row of tableRows(db, catalog, table)) yield `${before}${documentText(row)}${after}`;
+    for (const row of matchingRows(db, catalog, table, filters)) {
+      yield row === null ? '' : `${before}${documentText(row)}${after}`;
+    }
   }
 }
 
@@ -89,10 +100,10 @@ function* restorableLines(db: Connection, catalog: Catalog, name: string | null)
 function* csvOf(
   db: Connection,
   catalog: Catalog,
-  {table: name, columns}: ExportRequest & {format: 'csv'},
+  {table: name, filters, columns}: ExportRequest & {format: 'csv'},
 ): Generator<string, void, void> {
   const table = catalog.table(name);
-  const rows = () => (table === undefined ? [] : tableRows(db, catalog, table));
+  const rows = () => (table === undefined ? [] : matchingRows(db, catalog, table, filters));
   yield* csvTexts(rows(), columns ?? (yield* columnsOf(rows())));
 }
 
