@@ -183,3 +183,10 @@ export const FUNCTION_SOCKET_POLL_MS = 1_000;
  * Bodies of known length up to this size are sent to a worker whole, longer ones in chunks while they arrive. (ours)
  */
 export const WHOLE_UPLOAD_BYTES_MAX = 64 * KIB;
+
+/* The dashboard */
+
+/** Time in which the address of a download can be opened: a page opens it at once. (ours) */
+export const DOWNLOAD_TICKET_MS = 60_000;
+/** Used addresses that a router remembers, for that time. Beyond: 429 op.rate_limited. (ours) */
+export const DOWNLOAD_TICKETS_USED_MAX = 1_000;

@@ -25,6 +25,7 @@ import {KeyRing} from './auth/key-ring.ts';
 import {Refusals} from './auth/refusals.ts';
 import {SessionRing} from './auth/session-ring.ts';
 import {ControlChannel} from './control-channel.ts';
+import {Downloads} from './dashboard/downloads.ts';
 import {Surfaces} from './dashboard/surfaces.ts';
 import {Callers} from './edge/callers.ts';
 import {Intake} from './edge/intake.ts';
@@ -169,6 +170,7 @@ async function start({
       callers: new Callers(settings.trustedProxies, logsRequests),
       sessions: sessionRing,
       surfaces,
+      downloads: new Downloads(settings.grantKey, Date.now),
       files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
       dashboardFiles: new ShippedFiles(new URL('./dashboard/', import.meta.url)),
       socketsMax: limits.sockets,

@@ -378,6 +378,8 @@ export type RouterOperation = keyof typeof ROUTER_OPERATIONS;
 export const DASHBOARD_OPERATIONS = {
   'dashboard.sign_in': {method: 'POST', path: '/_dashboard/session', access: 'open', success: OK},
   'dashboard.session': {method: 'GET', path: '/_dashboard/session', access: 'session', success: OK},
+  /** The address of an export for a link, which cannot send the header that calls of the dashboard need. */
+  'dashboard.download': {method: 'POST', path: '/_dashboard/downloads', access: 'session', success: OK},
   'dashboard.sign_out': {method: 'DELETE', path: '/_dashboard/session', access: 'session', success: NO_CONTENT},
 } as const satisfies Record<string, RouterOperationTraits>;
 

@@ -178,6 +178,7 @@ export const RIGHTS: Complete = {
   'dashboard.end': {...action(null, 'none'), concerns: 'caller'},
   'dashboard.sign_in': {...action(null, 'none'), concerns: 'caller'},
   'dashboard.session': {...needs(null, 'none'), concerns: 'caller'},
+  'dashboard.download': {...action(null, 'none'), concerns: 'caller', subject: ['path']},
   'dashboard.sign_out': {...action(null, 'none'), concerns: 'caller'},
 
   'documents.insert': writes('data:write', {at: ['table']}),

@@ -21,6 +21,15 @@ export function judgeUpgrade(req: HttpRequest, origin: string): void {
   judgeOrigin(req, origin, false);
 }
 
+/**
+ * A link has neither header of ours nor, in most browsers, an Origin: its ticket shows that a page of the dashboard made
+ * it. @throws auth.origin_forbidden 403; op.method_not_allowed 405
+ */
+export function judgeDownload(req: HttpRequest, method: string, origin: string): void {
+  if (method !== 'GET') throw new ServiceError('op.method_not_allowed', 'a download takes GET');
+  judgeOrigin(req, origin, true);
+}
+
 /** A service worker would see every request of the dashboard. @throws auth.origin_forbidden 403 */
 export function refuseServiceWorker(req: HttpRequest): void {
   if (req.getHeader('service-worker') === '') return;

@@ -14,7 +14,9 @@ import {setCookie} from './cookie.ts';
 
 const signInBody = Compile(SignInBody);
 
-export type SessionOperation = Extract<RouterOperation, `dashboard.${string}`> | DashboardOperation;
+export type SessionOperation =
+  | Extract<RouterOperation, `dashboard.${string}`>
+  | Exclude<DashboardOperation, 'dashboard.download'>;
 
 /** What is read of the request's head. */
 export type SessionCall = {

@@ -19,7 +19,7 @@ import {notFound, ServiceError} from '../../shared/errors.ts';
 import {corsHeaders} from '../../shared/ipc/cors.ts';
 import {URL_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
-import {keyOf, type Principal} from '../auth/credentials.ts';
+import {keyOf, type Principal, sessionIdOf} from '../auth/credentials.ts';
 import {showsCredential} from '../auth/failed-credentials.ts';
 import {credentialHint, noteRefusal, refuseMisplaced} from '../auth/refusal.ts';
 import {
@@ -32,8 +32,9 @@ import {
   refuseKeyInUrl,
 } from '../auth/rights.ts';
 import type {SessionRing} from '../auth/session-ring.ts';
-import {judgeCall, refuseServiceWorker} from '../dashboard/calls.ts';
+import {judgeCall, judgeDownload, refuseServiceWorker} from '../dashboard/calls.ts';
 import {cookieIn, cookieName} from '../dashboard/cookie.ts';
+import {downloadHeaders, downloadIn} from '../dashboard/downloads.ts';
 import {answerElsewhere, answerPage, DASHBOARD_API_HEADERS, DASHBOARD_HEADERS} from '../dashboard/pages.ts';
 import {isDashboardPath, type Surface} from '../dashboard/surfaces.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
@@ -165,12 +166,13 @@ export class Intake {
 
   /** On the dashboard's host. Its API is `/_dashboard/api/…`, for `/api/…`, with session and metrics. */
   #takeDashboard(exchange: Exchange, host: string, path: string, query: string, req: HttpRequest): void {
-    const {surfaces, dashboardFiles} = this.#parts;
+    const {surfaces, dashboardFiles, downloads} = this.#parts;
     exchange.edgeHeaders = DASHBOARD_HEADERS;
     if (!surfaces.isNamed(host)) this.#originRule.checkHost(host);
     refuseServiceWorker(req);
     requireShort(path, query);
-    const called = calledPath(path);
+    const download = downloadIn(path);
+    const called = download === null ? calledPath(path) : download.called;
     if (called === null) {
       if (this.#isDraining) throw stopping();
       if (path === '/') answerElsewhere(exchange, '', path, query);
@@ -178,8 +180,14 @@ export class Intake {
       else throw noRoute();
       return;
     }
-    exchange.edgeHeaders = DASHBOARD_API_HEADERS;
-    judgeCall(req, exchange.method, surfaces.originOf(host));
+    exchange.edgeHeaders = download === null ? DASHBOARD_API_HEADERS : downloadHeaders(query);
+    if (download === null) judgeCall(req, exchange.method, surfaces.originOf(host));
+    else {
+      judgeDownload(req, exchange.method, surfaces.originOf(host));
+      const session = sessionIdOf(this.#principalOf('dashboard', req) ?? null);
+      if (session === null) throw new ServiceError('auth.unauthorized', NEEDS_SESSION);
+      downloads.use(download.ticket, session, called, query);
+    }
     const parameters: string[] = [];
     const entry = findPath(called, parameters);
     if (entry === null) throw noRoute();
@@ -404,7 +412,7 @@ function requireShort(path: string, query: string): void {
 
 /** The path of the route that a path of the dashboard's API stands for; null: it is of a page or a file. */
 function calledPath(path: string): string | null {
-  if (path === '/_dashboard/session') return path;
+  if (path === '/_dashboard/session' || path === '/_dashboard/downloads') return path;
   if (path === '/_dashboard/metrics') return '/metrics';
   return path.startsWith('/_dashboard/api/') ? path.slice(11) : null;
 }

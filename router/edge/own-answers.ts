@@ -5,9 +5,10 @@ import {ServiceError} from '../../shared/errors.ts';
 import {type DashboardOperation, OWN_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {auditRequest} from '../auth/audited.ts';
-import type {Credentials} from '../auth/credentials.ts';
+import {type Credentials, sessionIdOf} from '../auth/credentials.ts';
 import {noteRefusal} from '../auth/refusal.ts';
 import type {ControlChannel} from '../control-channel.ts';
+import type {Downloads} from '../dashboard/downloads.ts';
 import {DASHBOARD_API_HEADERS} from '../dashboard/pages.ts';
 import {answerSessions, type SessionOperation, signInPrincipal} from '../dashboard/sessions.ts';
 import type {Surfaces} from '../dashboard/surfaces.ts';
@@ -26,6 +27,7 @@ export type OwnParts = {
   directory: TenantDirectory;
   control: ControlChannel;
   surfaces: Surfaces;
+  downloads: Downloads;
   /** Of the API document. */
   files: ShippedFiles;
 };
@@ -50,7 +52,7 @@ export class OwnAnswers {
     query: string,
     req: HttpRequest,
   ): void {
-    const {control, directory, files} = this.#parts;
+    const {control, directory, downloads, files} = this.#parts;
     const {success} = OWN_OPERATIONS[own];
     switch (own) {
       case 'health':
@@ -137,6 +139,14 @@ export class OwnAnswers {
         );
         return;
       }
+      case 'dashboard.download':
+        this.#steps.readBody(exchange, req, () =>
+          this.#steps.later(exchange, async () => {
+            const made = downloads.make(sessionIdOf(exchange.principal)!, exchange.body);
+            exchange.reply(success, JSON.stringify(made));
+          }),
+        );
+        return;
       case 'dashboard.sign_in':
       case 'dashboard.session':
       case 'dashboard.sign_out':

@@ -37,3 +37,8 @@ export const SignInBody = Type.Union([
   Type.Object({code: Type.String()}, {additionalProperties: false}),
 ]);
 export type SignInBody = Static<typeof SignInBody>;
+
+/** POST /_dashboard/downloads */
+export const DownloadBody = Type.Object({path: Type.String()}, {additionalProperties: false});
+/** `url`: a path with its query string, which opens the download once. */
+export type Download = {url: string; expires_at: number};

@@ -195,7 +195,15 @@ export function Browser({tenant, table, tables}: BrowserProps) {
           onClose={() => setDialog(null)}
         />
       ) : null}
-      {dialog === 'export' ? <ExportDialog tenant={tenant} table={table} onClose={() => setDialog(null)} /> : null}
+      {dialog === 'export' ? (
+        <ExportDialog
+          tenant={tenant}
+          table={table}
+          filters={filters}
+          matching={count.data}
+          onClose={() => setDialog(null)}
+        />
+      ) : null}
       <footer className={css.status}>
         <span>
           {count.data === undefined ? 'Counting…' : plural(count.data, 'document')}

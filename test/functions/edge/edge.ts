@@ -14,6 +14,7 @@ import {FailedCredentials} from '../../../router/auth/failed-credentials.ts';
 import {KeyRing} from '../../../router/auth/key-ring.ts';
 import {SessionRing} from '../../../router/auth/session-ring.ts';
 import {ControlChannel} from '../../../router/control-channel.ts';
+import {Downloads} from '../../../router/dashboard/downloads.ts';
 import {Surfaces} from '../../../router/dashboard/surfaces.ts';
 import {Callers} from '../../../router/edge/callers.ts';
 import {Intake} from '../../../router/edge/intake.ts';
@@ -147,6 +148,7 @@ export class Edge {
     const files = new ShippedFiles(new URL('file:///nowhere/'));
     const parts = {
       buffered,
+      downloads: new Downloads('none', Date.now),
       grantKey: 'key',
       credentials,
       failedCredentials,

@@ -4,6 +4,7 @@ import type {FilterClause} from '../../../../shared/protocol/queries.ts';
 import {useMay} from '../../../api/session.ts';
 import {Button} from '../../../parts/button.tsx';
 import {plural} from '../../../parts/values.tsx';
+import {ExportDialog} from '../transfer/export-dialog.tsx';
 import css from './bulk.module.css';
 import {type BulkChange, BulkDialog} from './bulk-dialog.tsx';
 import {allThatMatch, filtersOf, NOTHING, type Selection} from './selection.ts';
@@ -25,6 +26,7 @@ export function SelectionBar({
   onSelection(selection: Selection): void;
 }) {
   const [change, setChange] = useState<BulkChange | null>(null);
+  const [isExporting, setExporting] = useState(false);
   const may = useMay();
   const {isAll, ids} = selection;
   const all = matching === undefined ? 'all that match' : `all ${plural(matching, 'document')} that match`;
@@ -37,6 +39,9 @@ export function SelectionBar({
         </Button>
       )}
       <span className={css.actions}>
+        <Button disabled={!may('exports.run')} onClick={() => setExporting(true)}>
+          Export
+        </Button>
         <Button disabled={!may('tasks.create')} onClick={() => setChange('patch')}>
           Change fields
         </Button>
@@ -47,6 +52,15 @@ export function SelectionBar({
           Clear
         </Button>
       </span>
+      {isExporting ? (
+        <ExportDialog
+          tenant={tenant}
+          table={table}
+          filters={filtersOf(selection, filters)}
+          matching={isAll ? matching : ids.size}
+          onClose={() => setExporting(false)}
+        />
+      ) : null}
       {change === null ? null : (
         <BulkDialog
           tenant={tenant}

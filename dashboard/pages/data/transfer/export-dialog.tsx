@@ -1,67 +1,78 @@
-/** Writes a table to a file as it arrives, with progress and cancel. */
-import {useEffect, useRef, useState} from 'react';
-import {send} from '../../../api/client.ts';
+/** Saves a table as a file, or the documents of it that match the filter or are selected. */
+import {useState} from 'react';
+import type {FilterClause} from '../../../../shared/protocol/queries.ts';
+import {saveExport} from '../../../api/download.ts';
 import {messageOf} from '../../../api/failure.ts';
 import {Button} from '../../../parts/button.tsx';
 import {Dialog} from '../../../parts/dialog.tsx';
 import {Field, Select} from '../../../parts/field.tsx';
 import {Note} from '../../../parts/states.tsx';
-import {bytesText} from '../../../parts/values.tsx';
+import {showToast} from '../../../parts/toast.tsx';
+import {plural} from '../../../parts/values.tsx';
 import type {FileFormat} from './file-rows.ts';
-import {chooseFile} from './save-file.ts';
 
-type State = {readonly at: 'start' | 'running' | 'done' | 'failed'; readonly bytes: number; readonly text: string};
-const START: State = {at: 'start', bytes: 0, text: ''};
+type ExportDialogProps = {
+  tenant: string;
+  table: string;
+  /** What the page shows, or what is selected of it; empty: all documents. */
+  filters: readonly FilterClause[];
+  /** Documents that match the filters; undefined: they are being counted. */
+  matching: number | undefined;
+  onClose(): void;
+};
 
-export function ExportDialog({tenant, table, onClose}: {tenant: string; table: string; onClose(): void}) {
+export function ExportDialog({tenant, table, filters, matching, onClose}: ExportDialogProps) {
   const [format, setFormat] = useState<FileFormat>('jsonl');
   const [columns, setColumns] = useState('');
-  const [state, setState] = useState(START);
-  const ended = useRef<AbortController | null>(null);
-  useEffect(() => () => ended.current?.abort(), []);
+  const [isFiltered, setFiltered] = useState(filters.length > 0);
+  const [isBusy, setBusy] = useState(false);
+  const [fault, setFault] = useState<string | null>(null);
 
   async function run(): Promise<void> {
-    ended.current = new AbortController();
-    const {signal} = ended.current;
+    setBusy(true);
+    setFault(null);
+    const named = columns.replaceAll(/\s*,\s*/g, ',').trim();
     try {
-      const write = await chooseFile(`${table}.${format}`);
-      if (write === null) return;
-      setState({...START, at: 'running'});
-      const query = new URLSearchParams({table, ...(format === 'csv' ? {format} : {})});
-      if (format === 'csv' && columns.trim() !== '') query.set('columns', columns.replaceAll(/\s*,\s*/g, ',').trim());
-      const response = await send(`/_dashboard/api/tenants/${encodeURIComponent(tenant)}/export?${query}`, {signal});
-      let bytes = 0;
-      const counted = new TransformStream<Uint8Array, Uint8Array>({
-        transform(chunk, controller) {
-          bytes += chunk.length;
-          setState({...START, at: 'running', bytes});
-          controller.enqueue(chunk);
-        },
+      await saveExport(tenant, {
+        table,
+        ...(format === 'csv' ? {format} : {}),
+        ...(format === 'csv' && named !== '' ? {columns: named} : {}),
+        ...(isFiltered ? {filters: JSON.stringify(filters)} : {}),
       });
-      await write(response.body!.pipeThrough(counted));
-      setState({...START, at: 'done', bytes});
+      showToast(`The browser saves ${table}.${format}`);
+      onClose();
     } catch (error) {
-      setState({...START, at: 'failed', text: signal.aborted ? 'Cancelled.' : messageOf(error)});
+      setFault(messageOf(error));
     }
+    setBusy(false);
   }
 
-  const isRunning = state.at === 'running';
+  const some = matching === undefined ? 'those of the filter or the selection' : plural(matching, 'document');
   return (
     <Dialog
       title={`Export ${table}`}
       onClose={onClose}
-      onSubmit={() => !isRunning && void run()}
+      onSubmit={() => void run()}
       actions={
         <>
-          <Button onClick={isRunning ? () => ended.current?.abort() : onClose}>
-            {state.at === 'done' ? 'Close' : 'Cancel'}
-          </Button>
-          <Button type="submit" kind="primary" isBusy={isRunning}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" isBusy={isBusy}>
             Export
           </Button>
         </>
       }
     >
+      {filters.length === 0 ? null : (
+        <Select
+          label="Documents"
+          value={isFiltered ? 'some' : 'all'}
+          options={[
+            ['some', `Only ${some}`],
+            ['all', 'All documents of the table'],
+          ]}
+          onChange={event => setFiltered(event.target.value === 'some')}
+        />
+      )}
       <Select
         label="Format"
         value={format}
@@ -80,11 +91,8 @@ export function ExportDialog({tenant, table, onClose}: {tenant: string; table: s
           onChange={event => setColumns(event.target.value)}
         />
       ) : null}
-      <p>The file has all documents of the table as of one moment. It is written while it arrives.</p>
-      {state.at === 'start' ? null : (
-        <p role="status">{isRunning || state.at === 'done' ? bytesText(state.bytes) : state.text}</p>
-      )}
-      {state.at === 'done' ? <Note tone="good">The file is complete.</Note> : null}
+      <p>The file has the documents as of one moment. Your browser writes it while it arrives, and can cancel it.</p>
+      {fault === null ? null : <Note tone="bad">{fault}</Note>}
     </Dialog>
   );
 }
