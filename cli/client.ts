@@ -169,10 +169,15 @@ export class ServiceClient {
     params: Parameters<O>,
     query: QueryOf<O>,
     isSilent = false,
+    body?: BodyOf<O>,
   ): Promise<Readable> {
     let response: Dispatcher.ResponseData;
     try {
-      response = await this.#send({...requestLine(operation, params, query), ...(isSilent ? NO_TIMEOUT : {})});
+      response = await this.#send({
+        ...requestLine(operation, params, query),
+        ...(body === undefined ? {} : {body: JSON.stringify(body)}),
+        ...(isSilent ? NO_TIMEOUT : {}),
+      });
     } catch (caught) {
       throw this.#disconnected(caught);
     }

@@ -1,11 +1,11 @@
-/** Reads a server's logs for a command: line by line, and continuously across restarts of the tenant and the server. */
+/** Reads a server's logs and event streams for a command: line by line, and continuously across restarts of the tenant and the server. */
 
 import {createInterface} from 'node:readline';
 import {setTimeout as delay} from 'node:timers/promises';
 import {InvalidArgumentError} from 'commander';
 import {backOffMs} from '../shared/back-off.ts';
 import {LOG_ENTRIES_KEEP} from '../shared/limits.ts';
-import type {QueryOf} from '../shared/operation-types.ts';
+import type {BodyOf, QueryOf} from '../shared/operation-types.ts';
 import {RefusedRequest, type ServiceClient} from './client.ts';
 import {CommandFailure} from './failure.ts';
 import {COMMAND_ATTEMPTS_MAX, COMMAND_RETRY_MS, COMMAND_RETRY_MS_MAX} from './limits.ts';
@@ -18,8 +18,9 @@ export async function* linesOf<O extends Named>(
   params: Parameters<O>,
   query: QueryOf<O>,
   signal: AbortSignal,
+  body?: BodyOf<O>,
 ): AsyncGenerator<string> {
-  const answer = await client.stream(operation, params, query, true);
+  const answer = await client.stream(operation, params, query, true, body);
   const stop = () => void answer.destroy();
   signal.addEventListener('abort', stop);
   try {
@@ -27,7 +28,7 @@ export async function* linesOf<O extends Named>(
     yield* createInterface({input: answer, crlfDelay: Number.POSITIVE_INFINITY});
   } catch (caught) {
     if (signal.aborted) return;
-    throw new CommandFailure(`the log broke off: ${(caught as Error).message}`, 1, {cause: caught});
+    throw new CommandFailure(`the stream broke off: ${(caught as Error).message}`, 1, {cause: caught});
   } finally {
     signal.removeEventListener('abort', stop);
     stop();

@@ -1,9 +1,11 @@
 /**
  * `svc run PATH [ARGS]` calls any function, including internal ones, and prints its result. Log lines go to stderr.
  */
-import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, InvalidArgumentError, Option} from 'commander';
+import type {ErrorObject} from '../shared/errors.ts';
+import type {WatchedReply} from '../shared/protocol/function-calls.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
+import {followLines, linesOf} from './follow.ts';
 import {printable, printableJson} from './printable.ts';
 import {push} from './project/push.ts';
 import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
@@ -11,8 +13,10 @@ import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from
 type Options = TargetOptions & {identity?: object; push?: true; watch?: true};
 export type Call = {path: string; args: object; identity?: object};
 
-/** Poll interval of the journal with --watch. */
-const WATCH_INTERVAL_MS = 500;
+/** An event of the stream; the last one has the reason of its end. */
+type Watched = WatchedReply | {error: ErrorObject | null};
+/** Begins the line of an event that has its content. */
+const DATA = 'data: ';
 
 export function register(program: Command): void {
   const command = program
@@ -45,43 +49,30 @@ export async function resultText(target: Target, call: Call): Promise<string> {
   return `${printableJson(JSON.stringify(reply.value, null, 2))}\n`;
 }
 
-/** Only events in the journal can change the result of a query: writes, deployments, variables. */
-async function watch(target: Target, call: Call): Promise<void> {
-  await requireQuery(target, call.path);
+/** Prints the result of each event, across restarts of the tenant and the server. */
+async function watch({client, tenant}: Target, call: Call): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  let seen = -1;
+  const {signal} = interrupted;
   let shown = '';
-  while (!interrupted.signal.aborted) {
-    const {latest_sequence: latest} = await ask(target, 'journal.page', [], {query: {limit: 1}});
-    if (latest !== seen) shown = await showChange(target, call, shown);
-    seen = latest;
-    await delay(WATCH_INTERVAL_MS, undefined, {signal: interrupted.signal}).catch(() => undefined);
-  }
+  await followLines(
+    () => linesOf(client, 'functions.watch', [tenant], {}, signal, call),
+    line => {
+      if (line.startsWith(DATA)) shown = showChange(JSON.parse(line.slice(DATA.length)) as Watched, shown);
+    },
+    signal,
+  );
 }
 
-/** A query that fails now can succeed after the next write. @returns the text now shown */
-async function showChange(target: Target, call: Call, shown: string): Promise<string> {
-  try {
-    const text = await resultText(target, call);
-    if (text !== shown) process.stdout.write(text);
-    return text;
-  } catch (caught) {
-    if (!(caught instanceof CommandFailure)) throw caught;
-    if (caught.message !== shown) say(`svc run: ${caught.message}`);
-    return caught.message;
-  }
-}
-
-/** Any other function would be run again by its own writes, forever. */
-async function requireQuery(target: Target, path: string): Promise<void> {
-  const {functions} = await ask(target, 'functions.list', []);
-  const [module = '', name = 'default'] = path.split(':');
-  const canonical = `${module.replace(/\.[jt]s$/, '')}:${name}`;
-  const kind = functions.find(entry => entry.path === canonical)?.kind;
-  if (kind === undefined) throw new CommandFailure(`there is no function ${canonical} to watch`);
-  if (kind === 'query' || kind === 'paginatedQuery') return;
-  throw new CommandFailure(`--watch is for queries; ${canonical} is of the kind ${kind}`);
+/** A reconnected stream begins with a result that may be known. @returns the text now shown */
+function showChange(event: Watched, shown: string): string {
+  if ('error' in event) throw new CommandFailure(event.error?.message ?? 'the stream ended');
+  const text = event.status === 'success' ? JSON.stringify(event.value, null, 2) : event.errorMessage.trimEnd();
+  if (text === shown) return shown;
+  for (const line of event.logLines ?? []) say(printable(line));
+  if (event.status === 'success') process.stdout.write(`${printableJson(text)}\n`);
+  else say(`svc run: ${printable(text)}`);
+  return text;
 }
 
 function say(text: string): void {

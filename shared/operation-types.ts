@@ -26,11 +26,13 @@ import {
   FunctionCallBody,
   FunctionReply,
   FunctionRunBody,
+  FunctionWatchBody,
   QueryCallBody,
   QueryReply,
   RunAfterBody,
   RunAtBody,
   ScheduledCall,
+  WatchedReply,
 } from './protocol/function-calls.ts';
 import {
   ActivationPreview,
@@ -223,6 +225,12 @@ export const OPERATION_TYPES = {
   'deployments.preview': {answer: ActivationPreview},
   'deployments.activate': {answer: DeploymentView},
   'functions.list': {answer: FunctionList},
+  'functions.watch': {
+    body: FunctionWatchBody,
+    query: QueryStreamQuery,
+    answer: WatchedReply,
+    media: 'text/event-stream',
+  },
   'functions.run': {body: FunctionRunBody, answer: FunctionReply},
   'env.list': {answer: VariableList},
   'env.get': {answer: Variable},

@@ -218,6 +218,14 @@ export const OPERATIONS = {
   'deployments.preview': {...read, ...at('GET', '/deployments/{deployment_id}/preview')},
   'deployments.activate': {...write, ...at('POST', '/deployments/{deployment_id}/activate'), bringsCode: true},
   'functions.list': {...read, ...at('GET', '/functions'), isShort: true},
+  /** The result of a query as events, now and after each change. */
+  'functions.watch': {
+    ...read,
+    ...at('POST', '/functions/watch'),
+    takesQuery: true,
+    isEndless: true,
+    runsUserCode: true,
+  },
   'functions.run': {...write, ...at('POST', '/functions/run'), runsUserCode: true},
   'env.list': {...read, ...at('GET', '/env'), isShort: true},
   'env.get': {...read, ...at('GET', '/env/{name}'), isShort: true},

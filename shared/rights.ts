@@ -257,6 +257,7 @@ export const RIGHTS: Complete = {
   'deployments.activate': action('deploy', 'unknown'),
   'functions.list': needs('functions:run', 'unknown'),
   'functions.run': runs('functions:run'),
+  'functions.watch': needs('functions:run', 'unknown'),
   'env.list': needs('env', 'none'),
   'env.get': needs('env', 'none'),
   'env.set': action('env', 'none'),

@@ -64,6 +64,7 @@ import {Imports} from './api/bulk/import/imports.ts';
 import {Tasks} from './api/bulk/tasks/tasks.ts';
 import {Dispatch} from './api/dispatch.ts';
 import {Followers} from './api/follow/followers.ts';
+import {FunctionFollowers} from './api/follow/function-followers.ts';
 import {JournalFollowers} from './api/follow/journal-followers.ts';
 import {LiveList} from './api/follow/live-list.ts';
 import {ResultFollowers} from './api/follow/result-followers.ts';
@@ -291,6 +292,7 @@ export class Tenant {
         journalBlocks: this.#journalBlocks,
         journalFollowers,
         resultFollowers: new ResultFollowers(this.#followers, this.live),
+        functionFollowers: new FunctionFollowers(this.#followers),
         liveList: new LiveList(() => [this.live, ...this.#functions.liveQueries]),
         groups: this.#groups,
         schemas,

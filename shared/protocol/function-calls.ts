@@ -23,6 +23,13 @@ export const FunctionRunBody = Type.Object({
   format: Type.Optional(Type.Enum(['json', 'svc_encoded_json'])),
 });
 
+/** POST /api/tenants/{tenant_id}/functions/watch */
+export const FunctionWatchBody = Type.Object({
+  path: Type.String({description: 'of a query'}),
+  args: Type.Optional(Type.Unknown()),
+  identity: Type.Optional(Type.Unknown({description: 'as for functions/run'})),
+});
+
 /** POST …/schedule/run_after */
 export const RunAfterBody = Type.Object({
   path: Type.String(),
@@ -43,6 +50,24 @@ const FAILURE = Type.Object({status: Type.Literal('error'), errorMessage: Type.S
 /** The answer to a call. Values are wire values (`$float`). */
 export const FunctionReply = Type.Union([Type.Object({...SUCCESS, ...LOG_LINES}), FAILURE]);
 export type FunctionReply = Static<typeof FunctionReply>;
+
+const BECAUSE = {
+  because: Type.Object(
+    {
+      cause: Type.Enum(['added', 'identity', 'deployment', 'environment', 'schema', 'unknown', 'written']),
+      ts: Type.Optional(Type.Integer({description: 'the commit that wrote'})),
+      table: Type.Optional(Type.String()),
+      id: Type.Optional(Type.String({description: 'of the written document'})),
+    },
+    {description: 'why the query ran'},
+  ),
+};
+/** An event of …/functions/watch. */
+export const WatchedReply = Type.Union([
+  Type.Object({...SUCCESS, ...LOG_LINES, ...BECAUSE}),
+  Type.Object({...FAILURE.properties, ...BECAUSE}),
+]);
+export type WatchedReply = Static<typeof WatchedReply>;
 
 /** The newest commit that a client has seen, as a sequence of this timeline's journal. */
 export const DataVersion = Type.Object({

@@ -12,19 +12,28 @@ import {invalid} from '../../shared/errors.ts';
 import {
   FunctionCallBody,
   FunctionRunBody,
+  FunctionWatchBody,
   QueryCallBody,
   RunAfterBody,
   RunAtBody,
 } from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
 import {type Credentials, causeOf, type Request} from '../ipc/decode.ts';
-import {CallError, findFunction, type LiveDeployment} from '../runtime/call.ts';
+import {CallError, findFunction, type LiveDeployment, shownPath} from '../runtime/call.ts';
 import {functionReply} from '../runtime/call-result.ts';
 import type {Caller} from '../runtime/execution.ts';
 import type {Identity} from './auth/identity.ts';
 import type {Verifier} from './auth/verifier.ts';
 import type {Functions} from './functions.ts';
 import {checkedJob} from './mutations/mutation-scheduler.ts';
+
+/** A query with its arguments as they came, and the identity to run it as: JSON, or null. */
+export type WatchedQuery = {
+  readonly kind: 'query' | 'paginatedQuery';
+  readonly path: string;
+  readonly args: unknown;
+  readonly identity: string | null;
+};
 
 export type EndpointParts = {
   functions: Functions;
@@ -66,8 +75,18 @@ export class FunctionEndpoints {
   /** Runs any function, including internal ones, with any identity. @returns a FunctionReply as JSON */
   run(request: Call): Promise<string> {
     const {path, args, identity, format} = decodeBody(runBody, request.body);
-    const caller = {identity: identity === undefined || identity === null ? null : actingAs(identity)};
+    const caller = {identity: identityOf(identity)};
     return this.#answer({path, args, kind: null, origin: 'admin', caller, format, hasVersion: false}, request);
+  }
+
+  /** Any query, including internal ones, as any user. @throws op.invalid_input 400 */
+  watched(body: Buffer): WatchedQuery {
+    const {path, args, identity} = decodeBody(watchBody, body);
+    const {kind, path: found} = refused(() => findFunction(this.#parts.writing()?.table ?? null, path, null, 'admin'));
+    if (kind !== 'query' && kind !== 'paginatedQuery') {
+      throw invalid(`only queries can be watched, and ${shownPath(found)} is of the kind ${kind}`);
+    }
+    return {kind, path: found, args: onlyArgument(args), identity: identityOf(identity)};
   }
 
   /** @param how `run_after` or `run_at`. @returns the job's id */
@@ -139,6 +158,7 @@ const ANONYMOUS: Caller = {identity: null};
 const queryBody = bodyType<'functions.query'>(QueryCallBody);
 const callBody = bodyType<'functions.mutation'>(FunctionCallBody);
 const runBody = bodyType<'functions.run'>(FunctionRunBody);
+const watchBody = bodyType<'functions.watch'>(FunctionWatchBody);
 const runAfterBody = wireType(RunAfterBody);
 const runAtBody = wireType(RunAtBody);
 
@@ -154,6 +174,11 @@ function scheduleRequest(how: string, body: Buffer): ScheduleCall {
 function onlyArgument(args: unknown): unknown {
   if (args === undefined) return {};
   return Array.isArray(args) && args.length === 1 ? args[0] : args;
+}
+
+/** @param identity of a body; absent and null: anonymous */
+function identityOf(identity: unknown): string | null {
+  return identity === undefined || identity === null ? null : actingAs(identity);
 }
 
 const ACTING_ISSUER = 'https://svc.invalid/run';

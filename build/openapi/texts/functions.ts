@@ -159,6 +159,20 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
     summary: 'Functions of the active deployment',
     example: {answer: {deployment: 1, functions: [LIST]}},
   },
+  'functions.watch': {
+    tag: 'deployments',
+    summary: 'The result of any query, as any user, now and after each change',
+    description:
+      'Server-sent events: `data` is the reply and why the query ran, `id` the version that it read. Internal queries ' +
+      'are included. The last event is `end` with an `error`. The stream ends after `limit` results; without `limit` ' +
+      'it does not end.',
+    example: {
+      query: {limit: 1},
+      body: {path: 'messages:list', identity: {subject: 'ada'}},
+      answer: {status: 'success', value: [MESSAGE], logLines: [], because: {cause: 'added'}},
+      from: DEPLOYED,
+    },
+  },
   'functions.run': {
     tag: 'deployments',
     summary: 'Run any function, as any user',

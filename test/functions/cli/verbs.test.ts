@@ -158,7 +158,7 @@ describe('svc run', () => {
   const refused = [
     ['tasks.ts:add', 'tasks:add is of the kind mutation'],
     ['tasks:add', 'tasks:add is of the kind mutation'],
-    ['tasks', 'there is no function tasks:default'],
+    ['tasks', 'Could not find function'],
   ] as const;
   test('fails with a code and a sentence', async () => {
     await svc('deploy', '--create');

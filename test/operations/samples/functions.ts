@@ -49,6 +49,10 @@ export async function functionsSamples(app: App) {
       refused: {params: {deployment_id: '999'}, code: 'op.not_found'},
     },
     'functions.list': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'functions.watch': {
+      succeeds: [{body: {path: 'm:all', identity: {subject: 'ada'}}, query: 'limit=1'}],
+      refused: {body: {path: 'm:note', args: {}}, query: 'limit=1', code: 'op.invalid_input'},
+    },
     'functions.run': {
       succeeds: [call('m:note', {}), call('m:boom', {}), {body: {path: 'm:all', identity: {subject: 'ada'}}}],
       refused: {body: {path: 'm:all', identity: 7}, code: 'op.invalid_input'},

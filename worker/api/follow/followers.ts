@@ -10,7 +10,7 @@ import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {FOLLOWER_HEARTBEAT_MS, FOLLOWERS_BUFFERED_BYTES_MAX, FOLLOWERS_MAX} from '../limits.ts';
 import {EventStream} from './event-stream.ts';
 
-const KINDS = ['journal', 'query'] as const;
+const KINDS = ['journal', 'query', 'function'] as const;
 type FollowedKind = (typeof KINDS)[number];
 
 /** A comment, which readers ignore. */

@@ -12,6 +12,8 @@ import {VariableBody} from '../../../shared/protocol/environment.ts';
 import {SettingsChange} from '../../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../../functions/platform.ts';
 import {causeOf, detached, type Request} from '../../ipc/decode.ts';
+import {EVENT_HEADERS} from '../follow/event-stream.ts';
+import {queryStreamLimit} from '../follow/parameters.ts';
 import {
   type Answer,
   doneAfter,
@@ -22,6 +24,7 @@ import {
   type StreamTarget,
   variant,
 } from './answer.ts';
+import type {OpenTenant} from './open-tenant.ts';
 
 const packagesBody = bodyType<'packages.missing'>(PackagesBody);
 const variableBody = bodyType<'env.set'>(VariableBody);
@@ -42,6 +45,11 @@ export const functions: Handlers<
   ),
   'functions.unschedule': by(({endpoints}, request) => doneAfter(endpoints.unschedule(request.params.job_id, request))),
   'functions.run': by(({endpoints}, request) => endpoints.run(request)),
+  'functions.watch': streamedBy(async ({endpoints, sync}, {body, query}, to, {functionFollowers}) => {
+    const limit = queryStreamLimit(query);
+    const watched = endpoints.watched(body);
+    functionFollowers.follow(sync.subscribedQueries, watched, limit, () => to.start(EVENT_HEADERS));
+  }),
   'functions.list': by(platform => json<'functions.list'>(platform.functionList())),
   'functions.http': streamedBy(({httpActions}, request, to) => httpActions.serve(request, to)),
   'functions.preflight': ({origin}, {functions}) =>
@@ -113,12 +121,14 @@ function by<O extends Operation>(
 }
 
 function streamedBy<O extends Operation>(
-  serve: (platform: FunctionPlatform, request: Request<O>, to: StreamTarget) => Promise<void>,
+  serve: (platform: FunctionPlatform, request: Request<O>, to: StreamTarget, tenant: OpenTenant) => Promise<void>,
 ): Handler<O> {
-  return (request, {functions}) =>
+  return (request, tenant) =>
     new Streamed(to => {
+      const {functions} = tenant;
       const {platform} = functions;
-      if (platform !== null) return serve(platform, request, to);
-      return functions.loaded().then(loaded => serve(loaded, request, to));
+      if (platform !== null) return serve(platform, request, to, tenant);
+      const waiting = detached(request);
+      return functions.loaded().then(loaded => serve(loaded, waiting, to, tenant));
     });
 }

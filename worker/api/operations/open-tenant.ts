@@ -18,6 +18,7 @@ import type {ControlGate} from '../../control/gate.ts';
 import type {FunctionGate} from '../../functions/gate.ts';
 import type {Imports} from '../bulk/import/imports.ts';
 import type {Tasks} from '../bulk/tasks/tasks.ts';
+import type {FunctionFollowers} from '../follow/function-followers.ts';
 import type {JournalFollowers} from '../follow/journal-followers.ts';
 import type {LiveList} from '../follow/live-list.ts';
 import type {ResultFollowers} from '../follow/result-followers.ts';
@@ -35,6 +36,7 @@ export type OpenTenant = {
   journalBlocks: JournalBlocks;
   journalFollowers: JournalFollowers;
   resultFollowers: ResultFollowers;
+  functionFollowers: FunctionFollowers;
   liveList: LiveList;
   groups: CommitGroups;
   schemas: SchemaChanges;

@@ -239,7 +239,7 @@ function tooMany(): ServiceError {
 }
 
 /** Arguments that are no value are an error of the query, reported when it is called. */
-function wireText(args: unknown): string {
+export function wireText(args: unknown): string {
   try {
     return encodeValue(checkWireValue(args, 'the arguments'));
   } catch (caught) {
