@@ -53,3 +53,5 @@ export const ID_CHOICES_MAX = 100;
 export const HIGHLIGHT_CHARS_MAX = 300_000;
 /** Changed lines that the comparison of two deployments shows of a file. svc deployments diff prints all. (ours) */
 export const DIFF_LINES_MAX = 2_000;
+/** Journal records whose writes are listed for a run. The Journal page has the others. (ours) */
+export const WRITES_RECORDS_MAX = 100;

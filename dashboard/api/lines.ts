@@ -1,4 +1,4 @@
-/** Reads answers that arrive line by line, such as logs. */
+/** Reads answers that arrive line by line, such as logs and event streams. */
 import {type AnyOperation, type CallOptions, callRaw, type Input} from './client.ts';
 
 /** The lines of a body as they arrive, without line feeds. */
@@ -21,4 +21,23 @@ export async function* jsonLines<O extends AnyOperation, T>(
 ): AsyncGenerator<T | null> {
   for await (const line of linesOf(await callRaw(operation, input, options)))
     yield line.trim() === '' ? null : (JSON.parse(line) as T);
+}
+
+export type StreamEvent<T> = {readonly name: string; readonly id: string | null; readonly data: T};
+
+/** The events of an answer of type `text/event-stream` with data, which is one line of JSON. */
+export async function* events<O extends AnyOperation, T>(
+  operation: O,
+  input: Input<O>,
+  options: CallOptions,
+): AsyncGenerator<StreamEvent<T>> {
+  let name = 'message';
+  let id: string | null = null;
+  for await (const line of linesOf(await callRaw(operation, input, options))) {
+    const [, field, value = ''] = /^(event|id|data): (.*)$/.exec(line) ?? [];
+    if (field === 'event') name = value;
+    else if (field === 'id') id = value;
+    else if (field === 'data') yield {name, id, data: JSON.parse(value) as T};
+    else if (line === '') [name, id] = ['message', null];
+  }
 }

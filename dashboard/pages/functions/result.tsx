@@ -1,13 +1,17 @@
 /** What a run returned or why it failed, with its log lines, and where else it left traces. */
 import {Link} from 'wouter';
+import {useMay} from '../../api/session.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {pathOf} from '../../parts/page.tsx';
 import {Note} from '../../parts/states.tsx';
 import {durationText, Time} from '../../parts/values.tsx';
 import css from './functions.module.css';
 import type {PastRun, Reply} from './run-history.ts';
+import {Writes} from './writes.tsx';
 
 export function RunResult({tenant, run}: {tenant: string; run: PastRun}) {
+  const mayRead = useMay()('journal.page');
+  const canWrite = mayRead && (run.kind === 'mutation' || run.kind === 'action');
   return (
     <>
       <p className={css.facts}>
@@ -26,6 +30,7 @@ export function RunResult({tenant, run}: {tenant: string; run: PastRun}) {
       ) : (
         <ReplyText reply={run.reply} />
       )}
+      {canWrite && run.requestId !== null ? <Writes tenant={tenant} requestId={run.requestId} /> : null}
     </>
   );
 }

@@ -8,6 +8,7 @@ import {missingScopes, useSession} from '../../api/session.ts';
 import {FUNCTION_RUN_MS_MAX} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
+import {Check} from '../../parts/field.tsx';
 import {Facts, pathOf} from '../../parts/page.tsx';
 import {Note} from '../../parts/states.tsx';
 import {type FunctionFigure, figureFacts} from './figures.tsx';
@@ -15,6 +16,7 @@ import {ArgumentsField, argumentsOf, firstArguments, readArguments} from './form
 import {type FunctionEntry, KindBadge} from './function-tree.tsx';
 import css from './functions.module.css';
 import {type Identity, isFault} from './identities.ts';
+import {LiveResult, type Watched} from './live-result.tsx';
 import {PastRuns} from './past-runs.tsx';
 import {RunResult} from './result.tsx';
 import {identityRunAs, type RunAs, RunAsField, runAsOf} from './run-as.tsx';
@@ -42,6 +44,9 @@ export function RunFunction({
   const [args, setArgs] = useState(() => firstArguments(entry.args));
   const [runs, setRuns] = useState(() => pastRuns(tenant, session.id));
   const [shown, setShown] = useState<PastRun | null>(null);
+  const [isLive, setLive] = useState(false);
+  const [watched, setWatched] = useState<Watched | null>(null);
+  const isQuery = kind === 'query' || kind === 'paginatedQuery';
   const read = readArguments(entry.args, args);
   const identity = identityRunAs(as);
   const missing = missingScopes(session, 'functions.run');
@@ -56,7 +61,8 @@ export function RunFunction({
   });
   const start = (one: Call) => {
     setShown(null);
-    run.mutate(one);
+    setWatched(isLive ? {path, ...one} : null);
+    if (!isLive) run.mutate(one);
   };
   const submit = () => {
     if (isReady && missing.length === 0 && !run.isPending)
@@ -108,9 +114,20 @@ export function RunFunction({
             >
               Run
             </Button>
+            {isQuery ? (
+              <Check
+                label="Keep the result live"
+                checked={isLive}
+                onChange={event => {
+                  setLive(event.target.checked);
+                  if (!event.target.checked) setWatched(null);
+                }}
+              />
+            ) : null}
           </div>
           <div aria-live="polite" className={css.result}>
             {run.error === null ? null : <Note tone="bad">{messageOf(run.error)}</Note>}
+            {watched === null ? null : <LiveResult tenant={tenant} watched={watched} onStop={() => setWatched(null)} />}
             {shown === null ? null : <RunResult tenant={tenant} run={shown} />}
           </div>
           <PastRuns
@@ -118,6 +135,7 @@ export function RunFunction({
             hasPath={false}
             onShow={one => {
               run.reset();
+              setWatched(null);
               setShown(one);
             }}
             onRepeat={repeat}

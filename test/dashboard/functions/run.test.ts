@@ -84,6 +84,8 @@ test('a function is run from a form, as a saved identity, and again from the run
   await page.getByRole('button', {name: 'Save in this browser'}).click();
   await page.keyboard.press('Control+Enter');
   await page.getByText('"by": "Ada"').waitFor();
+  const written = page.getByRole('link', {name: /^orders\//});
+  await written.waitFor();
   expect(await window.findings()).toEqual([]);
 
   await page.reload();
@@ -99,6 +101,13 @@ test('a function is run from a form, as a saved identity, and again from the run
   await page.getByText('This function takes no arguments.').waitFor();
   await run.click();
   await page.locator('pre', {hasText: /^2$/}).waitFor();
+  await page.getByLabel('Keep the result live').check();
+  await run.click();
+  await page.getByText('live', {exact: true}).waitFor();
+  const {customer} = args as {customer: string};
+  await app.mutation('orders:create', {customer, amount: 1, tags: []});
+  await page.locator('pre', {hasText: /^3$/}).waitFor();
+  await page.getByText('because of a write to orders/').waitFor();
   const problems = (await browser.closeWindows()).filter(problem => !problem.includes('status of 401'));
   expect(problems).toEqual([]);
 });
