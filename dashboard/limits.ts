@@ -27,6 +27,12 @@ export const LOG_ENTRIES_MAX = 2_000;
 export const LOG_SHOW_MS = 250;
 /** Pause in typing after which the page of logs requests what matches. (ours) */
 export const LOG_TYPING_MS = 250;
+/** Executions that the tree of one request shows, the newest ones. The server sends no more. (ours) */
+export const REQUEST_ENTRIES_MAX = 1_000;
+/** Jobs of a request, itself included, whose journal records are searched and shown. (ours) */
+export const REQUEST_JOBS_SEARCHED_MAX = 5;
+/** Journal records that the page of a request shows. (ours) */
+export const REQUEST_RECORDS_MAX = 50;
 /** Names that the palette lists. Typing more finds the others. (ours) */
 export const PALETTE_ROWS_MAX = 50;
 /** How often charts are requested while their page is visible: routers and workers report this often. (ours) */

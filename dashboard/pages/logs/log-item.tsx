@@ -37,7 +37,7 @@ export function LogItem({
           <LogTexts entry={entry} />
           <p className={css.muted}>
             Called by {caller}, <Time at={at} form="full" />, request{' '}
-            <Link href={`${pathOf(tenant, 'logs')}?request=${encodeURIComponent(entry.request_id)}`}>
+            <Link href={pathOf(tenant, 'logs', 'request', entry.request_id)}>
               <code>{entry.request_id}</code>
             </Link>
             {' · '}

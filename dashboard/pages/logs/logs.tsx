@@ -1,18 +1,27 @@
 /** Logs of a tenant's functions: executions that match a filter at the server, followed live. */
 import {useEffect, useState} from 'react';
-import {useSearchParams} from 'wouter';
+import {Link, useSearchParams} from 'wouter';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
 import {Field, Select} from '../../parts/field.tsx';
-import {Page, type TenantPageProps, Toolbar} from '../../parts/page.tsx';
+import {Page, pathOf, type TenantPageProps, Toolbar} from '../../parts/page.tsx';
 import {Empty, Failed, Loading} from '../../parts/states.tsx';
 import {countText, plural} from '../../parts/values.tsx';
 import {isFiltered, LEVELS, type LogFilter, RANGES} from './log-filter.ts';
 import {LogList} from './log-list.tsx';
 import {useLogTail} from './log-tail.ts';
 import css from './logs.module.css';
+import {RequestPage} from './request-page.tsx';
 
-export default function Logs({tenant}: TenantPageProps) {
+export default function Logs({tenant, rest: [part, id]}: TenantPageProps) {
+  return part === 'request' && id !== undefined ? (
+    <RequestPage key={id} tenant={tenant} id={id} />
+  ) : (
+    <LogsOfTenant tenant={tenant} />
+  );
+}
+
+function LogsOfTenant({tenant}: {tenant: string}) {
   const [filter, setFilter] = useFilter();
   const [isPaused, setPaused] = useState(false);
   const [isAway, setAway] = useState(false);
@@ -32,6 +41,9 @@ export default function Logs({tenant}: TenantPageProps) {
         isWide
         actions={
           <>
+            {filter.request === '' ? null : (
+              <Link href={pathOf(tenant, 'logs', 'request', filter.request)}>Calls and jobs of this request</Link>
+            )}
             <LiveBadge
               isLive={tail.isLive}
               isPaused={isPaused}

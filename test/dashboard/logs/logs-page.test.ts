@@ -7,8 +7,14 @@ import {sharedService} from '../../harness/shared-service.ts';
 import {until} from '../../harness/until.ts';
 
 const SHOP = `
-  import {mutation, query} from './_generated/server';
+  import {action, mutation, query} from './_generated/server';
   export const note = query((_, {n}) => { console.log('note', n); return n; });
+  export const order = action(async ctx => {
+    await ctx.runMutation('shop:store', {});
+    await ctx.runMutation('shop:pay', {n: 7}).catch(() => undefined);
+    await ctx.scheduler.runAfter(0, 'shop:store', {});
+  });
+  export const store = mutation(ctx => ctx.db.insert('orders', {}));
   export const pay = mutation((_, {n}) => { console.warn('paying', n); throw new Error('card refused'); });`;
 
 const service = await sharedService();
@@ -63,6 +69,28 @@ test('filters are in the URL and the server applies them; a pause counts; scroll
   await page.getByText("'note' 1000").waitFor();
   expect(await list.getByText('shop:pay').count()).toBe(0);
 
+  expect(await window.findings()).toEqual([]);
+
+  // The id of a request leads to its calls, its jobs and what they wrote.
+  await app.svc('POST', '/action', {path: 'shop:order', args: {}}, {'x-request-id': 'order-1'});
+  await window.goto(`/t/${app.tenant}/logs?request=order-1`);
+  await page.getByRole('link', {name: 'Calls and jobs of this request'}).click();
+  await window.settled('Request order-1');
+  const calls = page.getByRole('list', {name: 'Executions of the request'}).getByRole('listitem');
+  await until('the job', async () => {
+    await page.getByRole('button', {name: 'Refresh'}).click();
+    return (await calls.filter({hasText: 'job'}).count()) > 0 || null;
+  });
+  const shown = calls.filter({has: page.getByText('+')});
+  expect(await shown.getByRole('link').allTextContents()).toEqual([
+    'shop:order',
+    'shop:store',
+    'shop:pay',
+    'shop:store',
+  ]);
+  await calls.filter({hasText: 'shop:pay'}).getByText('Uncaught Error: card refused').waitFor();
+  const records = page.getByRole('region', {name: 'Journal records'});
+  await records.getByRole('link', {name: 'insert orders'}).first().waitFor();
   expect(await window.findings()).toEqual([]);
   expect((await browser.closeWindows()).filter(problem => !problem.includes('status of 401'))).toEqual([]);
 });
