@@ -27,8 +27,6 @@ const BIT_OF = Object.fromEntries(JOURNAL_KINDS.map((kind, i) => [kind, 1 << i])
 const ALL_KINDS = (1 << JOURNAL_KINDS.length) - 1;
 const BITS_PER_NAME = 10;
 const HASHES = 6;
-/** A time that is further from the first one is not told apart from this. */
-const OFFSET_MS_MAX = 2 ** 32 - 1;
 
 type Name = 'table' | 'document' | 'cause';
 const SEEDS: Readonly<Record<Name, number>> = {table: 0x811c9dc5, document: 0x050c5d1f, cause: 0x2f3c4b1d};
@@ -37,8 +35,8 @@ export class BlockSummary {
   readonly first: number;
   /** The next record to add. */
   next: number;
-  #firstMs = 0;
-  readonly #offsets = new Uint32Array(JOURNAL_BLOCK_RECORDS);
+  /** Times of the records, epoch milliseconds. */
+  readonly #times = new Float64Array(JOURNAL_BLOCK_RECORDS);
   readonly #kinds = new Uint16Array(JOURNAL_BLOCK_RECORDS);
   #allKinds = 0;
   /** Hashes of the names so far; null: the block is complete, or has too many. */
@@ -59,7 +57,7 @@ export class BlockSummary {
   }
 
   get bytes(): number {
-    return 200 + JOURNAL_BLOCK_RECORDS * 6 + (this.#bloom?.byteLength ?? 0);
+    return 200 + JOURNAL_BLOCK_RECORDS * 10 + (this.#bloom?.byteLength ?? 0);
   }
 
   /** @param text of the record with the sequence `next`; null: it is missing */
@@ -68,7 +66,7 @@ export class BlockSummary {
     const read = contentsOf(text);
     if (read === null) this.#mayBeAnything(at);
     else {
-      this.#time(at, read.timestamp);
+      this.#times[at] = read.timestamp;
       let kinds = 0;
       for (const {kind, tables, document} of read.concerned) {
         kinds |= BIT_OF[kind] ?? 0;
@@ -83,14 +81,9 @@ export class BlockSummary {
   }
 
   #mayBeAnything(at: number): void {
-    this.#time(at, this.#firstMs);
+    this.#times[at] = at === 0 ? 0 : this.#times[at - 1]!;
     this.#allKinds = ALL_KINDS;
     this.#names = null;
-  }
-
-  #time(at: number, ms: number): void {
-    if (this.#firstMs === 0) this.#firstMs = ms;
-    this.#offsets[at] = Math.min(OFFSET_MS_MAX, Math.max(0, Math.floor(ms - this.#firstMs)));
   }
 
   #name(name: Name, text: string): void {
@@ -135,19 +128,15 @@ export class BlockSummary {
     const end = this.next - this.first;
     const begin = Math.max(0, from - this.first);
     if (begin >= end) return;
-    const first = bucketOf(this.#msAt(begin));
-    if (this.#totals !== null && begin === 0 && first === bucketOf(this.#msAt(end - 1))) {
+    const first = bucketOf(this.#times[begin]!);
+    if (this.#totals !== null && begin === 0 && first === bucketOf(this.#times[end - 1]!)) {
       if (first !== null) for (const [kinds, records] of this.#totals) count(first, kinds, records);
       return;
     }
     for (let at = begin; at < end; at++) {
-      const bucket = bucketOf(this.#msAt(at));
+      const bucket = bucketOf(this.#times[at]!);
       if (bucket !== null) count(bucket, this.#kinds[at]!, 1);
     }
-  }
-
-  #msAt(at: number): number {
-    return this.#firstMs + this.#offsets[at]!;
   }
 }
 
@@ -163,6 +152,7 @@ function contentsOf(text: string | null): Contents | null {
   if (text === null) return null;
   try {
     const record = JSON.parse(text) as JournalRecord;
+    if (!Number.isFinite(record.timestamp)) return null;
     return {timestamp: record.timestamp, concerned: concernedBy(record), causes: causeIds(record)};
   } catch {
     return null;

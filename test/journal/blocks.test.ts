@@ -153,6 +153,21 @@ test('a block with very many names matches every name, and still no kind that it
   expect(summary.mayPass({...NOTHING, kind: 'delete'})).toBe(false);
 });
 
+test('a block whose records are a day apart counts each on its day', () => {
+  const summary = new BlockSummary(1, 1);
+  const dayMs = 86_400_000;
+  for (let n = 0; n < JOURNAL_BLOCK_RECORDS; n++) {
+    summary.add(JSON.stringify({timestamp: (20_000 + n) * dayMs + 0.5, writes: [], events: []}));
+  }
+  const days: number[] = [];
+  summary.count(
+    1,
+    ms => Math.floor(ms / dayMs),
+    day => days.push(day),
+  );
+  expect(days).toEqual(Array.from({length: JOURNAL_BLOCK_RECORDS}, (_, n) => 20_000 + n));
+});
+
 function total(buckets: JournalCounts['buckets']): number {
   return buckets.reduce((sum, {records}) => sum + records, 0);
 }
