@@ -122,7 +122,11 @@ function Plot({
           height: HEIGHT_PX,
           legend: {show: false},
           cursor: {y: false, drag: {x: mayDrag, y: false, setScale: false}},
-          scales: {y: {range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1]}},
+          scales: {
+            // A bar is drawn from its time on, so the last one needs its width.
+            x: {range: (_, first, last) => [first, isBars ? last + stepOf(times) : last]},
+            y: {range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1]},
+          },
           axes: [
             {...axis, values: (_, seconds) => seconds.map(second => clock.format(second * 1_000)), space: 96, size: 28},
             {...axis, values: (_, values) => values.map(textOf), size: 64, space: 32},
@@ -170,6 +174,11 @@ function Plot({
       <div ref={place} className={css.plot} role="img" aria-label={title} />
     </>
   );
+}
+
+/** Seconds. */
+function stepOf([first = 0, second = first]: readonly number[]): number {
+  return (second - first) / 1_000;
 }
 
 /** A value between two gaps has no line, so it is a point. */

@@ -58,7 +58,7 @@ test('a record shows what changed and who caused it, and a deleted document is p
     .getByRole('button', {name: /^Put back version/})
     .first()
     .click();
-  await page.getByText('Put back', {exact: true}).last().waitFor();
+  await page.getByRole('status').getByText('Put back', {exact: true}).waitFor();
   const restored = await app.admin('GET', `/documents/orders/${id}`);
   expect(restored.body).toMatchObject({document: {status: 'paid', note: 'late', amount: 1}});
 
@@ -67,7 +67,7 @@ test('a record shows what changed and who caused it, and a deleted document is p
     .getByRole('button', {name: /^Put back version/})
     .last()
     .click();
-  await page.getByText('Saved').waitFor();
+  await page.getByRole('status').getByText('Saved').waitFor();
   expect((await app.admin('GET', `/documents/orders/${id}`)).body).toMatchObject({document: {status: 'open'}});
   await page.getByRole('status').getByRole('button', {name: 'Undo'}).last().click();
   await until('the undone change', async () => {

@@ -1,9 +1,10 @@
 /** How many records the journal has over time. Dragging over the chart selects a time. */
 import {useEffect, useMemo, useState} from 'react';
+import type {JournalKind} from '../../../shared/journal-kinds.ts';
 import type {AnswerOf} from '../../../shared/operation-types.ts';
 import {useOperation} from '../../api/queries.ts';
 import {COUNTS_RETRY_MS, REFRESH_MS} from '../../limits.ts';
-import {Chart} from '../../parts/chart.tsx';
+import {Chart, type ChartLine} from '../../parts/chart.tsx';
 import {countText, durationText} from '../../parts/values.tsx';
 
 type Counts = AnswerOf<'journal.counts'>;
@@ -11,10 +12,13 @@ const BUCKETS = 90;
 
 export function Density({
   tenant,
+  kind,
   range,
   onRange,
 }: {
   tenant: string;
+  /** Undefined: all kinds. */
+  kind: JournalKind | undefined;
   range: {readonly from?: number; readonly to?: number};
   onRange(from: number, to: number): void;
 }) {
@@ -23,7 +27,7 @@ export function Density({
   const every = isComplete ? REFRESH_MS : COUNTS_RETRY_MS;
   const {data} = useOperation('journal.counts', {tenant, query}, {keep: true, every});
   useEffect(() => setComplete(data?.complete !== false), [data]);
-  const drawn = useMemo(() => (data === undefined ? null : linesOf(data)), [data]);
+  const drawn = useMemo(() => (data === undefined ? null : linesOf(data, kind)), [data, kind]);
   if (data === undefined || drawn === null || data.buckets.length === 0) return null;
   const note = data.complete ? '' : ' (older ones are being counted)';
   return (
@@ -38,15 +42,17 @@ export function Density({
   );
 }
 
-function linesOf({from, to, bucket_ms: width, buckets}: Counts) {
+function linesOf({from, to, bucket_ms: width, buckets}: Counts, kind: JournalKind | undefined) {
   const byTime = new Map(buckets.map(bucket => [bucket.at, bucket]));
   const times = Array.from({length: Math.max(2, Math.floor((to - from) / width) + 1)}, (_, i) => from + i * width);
   const all = times.map(at => byTime.get(at));
-  return {
-    times,
-    lines: [
-      {name: 'records', colour: 'accent', values: all.map(bucket => bucket?.records ?? 0)},
-      {name: 'with deletes', colour: 'bad', values: all.map(bucket => bucket?.kinds.delete ?? 0)},
-    ],
-  } as const;
+  const of = (one: JournalKind) => all.map(bucket => bucket?.kinds[one] ?? 0);
+  const lines: readonly ChartLine[] =
+    kind === undefined
+      ? [
+          {name: 'records', colour: 'accent', values: all.map(bucket => bucket?.records ?? 0)},
+          {name: 'with deletes', colour: 'bad', values: of('delete')},
+        ]
+      : [{name: `records of kind ${kind}`, colour: kind === 'delete' ? 'bad' : 'accent', values: of(kind)}];
+  return {times, lines};
 }

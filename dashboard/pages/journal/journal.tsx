@@ -74,6 +74,7 @@ export default function Journal({tenant}: TenantPageProps) {
       </Toolbar>
       <Density
         tenant={tenant}
+        kind={query.kind}
         range={rangeOf(filter, nowMs)}
         onRange={(from, to) => change({range: '', from: String(Math.floor(from)), to: String(Math.ceil(to))})}
       />
