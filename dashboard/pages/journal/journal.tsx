@@ -1,9 +1,10 @@
 /** The journal of a tenant as a timeline: how much was written when, and every record, newest first. */
 import {keepPreviousData, useQuery} from '@tanstack/react-query';
-import {useState} from 'react';
+import {useEffect, useState} from 'react';
 import {JOURNAL_KINDS} from '../../../shared/journal-kinds.ts';
 import type {AnswerOf, QueryOf} from '../../../shared/operation-types.ts';
 import {call} from '../../api/client.ts';
+import {useOperation} from '../../api/queries.ts';
 import {JOURNAL_SEARCHES, REFRESH_MS} from '../../limits.ts';
 import {Button} from '../../parts/button.tsx';
 import {Field, Select} from '../../parts/field.tsx';
@@ -33,9 +34,21 @@ export default function Journal({tenant}: TenantPageProps) {
   const page = useQuery({
     queryKey: ['journal.page', {tenant, query}, 'search'],
     queryFn: ({signal}) => searched(tenant, query, signal),
-    refetchInterval: REFRESH_MS,
     placeholderData: keepPreviousData,
   });
+  // A page of an import has megabytes: it is read again only when there are new records.
+  const newest = page.data?.latest_sequence;
+  const news = useOperation(
+    'journal.page',
+    {tenant, query: {after: newest ?? 0, limit: 1}},
+    {every: REFRESH_MS, enabled: newest !== undefined},
+  );
+  const isOld = newest !== undefined && news.data !== undefined && news.data.latest_sequence > newest;
+  const {refetch} = page;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each answer that names newer records is a reason
+  useEffect(() => {
+    if (isOld) void refetch();
+  }, [isOld, news.dataUpdatedAt, refetch]);
   const change = (part: Partial<JournalFilter>) => {
     setPages([]);
     setFilter(part);
