@@ -1,11 +1,12 @@
 /** Sends a write, and again after an outage of the server: an edit is not lost, and not made twice. */
 import {connected, isLost} from '../../api/connection.ts';
 import {ApiFailure} from '../../api/failure.ts';
+import {randomId} from '../../api/random-id.ts';
 import {showToast} from '../../parts/toast.tsx';
 
 /** @param write the same request each time, with these headers @throws ApiFailure other than that of an outage */
 export async function outlasting<T>(write: (headers: Record<string, string>) => Promise<T>): Promise<T> {
-  const headers = {'Idempotency-Key': `dashboard-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`};
+  const headers = {'Idempotency-Key': `dashboard-${randomId()}`};
   for (let isFirst = true; ; isFirst = false) {
     try {
       return await write(headers);

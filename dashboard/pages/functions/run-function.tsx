@@ -4,6 +4,7 @@ import {useEffect, useRef, useState} from 'react';
 import {Link} from 'wouter';
 import {callRaw} from '../../api/client.ts';
 import {messageOf} from '../../api/failure.ts';
+import {randomId} from '../../api/random-id.ts';
 import {missingScopes, useSession} from '../../api/session.ts';
 import {FUNCTION_RUN_MS_MAX} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
@@ -170,7 +171,7 @@ async function runOnce(tenant: string, {path, kind}: FunctionEntry, {args, ident
   const ms = performance.now() - startedMs;
   const requestId = response.headers.get('x-request-id');
   return {
-    id: crypto.randomUUID(),
+    id: randomId(),
     at,
     path,
     kind,

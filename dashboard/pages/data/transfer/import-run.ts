@@ -1,6 +1,7 @@
 /** Sends the rows of a file, one request after another, and counts what became of them. */
 import type {StoredTableSchema} from '../../../../shared/protocol/schema.ts';
 import {messageOf} from '../../../api/failure.ts';
+import {randomId} from '../../../api/random-id.ts';
 import {formatOf, rowsOf} from './file-rows.ts';
 import {type ColumnMapping, importRequests} from './import-mapping.ts';
 import {sendLines} from './send-lines.ts';
@@ -55,7 +56,7 @@ export async function runImport({
   let leftOut = 0;
   let failed = 0;
   // The server knows the import by this name, so no line is imported twice if a request has to be repeated.
-  const importId = `dashboard-${crypto.getRandomValues(new Uint32Array(3)).join('-')}`;
+  const importId = `dashboard-${randomId()}`;
   const rows = rowsOf(
     textOf(file, count => {
       bytes += count;
