@@ -11,7 +11,7 @@ import {Browser} from '../../test/harness/browser.ts';
 import {DashboardWindow} from '../../test/harness/dashboard-window.ts';
 import {startSvc, stopSvc} from '../peers/svc/start.ts';
 import {shots} from './pages.ts';
-import {seedServer, shopRequest} from './seed.ts';
+import {SHOP, seedServer, shopRequest} from './seed.ts';
 
 const SIZES = {wide: {width: 1_280, height: 800}, phone: {width: 390, height: 844}};
 const THEMES = ['light', 'dark'] as const;
@@ -56,6 +56,11 @@ try {
   await page.getByLabel('Token').waitFor();
   await take('sign-in');
   await window.signIn(svc.token);
+  // A page that is open elsewhere is a live query.
+  const other = await DashboardWindow.open(browser, svc);
+  await other.signIn(svc.token);
+  await other.goto(`/t/${SHOP}/data/orders`);
+  await other.loaded();
   for (const {name, path, prepare} of await shots(svc)) {
     if (!name.match(only)) continue;
     await window.goto(path);
