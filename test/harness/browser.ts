@@ -25,8 +25,8 @@ export class Browser {
     if (!existsSync(EXECUTABLE)) {
       throw new Error(`There is no ${EXECUTABLE}: apt-get install chromium, or name yours in SVC_CHROMIUM`);
     }
-    // Its sandbox cannot be had as root, which is who runs CI. It sees pages of ours only.
-    return new Browser(await chromium.launch({executablePath: EXECUTABLE, args: ['--no-sandbox']}));
+    if (shared === null || !(await shared).isConnected()) shared = start();
+    return new Browser(await shared);
   }
 
   /** A window with cookies and storage of its own, as another user has. */
@@ -53,8 +53,19 @@ export class Browser {
   }
 
   async close(): Promise<void> {
-    await this.#chromium.close();
+    await this.closeWindows();
   }
+}
+
+/** Of the files that a process of vitest runs one after another: starting it takes a second of processor time. */
+let shared: Promise<Chromium> | null = null;
+
+async function start(): Promise<Chromium> {
+  // Its sandbox cannot be had as root, which is who runs CI. It sees pages of ours only.
+  const started = await chromium.launch({executablePath: EXECUTABLE, args: ['--no-sandbox'], handleSIGTERM: false});
+  // As vitest ends its workers.
+  process.once('SIGTERM', () => void started.close().finally(() => process.exit()));
+  return started;
 }
 
 export class Window {
