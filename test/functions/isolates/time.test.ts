@@ -80,13 +80,18 @@ describe("work of the host counts like the function's own", () => {
       ['ids of 15 MB', 'hugeIds', TIMED_OUT],
       ['refused calls without end', 'asksForEver', TIMED_OUT],
     ]),
-  )('%s: a query and a mutation fail, and their worker lives', async (_title, name, error) => {
-    const worker = await service.workerOf(app.tenant);
-    expect(await app.queryError(`work:${name}Query`, {})).toContain(error);
-    expect(await app.mutationError(`work:${name}Mutation`, {})).toContain(error);
-    expect(await app.query('work:fine', {})).toBe('fine');
-    expect(await service.workerOf(app.tenant)).toBe(worker);
-  });
+  )(
+    '%s: a query and a mutation fail, and their worker lives',
+    async (_title, name, error) => {
+      const worker = await service.workerOf(app.tenant);
+      expect(await app.queryError(`work:${name}Query`, {})).toContain(error);
+      expect(await app.mutationError(`work:${name}Mutation`, {})).toContain(error);
+      expect(await app.query('work:fine', {})).toBe('fine');
+      expect(await service.workerOf(app.tenant)).toBe(worker);
+      // On a busy machine a call is refused for want of its CPU time, and sent again, up to ten times.
+    },
+    240_000,
+  );
 });
 
 const BODIES: Record<string, string> = {
