@@ -3,6 +3,7 @@ import type {Page} from 'playwright-core';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {Browser} from '../harness/browser.ts';
 import {DashboardWindow} from '../harness/dashboard-window.ts';
+import {rounds} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 
 const service = await sharedService();
@@ -23,6 +24,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await browser?.close());
 
+/** A commit looks at each state in one of them, in turn. */
+const THEMES = ['light', 'dark'] as const;
+
 type State = {path: string; shows: string | RegExp; open?: (page: Page) => Promise<void>};
 
 const press = (name: string | RegExp) => async (page: Page) => {
@@ -39,15 +43,17 @@ async function findings(token: string, states: readonly State[]): Promise<[strin
   const {page} = window;
   await window.signIn(token);
   const found: [string, string[]][] = [];
-  for (const {path, shows, open} of states) {
+  for (const [at, {path, shows, open}] of states.entries()) {
     await window.goto(path);
     await page.locator('main').locator('h1, strong').first().waitFor();
     await window.loaded();
     await open?.(page);
     await page.getByText(shows).first().waitFor();
-    const wrong = [...(await window.findings()), ...(await window.unreachable())];
-    await page.emulateMedia({colorScheme: 'dark'});
-    wrong.push(...(await window.findings()).map(finding => `dark: ${finding}`));
+    const wrong = await window.unreachable();
+    for (const colorScheme of rounds({commit: [THEMES[at % 2]!], nightly: [...THEMES]})) {
+      await page.emulateMedia({colorScheme});
+      wrong.push(...(await window.findings()).map(finding => `${colorScheme}: ${finding}`));
+    }
     await page.emulateMedia({colorScheme: 'light'});
     if (wrong.length > 0) found.push([`${path}: ${shows}`, wrong]);
   }
