@@ -140,7 +140,7 @@ const metas = [
 const bodies = ['', '[]', '{"data":[]}', error, '{not json', `{"error":${error}}`, 'x'.repeat(5_000)];
 /** How frames after the first are meant: for the request, or for another stream. */
 const plausible = fc.record({
-  kind: fc.integer({min: 1, max: 16}),
+  kind: fc.integer({min: 1, max: 17}),
   isOwn: fc.boolean(),
   other: fc.constantFrom(0, 1, 2, 999, 0xffff_ffff),
   flags: fc.integer({min: 0, max: 15}),
