@@ -31,6 +31,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   tenants: () => import('./tenants.ts'),
   figures: () => import('./figures.ts'),
   auth: () => import('./auth.ts'),
+  limits: () => import('./tenant-limits.ts'),
   settings: () => import('./settings.ts'),
   schema: () => import('./schema.ts'),
   env: () => import('./env.ts'),

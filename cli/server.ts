@@ -1,12 +1,10 @@
 /** `svc server` shows the state of the server: warnings, memory, disk, processes, routers, sandbox layers and settings. */
 import type {Command} from 'commander';
 import type {ServerStatus, ServerWarning} from '../shared/protocol/server.ts';
+import {bytesText} from './bytes-text.ts';
 import {addServerOptions, type ServerOptions} from './client.ts';
 import {printable, printableJson} from './printable.ts';
 import {atServer} from './server-verb.ts';
-
-const KIB = 1_024;
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 export function register(program: Command): void {
   addServerOptions(
@@ -87,9 +85,4 @@ function table(head: string[], rows: string[][]): string[] {
   const line = (row: string[]) =>
     row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join('  ');
   return ['', ...all.map(line)];
-}
-
-function bytesText(bytes: number): string {
-  const step = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log(bytes) / Math.log(KIB)));
-  return `${(bytes / KIB ** step).toFixed(step === 0 ? 0 : 1)} ${UNITS[step]}`;
 }

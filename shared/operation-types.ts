@@ -52,6 +52,7 @@ import {FoundImport, ImportList, ImportQuery, ImportResult} from './protocol/imp
 import {Bootstrap, JournalPage, JournalQuery, JournalRecord, JournalStreamQuery} from './protocol/journal.ts';
 import {JournalCounts, JournalCountsQuery} from './protocol/journal-counts.ts';
 import {FoundKey, KeyBody, KeyList, MadeKey, RotateBody, WhoAmI} from './protocol/keys.ts';
+import {TenantLimits} from './protocol/limits.ts';
 import {FoundLiveQuery, LiveListQuery, LiveQueryPage} from './protocol/live-list.ts';
 import {
   LiveQueryObject,
@@ -237,6 +238,7 @@ export const OPERATION_TYPES = {
   'env.set': {body: VariableBody},
   'env.delete': nothing,
   'logs.read': {query: LogQuery, answer: LogEntry, media: 'application/x-ndjson'},
+  'limits.get': {answer: TenantLimits},
   'auth.get': {answer: AuthProviders},
   'auth.check': {body: TokenBody, answer: TokenExamination},
   'settings.get': {answer: SettingsBody},

@@ -234,6 +234,7 @@ export const OPERATIONS = {
   'logs.read': {...read, ...at('GET', '/logs'), takesQuery: true, isAtOnce: true, isEndless: true},
   'settings.get': {...read, ...at('GET', '/settings'), isShort: true},
   'settings.put': {...change, ...at('PUT', '/settings')},
+  'limits.get': {...read, ...at('GET', '/limits')},
   'auth.get': {...read, ...at('GET', '/auth'), isShort: true},
   /** The token is in the body only; nothing of it is stored. */
   'auth.check': {...read, ...at('POST', '/auth/check')},

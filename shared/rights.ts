@@ -263,6 +263,7 @@ export const RIGHTS: Complete = {
   'env.set': action('env', 'none'),
   'env.delete': action('env', 'none'),
   'logs.read': needs('logs', 'unknown'),
+  'limits.get': needs(null, 'none'),
   'auth.get': needs('settings', 'none'),
   'auth.check': needs('settings', 'none'),
   'settings.get': needs('settings', 'none'),

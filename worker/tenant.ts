@@ -308,6 +308,17 @@ export class Tenant {
         tables: new TableList(this.#reader, this.#counts),
         functions: this.#functions,
         control: this.#control,
+        use: () => ({
+          storageBytes: this.#quota.usedBytes,
+          storageBytesMax: settings.storageBytesMax,
+          journalRecords: this.#journalRecords(),
+          journalKeepRecords: settings.journalKeepRecords,
+          tables: this.#catalog.tablesMade,
+          jobs: this.#writer.pendingJobs,
+          crons: this.#writer.statements.countCrons.get()!,
+          liveQueries: this.live.size,
+          servicesMemoryMb: settings.servicesMemoryMbMax,
+        }),
         clock: Date.now,
       },
       live: this.live,
@@ -376,11 +387,15 @@ export class Tenant {
     return JSON.stringify(this.metrics.functions.take());
   }
 
+  #journalRecords(): number {
+    return Math.max(0, this.#groups.durableSequence - this.#retention.floor + 1);
+  }
+
   #measure(): void {
     const {metrics} = this;
     const tenant = this.#tenant;
     metrics.measure('svc_journal_head', () => this.#groups.durableSequence);
-    metrics.measure('svc_journal_records', () => Math.max(0, this.#groups.durableSequence - this.#retention.floor + 1));
+    metrics.measure('svc_journal_records', () => this.#journalRecords());
     metrics.measure('svc_tenant_storage_bytes', () => [[{tenant}, this.#quota.usedBytes]]);
     metrics.measure('svc_documents', () => this.#catalog.documents);
     metrics.measure('svc_storage_file_bytes', () => sizeOf(this.#path));

@@ -203,6 +203,11 @@ export class Catalog {
     return documents;
   }
 
+  /** Tables that were ever made: dropped ones keep their numbers. */
+  get tablesMade(): number {
+    return this.#lastTable;
+  }
+
   /** Tables by name, in order of first use. */
   tables(): IterableIterator<CatalogTable> {
     return this.#byNumber.values();

@@ -186,7 +186,7 @@ export const FUNCTION_TEXTS: OperationTexts<Exclude<Named<'functions'>, 'functio
 };
 
 export const DEPLOYMENT_TEXTS: OperationTexts<
-  Named<'deployments' | 'packages' | 'env' | 'logs' | 'settings' | 'auth' | 'tables'>
+  Named<'deployments' | 'packages' | 'env' | 'logs' | 'settings' | 'auth' | 'limits' | 'tables'>
 > = {
   'deployments.create': {
     summary: 'Deploy functions',
@@ -317,6 +317,24 @@ export const DEPLOYMENT_TEXTS: OperationTexts<
       query: {history: 100, follow: 'false'},
       answer: LOG_ENTRY,
       from: {operation: 'functions.run', values: {}},
+    },
+  },
+  'limits.get': {
+    summary: 'The limits of the tenant, and how much of them is used',
+    description: 'Those that apply to one request have no use. docs/limits.md lists all limits of the server.',
+    example: {
+      answer: {
+        limits: [
+          {
+            name: 'stored',
+            area: 'storage',
+            unit: 'bytes',
+            limit: 10737418240,
+            used: 139264,
+            meaning: '--tenant-storage-max; beyond it writes get 507',
+          },
+        ],
+      },
     },
   },
   'auth.get': {

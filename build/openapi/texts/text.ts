@@ -44,6 +44,7 @@ const TAG_OF: Readonly<Record<Exclude<FirstWord<Name>, Tag>, Tag>> = {
   figures: 'server',
   health: 'server',
   imports: 'bulk',
+  limits: 'settings',
   live_queries: 'live',
   metrics: 'server',
   openapi: 'server',

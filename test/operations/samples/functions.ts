@@ -76,6 +76,7 @@ export async function functionsSamples(app: App) {
       succeeds: [{}, {query: 'history=2'}, {query: 'history=2&outcome=error&path=m:boom'}],
       refused: {query: 'history=-1', code: 'op.invalid_input'},
     },
+    'limits.get': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'auth.get': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'auth.check': {
       succeeds: [{body: {token: 'not a token'}}],

@@ -22,6 +22,7 @@ import type {FunctionFollowers} from '../follow/function-followers.ts';
 import type {JournalFollowers} from '../follow/journal-followers.ts';
 import type {LiveList} from '../follow/live-list.ts';
 import type {ResultFollowers} from '../follow/result-followers.ts';
+import type {TenantUse} from './tenant-limits.ts';
 
 export type OpenTenant = {
   path: string;
@@ -49,6 +50,7 @@ export type OpenTenant = {
   tables: TableList;
   functions: FunctionGate;
   control: ControlGate;
+  use: () => TenantUse;
   /** Epoch milliseconds. */
   clock: () => number;
 };

@@ -32,14 +32,19 @@ export function checksShown(examined: Examined): TokenCheck[] {
     if (at > failedAt) return {check, outcome: 'skipped', text: '', to_do: null};
     if (at < failedAt) return {check, outcome: 'passed', text: foundBy(check, examined), to_do: null};
     const text = foundBy(check, examined);
-    const {message} = examined.failed!.error;
     return {
       check,
       outcome: 'failed',
-      text: text === '' ? message : `${message} (${text})`,
+      text: failureText(check, text, examined.failed!.error),
       to_do: toDo(check, examined),
     };
   });
+}
+
+function failureText(check: TokenCheckName, found: string, {message}: ServiceError): string {
+  if (check === 'issuer') return `No auth provider has the issuer ${found}`;
+  if (check === 'audience') return `The provider does not accept the audience ${found}`;
+  return found === '' ? message : `${message} (${found})`;
 }
 
 function foundBy(check: TokenCheckName, {header, claims, keyIds}: Examined): string {
