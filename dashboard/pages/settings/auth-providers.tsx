@@ -135,7 +135,7 @@ function Part({title, value}: {title: string; value: object | null}) {
   if (value === null) return null;
   return (
     <div>
-      <h3>{title}</h3>
+      <h3 className={css.small}>{title}</h3>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a frame that scrolls must be reachable by keyboard */}
       <pre className={css.json} tabIndex={0}>
         {JSON.stringify(value, null, 2)}

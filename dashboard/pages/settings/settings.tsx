@@ -1,8 +1,9 @@
-/** Settings of a tenant: variables, auth providers, the network that its code can reach, origins, and the mark `production`. */
+/** Settings of a tenant: variables, auth providers, the network that its code can reach, origins, limits, and the mark `production`. */
 import {markProduction, useProtection} from '../../api/production.ts';
 import {Check} from '../../parts/field.tsx';
 import {Page, Section, type TenantPageProps} from '../../parts/page.tsx';
 import {AuthProviders} from './auth-providers.tsx';
+import {LimitsSection} from './limits-section.tsx';
 import {Network} from './network.tsx';
 import {Variables} from './variables.tsx';
 
@@ -13,6 +14,7 @@ export default function Settings({tenant}: TenantPageProps) {
       <Variables tenant={tenant} />
       <AuthProviders tenant={tenant} />
       <Network tenant={tenant} />
+      <LimitsSection tenant={tenant} />
       <Section title="Protection">
         <Check
           label="Production"

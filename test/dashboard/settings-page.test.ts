@@ -1,4 +1,4 @@
-/** The token tester of the Settings page in Chromium: it names the check that fails, and the token is in no URL. */
+/** The Settings page in Chromium: its token tester names the check that fails, with the token in no URL; limits have uses. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
 import {IdentityProvider} from '../functions/auth/identity-provider.ts';
@@ -47,4 +47,15 @@ test('an operator learns why a token is refused, and what a good one gives', asy
   await page.getByText('Calls with this token are made as its user').waitFor();
   await page.getByText('"tokenIdentifier"').waitFor();
   expect(urls.filter(url => tokens.some(token => url.includes(token.slice(0, 20))))).toEqual([]);
+});
+
+test('the limits of a tenant are listed with their use', async () => {
+  const window = await DashboardWindow.open(browser, service);
+  const {page} = window;
+  await window.signIn(service.accessToken);
+  await window.goto(`/t/${app.tenant}/settings`);
+  const used = page.getByRole('region', {name: 'Limits in use'});
+  await used.getByRole('row').filter({hasText: 'storage: stored'}).filter({hasText: '10 GiB'}).waitFor();
+  await page.getByText('Limits of each request and object').click();
+  await page.getByRole('cell', {name: 'documents that one mutation writes', exact: true}).waitFor();
 });
