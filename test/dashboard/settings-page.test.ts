@@ -59,3 +59,21 @@ test('the limits of a tenant are listed with their use', async () => {
   await page.getByText('Limits of each request and object').click();
   await page.getByRole('cell', {name: 'documents that one mutation writes', exact: true}).waitFor();
 });
+
+test('a tenant that no site can call stays closed when its network changes', async () => {
+  const {body} = await app.admin('GET', '/settings');
+  await app.admin('PUT', '/settings', {allowed_origins: []});
+  const window = await DashboardWindow.open(browser, service);
+  const {page} = window;
+  await window.signIn(service.accessToken);
+  await window.goto(`/t/${app.tenant}/settings`);
+  await page.getByLabel('Closed to code').fill('*.ads.example');
+  expect(await page.getByLabel('Pages of every site').isChecked()).toBe(false);
+  await page.getByRole('button', {name: 'Save', exact: true}).click();
+  await page.getByText('Saved the settings').waitFor();
+  const {egress} = body as {egress: {allow: string[]}};
+  expect((await app.admin('GET', '/settings')).body).toEqual({
+    egress: {allow: egress.allow, deny: ['*.ads.example']},
+    allowed_origins: [],
+  });
+});

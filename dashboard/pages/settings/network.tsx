@@ -5,7 +5,7 @@ import {messageOf} from '../../api/failure.ts';
 import {useChange, useOperation} from '../../api/queries.ts';
 import {useMay} from '../../api/session.ts';
 import {Button} from '../../parts/button.tsx';
-import {TextArea} from '../../parts/field.tsx';
+import {Check, TextArea} from '../../parts/field.tsx';
 import {Section} from '../../parts/page.tsx';
 import {Loaded, Note} from '../../parts/states.tsx';
 import {showToast} from '../../parts/toast.tsx';
@@ -27,12 +27,13 @@ export function Network({tenant}: {tenant: string}) {
 function NetworkForm({tenant, stored}: {tenant: string; stored: Stored}) {
   const [allow, setAllow] = useState(stored.egress.allow.join('\n'));
   const [deny, setDeny] = useState(stored.egress.deny.join('\n'));
+  const [isOpen, setOpen] = useState(stored.allowed_origins === null);
   const [origins, setOrigins] = useState(stored.allowed_origins?.join('\n') ?? '');
   const put = useChange('settings.put', ['settings.get']);
   const mayNot = !useMay()('settings.put');
   const wanted: Stored = {
     egress: {allow: linesIn(allow), deny: linesIn(deny)},
-    allowed_origins: linesIn(origins).length === 0 ? null : linesIn(origins),
+    allowed_origins: isOpen ? null : linesIn(origins),
   };
   const isChanged = JSON.stringify(wanted) !== JSON.stringify(stored);
 
@@ -50,29 +51,37 @@ function NetworkForm({tenant, stored}: {tenant: string; stored: Stored}) {
       }}
     >
       {put.error === null ? null : <Note tone="bad">{messageOf(put.error)}</Note>}
+      <p>Code can reach the public internet. This machine and private networks are closed unless you open them.</p>
       <div className={css.columns}>
         <TextArea
-          label="Hosts that code can reach"
+          label="Also open to code"
           rows={4}
-          hint="One pattern per line, such as api.example.com or *.example.com."
+          hint="Hosts and addresses, one per line, such as 10.1.0.0/16 or minio.internal:9000."
           value={allow}
           onChange={event => setAllow(event.target.value)}
         />
         <TextArea
-          label="Hosts that code cannot reach"
+          label="Closed to code"
           rows={4}
-          hint="These win over the allowed ones."
+          hint="One per line, such as *.ads.example. These win over the open ones."
           value={deny}
           onChange={event => setDeny(event.target.value)}
         />
+      </div>
+      <Check
+        label="Pages of every site can call functions"
+        checked={isOpen}
+        onChange={event => setOpen(event.target.checked)}
+      />
+      {isOpen ? null : (
         <TextArea
-          label="Origins that can call functions"
+          label="Sites whose pages can call functions"
           rows={4}
-          hint="One origin per line, such as https://app.example.com. Empty: those of the server."
+          hint="One origin per line, such as https://app.example.com. Empty: none."
           value={origins}
           onChange={event => setOrigins(event.target.value)}
         />
-      </div>
+      )}
       <div>
         <Button type="submit" kind="primary" disabled={!isChanged || mayNot} isBusy={put.isPending}>
           Save
