@@ -41,6 +41,14 @@ export function register(program: Command): void {
     if (run.error !== null) throw new CommandFailure(run.error, 1);
     process.stdout.write(`${run.outcome}\n`);
   });
+  subcommand(crons, 'next <name>', 'print when one is due next', async (target, _, name) => {
+    const {times} = await ask(target, 'crons.next', [name!]);
+    process.stdout.write(times.map(time => `${timeText(time)}\n`).join(''));
+  });
+  subcommand(crons, 'retry <job>', 'do the work of a failed job again, as a new job', async (target, _, job) => {
+    const {job_id: id} = await ask(target, 'schedule.retry', [job!], {repeat: 'keyed'});
+    process.stdout.write(`${id}\n`);
+  });
   subcommand(crons, 'delete <name>', 'delete one with its history', async (target, _, name) => {
     await ask(target, 'crons.delete', [name!]);
     process.stdout.write(`deleted ${name}\n`);

@@ -269,6 +269,9 @@ export const SUBSCRIBED_READS_BYTES_MAX = 2 * MIB;
 /** Pending jobs and crons of a tenant. Beyond: 429 op.rate_limited. (ours) */
 export const JOBS_PENDING_MAX = 1_000_000;
 export const CRONS_MAX = 1_000;
+/** Next times of a cron in one answer. A request for more gets so many. (ours) */
+export const CRON_TIMES_MAX = 100;
+export const CRON_TIMES_DEFAULT = 5;
 /** Stored text of a tenant's pending jobs, arguments included. Beyond: 429 op.rate_limited. (ours) */
 export const JOBS_PENDING_BYTES_MAX = 256 * MIB;
 /** Runs in the history of each cron, the newest. (ours) */

@@ -182,6 +182,8 @@ export const OPERATIONS = {
   'schedule.list': {...read, ...at('GET', '/schedule'), takesQuery: true},
   'schedule.get': {...read, ...at('GET', '/schedule/{job_id}')},
   'schedule.cancel': {...change, ...at('DELETE', '/schedule/{job_id}')},
+  /** Its work again, as a new job that is due now. */
+  'schedule.retry': {...create, ...at('POST', '/schedule/history/{job_id}/retry')},
   'schedule.result': {...read, ...at('GET', '/schedule/history/{job_id}'), isShort: true},
   /** Jobs and crons, of this API and of functions, in one list, with their outcomes. */
   'schedule.all': {...read, ...at('GET', '/scheduled'), takesQuery: true},
@@ -189,6 +191,7 @@ export const OPERATIONS = {
   'crons.create': {...create, ...at('POST', '/crons')},
   'crons.list': {...read, ...at('GET', '/crons'), takesQuery: true, isShort: true},
   'crons.get': {...read, ...at('GET', '/crons/{name}'), isShort: true},
+  'crons.next': {...read, ...at('GET', '/crons/{name}/next'), takesQuery: true, isShort: true},
   'crons.patch': {...write, ...at('PATCH', '/crons/{name}')},
   'crons.run': {...write, ...at('POST', '/crons/{name}/run')},
   'crons.history': {...read, ...at('GET', '/crons/{name}/history'), takesQuery: true, isShort: true},

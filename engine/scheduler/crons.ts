@@ -12,7 +12,7 @@ import {conflict, invalid, notFound, rateLimited, ServiceError} from '../../shar
 import {CRON_NAME_CHARS_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
 import type {Writer} from '../commit/writer.ts';
-import {CLOCK_STEP_MS, CRONS_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
+import {CLOCK_STEP_MS, CRON_TIMES_DEFAULT, CRON_TIMES_MAX, CRONS_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading, reportDamage} from '../storage/damage.ts';
 import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
@@ -20,7 +20,7 @@ import {checkSums} from '../storage/row-sums.ts';
 import type {CronRow} from '../storage/statements.ts';
 import {cronRunText, noteCronRun} from './cron-runs.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsRequested} from './list-page.ts';
-import {firstTick, type Rhythm, shownSchedule, tickAfter} from './ticks.ts';
+import {firstTick, nextTicks, type Rhythm, shownSchedule, tickAfter} from './ticks.ts';
 import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
 
 /** @throws op.invalid_input 400 */
@@ -269,6 +269,15 @@ export class CronReader {
     const row = reading(() => this.#one.get(name));
     if (row === undefined) throw noCron(name);
     return `{"cron":${cronText(row)}}`;
+  }
+
+  /** `{"times": [time]}`: when it is due next; none while it is not enabled. @throws op.not_found 404 */
+  nextRuns(name: string, {limit}: ListRequest): string {
+    const row = reading(() => this.#one.get(name));
+    if (row === undefined) throw noCron(name);
+    const count = Math.min(limit ?? CRON_TIMES_DEFAULT, CRON_TIMES_MAX);
+    const cron = checkedRowOf('crons', row);
+    return JSON.stringify({times: cron.enabled === 1 ? nextTicks(cron, count) : []});
   }
 
   /** Crons as JSON, by name. */

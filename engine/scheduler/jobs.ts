@@ -1,12 +1,12 @@
 /**
  * Jobs: work that runs once, at its time or as soon as possible after. A job is in `jobs` until it has run or was
  * cancelled, and in `job_results` from then on. The move, its effect and the journal record are one write, so a job
- * runs exactly once, whenever the process is killed. A failed job is not retried.
+ * runs exactly once, whenever the process is killed. A failed job is not retried unless a request creates a new job.
  */
 import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
-import {notFound, rateLimited, type ServiceError} from '../../shared/errors.ts';
+import {conflict, notFound, rateLimited, type ServiceError} from '../../shared/errors.ts';
 import type {JobTrace} from '../../shared/protocol/schedule.ts';
 import type {Writer} from '../commit/writer.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
@@ -183,6 +183,15 @@ export class JobReader {
       `{"result":{"id":"${id}","run_at":${run_at},"finished_at":${finished_at},"mutation":${mutation},` +
       `"outcome":"${outcome}","error":${JSON.stringify(error)}}}`
     );
+  }
+
+  /** The stored work of a job that failed. @throws op.not_found 404, op.conflict 409 */
+  failedWork(id: string): string {
+    const row = reading(() => this.#result.get(id));
+    if (row === undefined) throw jobNotFound(id, 'job result');
+    const {outcome, mutation} = checkedRowOf('job_results', row);
+    if (outcome !== 'failed') throw conflict('the job has completed; only a failed job can be retried');
+    return mutation;
   }
 
   /** Ids of the jobs with a stored result, oldest first. */

@@ -61,6 +61,17 @@ export function tickAfter({next_run: tick, ...rhythm}: Rhythm & {next_run: numbe
   return tick + (Math.floor((nowMs - tick) / ms) + 1) * ms;
 }
 
+/** The next tick of a cron and those after it, at most `count`. @throws as `tickAfter` */
+export function nextTicks({next_run: first, ...rhythm}: Rhythm & {next_run: number}, count: number): number[] {
+  const ticks: number[] = [];
+  let tick: number | null = first;
+  while (tick !== null && ticks.length < count) {
+    ticks.push(tick);
+    tick = rhythm.expression === null ? tick + rhythm.interval_ms : nextOf(rhythm, tick);
+  }
+  return ticks;
+}
+
 function expressionTick(rhythm: Rhythm, nowMs: number): number {
   const next = nextOf(rhythm, nowMs);
   if (next === null) throw invalid('schedule.expression does not come again');

@@ -180,6 +180,14 @@ export const PastRunList = Type.Object({
   next_cursor: NextCursor,
 });
 
+/** GET …/crons/{name}/next */
+export const CronTimesQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({minimum: 1, description: 'default 5; above 100 is 100'})),
+});
+export const CronTimes = Type.Object({
+  times: Type.Array(EpochMs, {description: 'when it is due, the next time first; empty while it is not enabled'}),
+});
+
 export const ScheduledJob = Type.Object({job_id: Type.String()});
 export const FoundJob = Type.Object({job: PendingJob});
 export const FoundResult = Type.Object({result: JobResult});

@@ -187,3 +187,19 @@ test('svc crons lists, changes and runs them, and shows what is scheduled and wh
   expect(await run('show', 'none')).toEqual([1, '', expect.stringContaining('none')]);
   expect(await run('delete', 'nightly')).toEqual([0, 'deleted nightly\n', '']);
 });
+
+test('GET …/next has the next times; none while it is not enabled', async () => {
+  const daily = {type: 'cron', expression: '0 3 * * *'};
+  await tenant.request('POST', '/crons', {name: 'daily', schedule: daily, mutation});
+  await tenant.request('POST', '/crons', {name: 'often', schedule: {type: 'interval', seconds: 60}, mutation});
+  const timesOf = async (path: string) => ((await tenant.request('GET', path)).body as {times: number[]}).times;
+  const [first, ...more] = await timesOf('/crons/daily/next?limit=3');
+  expect(first).toBe((await cron('daily')).next_run);
+  expect(more.map(time => time - first!)).toEqual([86_400_000, 172_800_000]);
+  const minutes = await timesOf('/crons/often/next');
+  expect(minutes.map(time => time - minutes[0]!)).toEqual([0, 60_000, 120_000, 180_000, 240_000]);
+  expect(await timesOf('/crons/often/next?limit=1000')).toHaveLength(100);
+  await patch('daily', {enabled: false});
+  expect(await timesOf('/crons/daily/next')).toEqual([]);
+  expectError(await tenant.request('GET', '/crons/none/next'), 404, 'op.not_found');
+});

@@ -275,6 +275,31 @@ describe('DELETE schedule/{job_id}', () => {
   });
 });
 
+describe('POST schedule/history/{job_id}/retry', () => {
+  const retry = (id: string, headers = {}) => service.post(`${base}/schedule/history/${id}/retry`, undefined, headers);
+
+  test('does the work of a failed job again as a new job, once with an Idempotency-Key', async () => {
+    const failing = await schedule({type: 'update', table: 't', id: 'x', patch: {n: 2}});
+    expect(await result(failing)).toMatchObject({outcome: 'failed'});
+    await service.request('PUT', `${base}/documents/t/x`, {fields: {n: 1}});
+    const first = await retry(failing, {'idempotency-key': 'again'});
+    expect(first.status).toBe(201);
+    expect((await retry(failing, {'idempotency-key': 'again'})).text).toBe(first.text);
+    const {job_id: id} = first.body as {job_id: string};
+    const {mutation} = await result(failing);
+    expect(await result(id)).toMatchObject({id, outcome: 'completed', mutation});
+    expect(await documents()).toMatchObject([{_id: 'x', n: 2}]);
+  });
+
+  test('is refused for a job that has completed, is pending or is not known', async () => {
+    const done = await schedule(insertion);
+    expect(await result(done)).toMatchObject({outcome: 'completed'});
+    const refused = await retry(done);
+    expect([refused.status, code(refused)]).toEqual([409, 'op.conflict']);
+    for (const id of [await schedule(insertion, LATER_MS), 'none']) expect((await retry(id)).status).toBe(404);
+  });
+});
+
 describe('GET schedule/history/{job_id}', () => {
   test('is 404 op.not_found for a pending job and for none', async () => {
     for (const id of [await schedule(insertion, LATER_MS), 'nothing']) {

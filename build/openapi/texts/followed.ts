@@ -232,6 +232,15 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
     takesKey: true,
     example: {from: FROM_SCHEDULE},
   },
+  'schedule.retry': {
+    summary: 'Do the work of a failed job again',
+    description:
+      'Creates a new job with the same work, due now; the result of the first one stays. Only failed jobs whose result ' +
+      'is stored: one that has completed is 409, one that is pending 404.',
+    errors: ['op.not_found', 'op.conflict'],
+    takesKey: true,
+    example: {answer: {job_id: JOB_ID}},
+  },
   'schedule.result': {
     summary: 'The outcome of a job',
     description: '404 while the job is pending, if it was cancelled, and for jobs older than the newest 10,000.',
@@ -295,6 +304,12 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
       },
       from: FROM_CRON,
     },
+  },
+  'crons.next': {
+    summary: 'When a cron is due next',
+    description: 'Empty while it is not enabled.',
+    errors: ['op.not_found'],
+    example: {query: {limit: 2}, answer: {times: [1_800_000_060_000, 1_800_003_660_000]}, from: FROM_CRON},
   },
   'crons.run': {
     summary: 'Run a cron now',

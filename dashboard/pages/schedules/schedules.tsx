@@ -1,10 +1,12 @@
 /** Crons, upcoming jobs and past runs of a tenant. */
+import {useState} from 'react';
+import {Link} from 'wouter';
 import type {AnswerOf} from '../../../shared/operation-types.ts';
 import {useOperation} from '../../api/queries.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {OperationButton} from '../../parts/operation-button.tsx';
-import {Page, Section, type TenantPageProps} from '../../parts/page.tsx';
+import {Page, pathOf, Section, type TenantPageProps} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
 import {type Column, Table} from '../../parts/table.tsx';
 import {durationText, Time} from '../../parts/values.tsx';
@@ -34,7 +36,7 @@ export default function Schedules({tenant}: TenantPageProps) {
                 label="Next"
                 rows={scheduled}
                 keyOf={({kind, id}) => `${kind} ${id}`}
-                columns={[...UPCOMING, {title: 'Actions', isTitleHidden: true, align: 'end', cell: actionsFor(tenant)}]}
+                columns={upcomingColumns(tenant)}
               />
             )
           }
@@ -46,7 +48,12 @@ export default function Schedules({tenant}: TenantPageProps) {
             runs.length === 0 ? (
               <Empty title="Nothing has run yet" />
             ) : (
-              <Table label="Past runs" rows={runs} keyOf={({id, ran_at}) => `${id} ${ran_at}`} columns={PAST} />
+              <Table
+                label="Past runs"
+                rows={runs}
+                keyOf={({id, ran_at}) => `${id} ${ran_at}`}
+                columns={pastColumns(tenant)}
+              />
             )
           }
         </Loaded>
@@ -56,10 +63,10 @@ export default function Schedules({tenant}: TenantPageProps) {
 }
 
 function actionsFor(tenant: string) {
-  return ({kind, id, due, origin}: Upcoming) => {
+  return ({kind, id, due}: Upcoming) => {
     const input = {tenant, params: {name: id}};
     if (kind === 'job')
-      return origin === 'native' ? (
+      return (
         <OperationButton
           operation="schedule.cancel"
           input={{tenant, params: {job_id: id}}}
@@ -69,7 +76,7 @@ function actionsFor(tenant: string) {
         >
           Cancel
         </OperationButton>
-      ) : null;
+      );
     return (
       <>
         <OperationButton operation="crons.run" input={input} refresh={LISTS} done={`Ran ${id}`} kind="quiet">
@@ -89,28 +96,100 @@ function actionsFor(tenant: string) {
   };
 }
 
-const UPCOMING: Column<Upcoming>[] = [
-  {title: 'Name', cell: ({id, kind}) => (kind === 'cron' ? id : <code>{id}</code>)},
-  {title: 'Work', grows: true, cell: work => <code>{workText(work)}</code>},
-  {title: 'Schedule', cell: ({schedule}) => scheduleText(schedule)},
-  {title: 'Next run', cell: ({due}) => (due === null ? <Badge>off</Badge> : <Time at={due} />)},
-  {title: 'Last', cell: ({last_outcome, failures}) => <LastOutcome outcome={last_outcome} failures={failures} />},
-];
+function upcomingColumns(tenant: string): Column<Upcoming>[] {
+  return [
+    {title: 'Name', cell: ({id, kind}) => (kind === 'cron' ? id : <code>{id}</code>)},
+    {title: 'Work', grows: true, cell: work => <WorkLink tenant={tenant} work={work} />},
+    {title: 'Schedule', cell: ({schedule}) => scheduleText(schedule)},
+    {title: 'Next run', cell: work => <NextRun tenant={tenant} work={work} />},
+    {title: 'Last', cell: ({last_outcome, failures}) => <LastOutcome outcome={last_outcome} failures={failures} />},
+    {title: 'Actions', isTitleHidden: true, align: 'end', cell: actionsFor(tenant)},
+  ];
+}
 
-const PAST: Column<Run>[] = [
-  {title: 'When', cell: ({ran_at}) => <Time at={ran_at} />},
-  {title: 'Name', cell: ({id, kind}) => (kind === 'cron' ? id : <code>{id}</code>)},
-  {title: 'Work', grows: true, cell: work => <code>{workText(work)}</code>},
-  {
-    title: 'Outcome',
-    cell: ({outcome, error}) => (
-      <Badge tone={outcome === 'completed' ? 'good' : 'bad'} title={error ?? ''}>
-        {outcome}
-      </Badge>
-    ),
-  },
-  {title: 'Error', grows: true, cell: ({error}) => <span title={error ?? ''}>{error}</span>},
-];
+function pastColumns(tenant: string): Column<Run>[] {
+  return [
+    {title: 'When', cell: ({ran_at}) => <Time at={ran_at} />},
+    {title: 'Name', cell: ({id, kind}) => (kind === 'cron' ? id : <code>{id}</code>)},
+    {title: 'Work', grows: true, cell: work => <WorkLink tenant={tenant} work={work} />},
+    {
+      title: 'Outcome',
+      cell: ({outcome, error}) => (
+        <Badge tone={outcome === 'completed' ? 'good' : 'bad'} title={error ?? ''}>
+          {outcome}
+        </Badge>
+      ),
+    },
+    {title: 'Error', grows: true, cell: ({error}) => <span title={error ?? ''}>{error}</span>},
+    {
+      title: 'Actions',
+      isTitleHidden: true,
+      align: 'end',
+      cell: ({kind, id, outcome, origin}) => (
+        <>
+          {kind === 'job' && outcome === 'failed' ? (
+            <OperationButton
+              operation="schedule.retry"
+              input={{tenant, params: {job_id: id}}}
+              refresh={LISTS}
+              done="Scheduled again, as a new job"
+              kind="quiet"
+            >
+              Retry
+            </OperationButton>
+          ) : null}
+          <Link
+            href={`${pathOf(tenant, origin === 'function' ? 'logs' : 'journal')}?request=${encodeURIComponent(id)}`}
+          >
+            {origin === 'function' ? 'Log' : 'Journal'}
+          </Link>
+        </>
+      ),
+    },
+  ];
+}
+
+/** Leads to the function, or to the table that is written. */
+function WorkLink({tenant, work}: {tenant: string; work: Work}) {
+  const {function: path, table} = work;
+  const href = path === null ? pathOf(tenant, 'data', table ?? '') : pathOf(tenant, 'functions', path);
+  return (
+    <Link href={href}>
+      <code>{workText(work)}</code>
+    </Link>
+  );
+}
+
+function NextRun({tenant, work: {kind, id, due}}: {tenant: string; work: Upcoming}) {
+  const [isOpen, setOpen] = useState(false);
+  if (due === null) return <Badge>off</Badge>;
+  if (kind === 'job') return <Time at={due} />;
+  return (
+    <details onToggle={event => setOpen(event.currentTarget.open)}>
+      <summary>
+        <Time at={due} />
+      </summary>
+      {isOpen ? <NextRuns tenant={tenant} name={id} /> : null}
+    </details>
+  );
+}
+
+function NextRuns({tenant, name}: {tenant: string; name: string}) {
+  const next = useOperation('crons.next', {tenant, params: {name}}, {every: REFRESH_MS});
+  return (
+    <Loaded query={next}>
+      {({times}) => (
+        <ol>
+          {times.map(time => (
+            <li key={time}>
+              <Time at={time} form="full" />
+            </li>
+          ))}
+        </ol>
+      )}
+    </Loaded>
+  );
+}
 
 function workText({type, table, function: path}: Work): string {
   return path ?? `${type} ${table}`;

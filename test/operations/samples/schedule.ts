@@ -33,11 +33,19 @@ export function scheduleSamples(app: App) {
       ],
       refused: unknownJob,
     },
+    'schedule.retry': {
+      succeeds: [async () => ({params: {job_id: await finished(app, await schedule(app, 0, FAILS))}})],
+      refused: unknownJob,
+    },
     'schedule.all': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
     'schedule.history': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
     'crons.create': {succeeds: [{body: cron('new')}], refused: {body: cron('good'), code: 'op.conflict'}},
     'crons.list': {succeeds: [{}, {query: 'limit=1'}], refused: {query: 'after=!', code: 'op.invalid_input'}},
     'crons.get': {succeeds: [{params: {name: 'good'}}], refused: unknownCron},
+    'crons.next': {
+      succeeds: [{params: {name: 'good'}}, {params: {name: 'good'}, query: 'limit=2'}],
+      refused: unknownCron,
+    },
     'crons.patch': {
       succeeds: [
         {params: {name: 'good'}, body: {enabled: false}},

@@ -27,6 +27,11 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
   'schedule.result': read(({params}, {jobs}) => jobs.result(params.job_id)),
   'schedule.all': read(({query}, {allWork}) => allWork.upcoming(parseListParameters(query))),
   'schedule.history': read(({query}, {allWork}) => allWork.past(parseListParameters(query))),
+  'schedule.retry': (request, tenant) => {
+    tenant.reader.inSnapshot();
+    const work = tenant.jobs.failedWork(request.params.job_id);
+    return written(request, tenant, writer => `{"job_id":"${scheduleJob(writer, tenant.clock(), 0, work)}"}`);
+  },
   'crons.create': (request, tenant) => {
     const {name, schedule, mutation} = decodeBody(cronBody, request.body);
     checkCronName(name);
@@ -40,6 +45,7 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
   },
   'crons.list': read(({query}, {crons}) => crons.list(parseListParameters(query))),
   'crons.get': read(({params}, {crons}) => crons.cron(params.name)),
+  'crons.next': read(({params, query}, {crons}) => crons.nextRuns(params.name, parseListParameters(query))),
   'crons.patch': (request, tenant) => {
     const {schedule, mutation, enabled: isEnabled} = decodeBody(cronPatchBody, request.body);
     if (schedule === undefined && mutation === undefined && isEnabled === undefined) {
