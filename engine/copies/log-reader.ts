@@ -5,7 +5,7 @@
  *   the file ── pages that the log of this round has up to `position` ──▶ the database at `position`
  *                                                                  take ──▶ the pages that later commits changed
  *
- * The caller owes it two things
+ * Its caller ensures two things
  * - No checkpoint moves a commit that has not been accepted. So the file never has a page that is newer than the
  *   database before, and a round of the log is never overwritten before it is read.
  * - It is closed after every connection of its process. Closing a descriptor of the file releases SQLite's locks on it.
@@ -60,7 +60,8 @@ export class LogReader {
     const changed = new Map<number, number>();
     const open = new Map<number, number>();
     let [commits, pagesAfter]: [number, number | null] = [0, null];
-    let place = this.#turned();
+    this.turn();
+    let place = this.#place;
     while (commits < most) {
       const next = place === null ? null : this.#frameAfter(place);
       if (next === null) break;
@@ -82,6 +83,27 @@ export class LogReader {
     for (const [page, at] of taken.changed) this.#accepted.set(page, at);
   }
 
+  /** Back to the first commit of the log, at the start: nothing has been accepted. */
+  rewind(): void {
+    assert(this.#accepted.size === 0, 'only what has not been accepted is read again');
+    this.#place = null;
+  }
+
+  /**
+   * Whether a round of the log has begun since the last call of this or of `take`. Pages that were read meanwhile can be
+   * wrong: it has overwritten frames. @throws CopyError
+   */
+  turn(): boolean {
+    const place = this.#place;
+    const header = readWalHeader(this.#log);
+    if (header === null || (place !== null && header.salts.equals(place.header.salts))) return false;
+    if (place !== null) this.#refuseSkipped(place, header);
+    // A round begins when the file has all of the round before.
+    this.#accepted = new Map();
+    this.#place = {header, frames: 0, sums: header.sums};
+    return true;
+  }
+
   /** A page before the taken commits. */
   pageBefore(number: number, pageBytes: number): Buffer {
     const at = this.#accepted.get(number);
@@ -101,17 +123,6 @@ export class LogReader {
   close(): void {
     closeSync(this.#log);
     closeSync(this.#file);
-  }
-
-  /** Where the next commit begins: here, or in a new round. Null: no commit has been in the log. @throws CopyError */
-  #turned(): Place | null {
-    const place = this.#place;
-    const header = readWalHeader(this.#log);
-    if (header === null || (place !== null && header.salts.equals(place.header.salts))) return place;
-    if (place !== null) this.#refuseSkipped(place, header);
-    // A round begins when the file has all of the round before.
-    this.#accepted = new Map();
-    return {header, frames: 0, sums: header.sums};
   }
 
   #frameAfter({header, frames, sums}: Place): {place: Place; pageNumber: number; pagesAfter: number} | null {

@@ -15,7 +15,7 @@ import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {rounds} from '../harness/nightly.ts';
 import {QUICK_DISK, TIMELINE} from './model.ts';
 
-const RUNS = rounds({commit: 25, nightly: 1_000});
+const RUNS = rounds({commit: 25, nightly: 100});
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-captured-'));
 afterAll(() => rmSync(directory, {recursive: true}));
 let files = 0;

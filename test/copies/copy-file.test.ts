@@ -3,10 +3,10 @@ import {mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeEach, describe, expect, test} from 'vitest';
-import {writeAll} from '../../engine/copies/bytes.ts';
 import {CopyFile} from '../../engine/copies/copy-file.ts';
 import type {Disk} from '../../engine/copies/disk.ts';
 import type {PageSet} from '../../engine/copies/page-set-reader.ts';
+import {Ended, endsAt} from './ending-disk.ts';
 import {QUICK_DISK, SMALL, setOf} from './model.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-copy-'));
@@ -15,30 +15,6 @@ afterAll(() => rmSync(directory, {recursive: true}));
 beforeEach(() => {
   for (const name of readdirSync(directory)) rmSync(join(directory, name));
 });
-
-class Ended extends Error {}
-
-/** Ends the process at one of its changes; a write is half done by then. */
-function endsAt(change: number): Disk {
-  let changes = 0;
-  const step = <Args extends unknown[], T>(make: (...args: Args) => T, half?: (...args: Args) => void) => {
-    return (...args: Args): T => {
-      if (changes++ !== change) return make(...args);
-      half?.(...args);
-      throw new Ended();
-    };
-  };
-  return {
-    open: QUICK_DISK.open,
-    close: QUICK_DISK.close,
-    write: step(QUICK_DISK.write, (fd, bytes, at) => writeAll(fd, bytes.subarray(0, bytes.length >> 1), at)),
-    truncate: step(QUICK_DISK.truncate),
-    sync: step(QUICK_DISK.sync),
-    rename: step(QUICK_DISK.rename),
-    remove: step(QUICK_DISK.remove),
-    syncDirectory: step(QUICK_DISK.syncDirectory),
-  };
-}
 
 /** Runs with an end at each of its changes in turn. @returns how many ended, with what was found after each */
 function atEach(run: (disk: Disk) => void, found: () => string): Map<string, number> {

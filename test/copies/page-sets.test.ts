@@ -11,7 +11,7 @@ import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {rounds} from '../harness/nightly.ts';
 import {digestOf, histories, QUICK_DISK, SMALL, setBytes, setOf} from './model.ts';
 
-const RUNS = rounds({commit: 25, nightly: 1_000});
+const RUNS = rounds({commit: 25, nightly: 100});
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-copies-'));
 const path = join(directory, 'copy.sqlite');
 afterAll(() => rmSync(directory, {recursive: true}));
