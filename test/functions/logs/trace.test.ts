@@ -1,5 +1,5 @@
 /** All executions that one request led to: nested calls, jobs, and the jobs of those. */
-import {mkdtempSync, readdirSync, readFileSync} from 'node:fs';
+import {mkdtempSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, onTestFinished, test} from 'vitest';
@@ -110,6 +110,7 @@ test('svc logs --request prints the tree, also for the id of one of its jobs', a
 
 test('a silent execution is stored if a call that it made is', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'svc-trace-'));
+  onTestFinished(() => rmSync(directory, {recursive: true}));
   const quiet = createLogger({}, {write: () => undefined});
   const log = new ExecutionLog(executionFiles(directory, quiet), new FailureLines(quiet, () => 0));
   const entry: UnnumberedEntry = {
