@@ -383,7 +383,7 @@ test('svc key makes, shows, rotates and revokes them; the secret alone is on std
 });
 
 describe('on disk', () => {
-  test('keys and revocations outlive kill -9; a damaged record is no key and is told; without the file none is valid', async () => {
+  test('keys and revocations outlive kill -9; a damaged record is no key and is reported; without the file none is valid', async () => {
     const kept = await make({scopes: ['data:read'], name: 'kept'});
     const damaged = await make({scopes: ['data:read'], name: 'damaged here'});
     const revoked = await make({scopes: ['data:read']});

@@ -165,7 +165,7 @@ describe('svc import', () => {
     expect((await tenant.list('t')).map(document => document.a)).toEqual([1, 2]);
   });
 
-  test('lines that were imported and are others now are told, and nothing of them is passed over', async () => {
+  test('imported lines that have changed since are reported, and none of them is passed over', async () => {
     const tenant = await Tenant.make(service);
     const file = fileOf(jsonLines(numbered(5)));
     const args = ['import', '--tenant', tenant.id, '--table', 't', file];

@@ -1,4 +1,4 @@
-/** Clients of the scripted server, and what they were told. */
+/** Clients of the scripted server, and what they received. */
 
 import {SvcClient, type SvcClientOptions} from '../../sdk/browser/client.ts';
 import {SyncClient, type SyncClientOptions} from '../../sdk/client/sync-client.ts';

@@ -286,7 +286,7 @@ class World {
     });
   }
 
-  /** Does it, and compares what is shown and what listeners were told. */
+  /** Does it, and compares what is shown and what listeners got. */
   step(action: () => void): void {
     const before = this.tokens.map(token => this.engine.localResult(token));
     const beforeValues = this.local();

@@ -128,7 +128,7 @@ describe('SvcClient and a service', () => {
     }
   });
 
-  test('56: 200 mutations of four clients that race: what each did is in all that its client shows when it is told, a slow query too', async () => {
+  test('56: 200 mutations of four clients that race: what each did is in all that its client shows when it is answered, a slow query too', async () => {
     const app = await deployed();
     const racers = Array.from({length: 4}, () => connected(app));
     const watched = racers.map(client => [list, slow].map(query => client.onUpdate(query, {}, () => {})));

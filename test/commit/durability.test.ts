@@ -159,7 +159,7 @@ class Tenant implements LiveHolder {
     return [...this.#states.at(-1)!.keys()];
   }
 
-  /** Resolves when its caller is told. */
+  /** Resolves when its caller is answered. */
   async write(kind: 'insert' | 'patch' | 'delete' | 'refused', pick: number, n: number, text: string): Promise<void> {
     let sequence = 0;
     const change = (writer: Writer) => {

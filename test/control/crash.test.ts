@@ -197,7 +197,7 @@ describe.each(ENDS)('%s', (name, end) => {
   });
 });
 
-test('kill -9 of the process of the sandboxes: all of them fail, what runs is told, and the tenant serves on', async () => {
+test('kill -9 of the process of the sandboxes: all of them fail, running executions get an error, and the tenant serves on', async () => {
   const tenant = await start();
   const [a, b] = [await newSandbox(tenant), await newSandbox(tenant, {cpu_ms: 30_000})];
   const worker = await service.workerOf(tenant.id);

@@ -376,7 +376,7 @@ describe('memory, time and output', () => {
   });
 
   nightly.test(
-    'never reading what it is told: executions that wait for it are refused in time, and memory is not',
+    'never reading its messages: executions that wait for it are refused in time, and memory is not',
     async () => {
       const id = await make();
       const code = `require("node:fs").fstatSync(3); for (;;);//${'x'.repeat(9e5)}`;

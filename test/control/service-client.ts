@@ -5,7 +5,7 @@ import type {ServiceLogEntry, ServiceRecord, ServiceState} from '../../shared/pr
 import {isAlive, type Reply} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
-/** Whoever asks for routes of one tenant. */
+/** A caller of the routes of one tenant. */
 export type Principal = {request(method: string, path: string, body?: unknown): Promise<Reply>};
 
 /** Of the Node that runs the tests, so that none is installed. */

@@ -1,4 +1,4 @@
-/** Bulk work on a full disk: an import is told, tasks wait; with space both go on, and nothing is there twice or missing. */
+/** Bulk work on a full disk: an import gets an error, tasks wait; with space both go on, and nothing is there twice or missing. */
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import type {Task} from '../../shared/protocol/tasks.ts';

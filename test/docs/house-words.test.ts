@@ -1,6 +1,7 @@
 /**
  * Words of a dialect that must not come back into the sources: names, comments and messages use the field's terms.
- * docs/decisions/0070-names-in-standard-terms.md says what to write instead. Tests and examples are left out.
+ * docs/decisions/0070-names-in-standard-terms.md says what to write instead. In tests, benches and examples
+ * some of the words are allowed.
  */
 import {globSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -12,6 +13,9 @@ const ROOMS = ['build', 'cli', 'dashboard', 'egress', 'engine', 'router', 'sdk',
 /** In comments and messages. */
 const PROSE =
   /\b(?:whoever|nobody|somebody|anybody|anew|(?:is|are|was|were|be|been|being) told|told of|in the place of|comes of|kept results?|owed bytes|stretch(?:es)?|last words|rehears\w+|lifelines?|vouchers?|nonsense|askers?)\b/i;
+
+/** In tests, benches and examples. */
+const TEST_PROSE = /\b(?:whoever|somebody else|(?:is|are|was|were|be|been|being) told|told of)\b/i;
 
 /** As a word of a name, such as `piece` in `pieceChars` and in `PIECE_CHARS`. */
 const NAMES = new Set(
@@ -45,14 +49,28 @@ function wordsOf(name: string): string[] {
   return (name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? []).map(word => word.toLowerCase());
 }
 
-test('comments and messages are in plain words', () => {
-  const found = files.flatMap(file =>
+function proseIn(files: readonly string[], pattern: RegExp): string[] {
+  return files.flatMap(file =>
     lines(readFileSync(join(root, file), 'utf8').replace(QUOTED_WORD, blank)).flatMap((line, i) => {
-      const word = PROSE.exec(line)?.[0];
+      const word = pattern.exec(line)?.[0];
       return word === undefined || ALLOWED.has(`${file} ${word}`) ? [] : [`${file}:${i + 1} ${word}`];
     }),
   );
-  expect(found).toEqual([]);
+}
+
+test('comments and messages are in plain words', () => {
+  expect(proseIn(files, PROSE)).toEqual([]);
+});
+
+test('tests, benches and examples name who gets what', () => {
+  const ofTests = globSync(
+    ['bench', 'examples', 'test'].map(room => `${room}/**/*.{ts,tsx}`),
+    {
+      cwd: root,
+      exclude: ['**/node_modules/**', 'test/docs/*words.test.ts'],
+    },
+  );
+  expect(proseIn(ofTests, TEST_PROSE)).toEqual([]);
 });
 
 test('names are in standard terms', () => {

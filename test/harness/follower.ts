@@ -161,7 +161,7 @@ function take<K>(from: Map<K, unknown>, key: K): void {
   if (!from.delete(key)) throw new Error(`${String(key)} is not there`);
 }
 
-/** Whoever replays a schema builds indexes of its own. */
+/** A reader that replays a schema builds indexes of its own. */
 function withoutState({table, fields, indexes}: JournalSchema): JournalSchema {
   const kept = ({id, name, fields: paths, unique}: JournalSchema['indexes'][number]) => ({
     ...{id, name, fields: paths},

@@ -38,7 +38,7 @@ let calls = 0;
 type Args = {name: string; which: string};
 const callOf = (args: Args) => ({path: 'calls:hang', args});
 
-/** Calls `hang`, ends the worker while it runs, and returns what the caller was told. */
+/** Calls `hang`, ends the worker while it runs, and returns the answer to the caller. */
 function dieDuring(app: App, args: Args): Promise<Reply> {
   return dieWhile(app, args, () => app.svc('POST', '/action', callOf(args)));
 }

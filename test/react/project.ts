@@ -44,7 +44,7 @@ export class FixtureProject {
   }
 }
 
-/** As a terminal has it: what an npm that runs the tests was told, for one to call a command, another must not be. */
+/** As a terminal has it: settings of an npm that runs the tests for one command must not reach another. */
 export function shellEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^npm_config_(call|package|yes)$/.test(name)),

@@ -123,7 +123,7 @@ describe('of a credential that is none', () => {
     ['', '', secret, 'svc_key_abcdefghij23…'],
     [`Bearer ${secret.replace('svc_key_abcdefghij23_', 'svc_key_')}`, '', null, 'svc_key_…'],
     ['Bearer svc_key_AN_OTHER_THING', '', null, 'svc_key_…'],
-  ])('%s, %s, %s is told as %s', (authorization, adminToken, offered, told) => {
+  ])('%s, %s, %s is recorded as %s', (authorization, adminToken, offered, told) => {
     expect(credentialHint(authorization, adminToken, offered)).toBe(told);
   });
 });

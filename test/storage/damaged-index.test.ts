@@ -1,5 +1,5 @@
 /**
- * A broken page of the index entries, in a tenant that is too large to be looked at whole before it serves: whoever reads or
+ * A broken page of the index entries, in a tenant that is too large to be looked at whole before it serves: a caller that reads or
  * writes by the index is refused, everything else of the tenant goes on, and its worker lives.
  */
 import {existsSync, readFileSync, writeFileSync} from 'node:fs';

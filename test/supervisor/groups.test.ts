@@ -51,7 +51,7 @@ test('a tree that cannot be written is missing with the reason of the system', (
   expect(findGroups(log, proc)).toEqual({groups: null, missing: expect.stringMatching(/^EEXIST: .*unit\/workers/)});
 });
 
-test('the layer is told, and no start demands it', () => {
+test('the layer is reported, and no start demands it', () => {
   expect(isDemanded('memory')).toBe(false);
   expect(() => requireAll([{name: 'memory', missing: 'no tree'}])).not.toThrow();
   const sandboxLayers = [{name: 'memory', missing: 'no tree'} as const, {name: 'users', missing: 'no root'} as const];

@@ -115,7 +115,7 @@ describe('the file of keys', () => {
         for (const record of found) expect(records).toContain(record);
         if (found.length < records.length) {
           lost++;
-          // What is lost is told: as a damaged record, or of the whole file.
+          // What is lost is reported: as a damaged record, or of the whole file.
           const told = await ask<{damaged: string[]}>(keys, {action: 'key_list', actor: null}).catch(
             (error: unknown) => error,
           );

@@ -1,6 +1,6 @@
 /**
  * Code that has left its isolate, for `from-inside.test.ts`: runs where a worker of the tenant runs, after it has become the tenant's
- * user as a worker does, and tries what it is told. Its answers are the codes of the system's errors; `done`: it worked.
+ * user as a worker does, and tries what its arguments say. Its answers are the codes of the system's errors; `done`: it worked.
  */
 import {chownSync, openSync, readdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {connect} from 'node:net';

@@ -74,7 +74,7 @@ class Received implements LiveHolder {
   readonly latest = new Map<number, string>();
   /** Streams that got a result since the last look, and the sequences of the batches. */
   streams: number[] = [];
-  /** Streams whose result is behind, as they were told. */
+  /** Streams whose result is behind, as their messages said. */
   readonly behind = new Set<number>();
   sequences: number[] = [];
 

@@ -101,7 +101,7 @@ async function nextToken(): Promise<Issued | null> {
   return issued;
 }
 
-/** Whoever is offline is not signed out: it goes on asking until there is an answer that can be read, and so never rejects. */
+/** A client that is offline is not signed out: it goes on asking until there is an answer that can be read, and so never rejects. */
 async function retried<T>(ask: () => Promise<T | null>): Promise<T> {
   for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS_MAX)) {
     const answer = await ask().catch(() => null);

@@ -35,7 +35,7 @@ test('one that computes long does not keep the others waiting', async () => {
   for (const entry of [...computing, waiting]) entry.leave();
 });
 
-test('one that is given up while it waits is told, and takes no place', async () => {
+test('one that is given up while it waits gets an error, and takes no slot', async () => {
   const gate = new EntryGate(() => FUNCTIONS_PROCESS_BYTES_END);
   const [first, second, third] = [gate.enter(), gate.enter(), gate.enter()];
   second!.leave();

@@ -70,7 +70,7 @@ function call(app: App, kind: 'query' | 'action', path: string, args: object): P
   return app.svc('POST', `/${kind}`, {path, args});
 }
 
-/** An action that has called a mutation and waits; what its caller is told. */
+/** An action that has called a mutation and waits; the answer to its caller. */
 async function hanging(app: App, text: string): Promise<{told: Promise<Reply>}> {
   const told = call(app, 'action', 'notes:hang', {text});
   await until('the action to wait', async () => ((await app.query('notes:texts', {})) as string[]).includes(text));
@@ -84,7 +84,7 @@ describe('code that V8 ends the process for', () => {
     ['a large array, in an action', 'action', 'bombs:arrayAction', 'session.outcome_unknown'],
   ] as const;
   test.each(firstOf(1, bombs))(
-    '%s: its caller is told, the worker lives, and other calls are answered',
+    '%s: its caller gets an error, the worker lives, and other calls are answered',
     {timeout: 180_000},
     async (_title, kind, path, code) => {
       const app = await App.deploy(service, FILES);

@@ -1,4 +1,4 @@
-/** A Node process that does not come to be: its owner is told, and nothing else ends. */
+/** A Node process that does not come to be: its owner gets an error, and nothing else ends. */
 import {EventEmitter} from 'node:events';
 import {expect, test, vi} from 'vitest';
 import {type NodeEnd, NodeProcess} from '../../../worker/runtime/node/node-process.ts';

@@ -30,7 +30,7 @@ export class Played {
   readonly metrics = new WorkerMetrics();
   /** What was logged as an error. */
   readonly logged: Record<string, unknown>[] = [];
-  /** Told of each commit, beside the index. */
+  /** Called with each commit, in addition to the index. */
   stage: {committed(commit: Commit): void} = {committed: () => undefined};
   sequence = 0;
   now: () => number = Date.now;
