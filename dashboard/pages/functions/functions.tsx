@@ -68,7 +68,7 @@ export default function Functions({tenant, rest}: TenantPageProps) {
                 <PastRuns
                   runs={pastRuns(tenant, session.id)}
                   hasPath
-                  onShow={run => navigate(pathOf(tenant, 'functions', run.path) + location.search)}
+                  onShow={({id, path: of}) => navigate(`${pathOf(tenant, 'functions', of)}?run=${id}`)}
                 />
               </>
             );

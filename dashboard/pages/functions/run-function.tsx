@@ -10,7 +10,7 @@ import {FUNCTION_RUN_MS_MAX} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
 import {Check} from '../../parts/field.tsx';
-import {Facts, pathOf} from '../../parts/page.tsx';
+import {Facts, pathOf, useUrlState} from '../../parts/page.tsx';
 import {Note} from '../../parts/states.tsx';
 import {type FunctionFigure, figureFacts} from './figures.tsx';
 import {ArgumentsField, argumentsOf, firstArguments, readArguments} from './form/arguments.tsx';
@@ -42,9 +42,12 @@ export function RunFunction({
 }) {
   const session = useSession();
   const {path, kind} = entry;
-  const [args, setArgs] = useState(() => firstArguments(entry.args));
   const [runs, setRuns] = useState(() => pastRuns(tenant, session.id));
-  const [shown, setShown] = useState<PastRun | null>(null);
+  const [linked] = useUrlState('run');
+  const [shown, setShown] = useState(() => runs.find(one => one.id === linked && one.path === path) ?? null);
+  const [args, setArgs] = useState(() =>
+    shown === null ? firstArguments(entry.args) : argumentsOf(entry.args, shown.args),
+  );
   const [isLive, setLive] = useState(false);
   const [watched, setWatched] = useState<Watched | null>(null);
   const isQuery = kind === 'query' || kind === 'paginatedQuery';

@@ -108,6 +108,9 @@ test('a function is run from a form, as a saved identity, and again from the run
   await app.mutation('orders:create', {customer, amount: 1, tags: []});
   await page.locator('pre', {hasText: /^3$/}).waitFor();
   await page.getByText('because of a write to orders/').waitFor();
+  await page.getByRole('link', {name: 'All functions'}).click();
+  await runs.getByRole('button', {name: '{}'}).click();
+  await page.locator('pre', {hasText: /^2$/}).waitFor();
   const problems = (await browser.closeWindows()).filter(problem => !problem.includes('status of 401'));
   expect(problems).toEqual([]);
 });
