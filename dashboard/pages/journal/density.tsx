@@ -1,5 +1,5 @@
 /** How many records the journal has over time. Dragging over the chart selects a time. */
-import {useEffect, useMemo, useState} from 'react';
+import {useEffect, useMemo, useRef, useState} from 'react';
 import type {JournalKind} from '../../../shared/journal-kinds.ts';
 import type {AnswerOf} from '../../../shared/operation-types.ts';
 import {useOperation} from '../../api/queries.ts';
@@ -22,14 +22,20 @@ export function Density({
   range: {readonly from?: number; readonly to?: number};
   onRange(from: number, to: number): void;
 }) {
-  const [isComplete, setComplete] = useState(true);
+  const [isCounting, setCounting] = useState(false);
+  const countedFrom = useRef<number | null>(null);
   const query = {...range, buckets: BUCKETS};
-  const every = isComplete ? REFRESH_MS : COUNTS_RETRY_MS;
-  const {data} = useOperation('journal.counts', {tenant, query}, {keep: true, every});
-  useEffect(() => setComplete(data?.complete !== false), [data]);
+  const every = isCounting ? COUNTS_RETRY_MS : REFRESH_MS;
+  const {data, dataUpdatedAt} = useOperation('journal.counts', {tenant, query}, {keep: true, every});
+  // biome-ignore lint/correctness/useExhaustiveDependencies: equal data comes again, as the same object
+  useEffect(() => {
+    // Without memory for older records, the counts never become complete.
+    setCounting(data?.complete === false && data.counted_from !== countedFrom.current);
+    countedFrom.current = data?.counted_from ?? null;
+  }, [data, dataUpdatedAt]);
   const drawn = useMemo(() => (data === undefined ? null : linesOf(data, kind)), [data, kind]);
   if (data === undefined || drawn === null || data.buckets.length === 0) return null;
-  const note = data.complete ? '' : ' (older ones are being counted)';
+  const note = data.complete ? '' : isCounting ? ' (older ones are being counted)' : ' (older ones are not counted)';
   return (
     <Chart
       title={`Records in ${durationText(data.bucket_ms)}${note}`}
