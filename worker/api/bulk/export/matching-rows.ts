@@ -60,7 +60,8 @@ function lookedUp(
   const byId = filters.find(filter => isTest(filter) && filter.field === '_id' && filter.op === 'in');
   if (byId === undefined || !isTest(byId)) return null;
   const row = db.prepare<[string], StoredRow>('SELECT * FROM documents WHERE id = ?');
-  const found = (byId.value as unknown[]).flatMap(id => {
+  // A list can name an id twice.
+  const found = [...new Set(byId.value as unknown[])].flatMap(id => {
     const stored =
       typeof id === 'string'
         ? checkedRow(
