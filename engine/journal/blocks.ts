@@ -147,12 +147,12 @@ export class JournalBlocks {
 
   #slice(): void {
     this.#timer = null;
-    this.#inSnapshot();
-    const floor = this.#journal.floor();
-    for (const first of [...this.#complete.keys(), ...this.#begun.keys()]) {
-      if (first + JOURNAL_BLOCK_RECORDS <= floor) this.#forget(first);
-    }
     try {
+      this.#inSnapshot();
+      const floor = reading(() => this.#journal.floor());
+      for (const first of [...this.#complete.keys(), ...this.#begun.keys()]) {
+        if (first + JOURNAL_BLOCK_RECORDS <= floor) this.#forget(first);
+      }
       this.#makeSome(floor);
     } catch (caught) {
       // A damaged page: requests that read it get the error, and the block has no summary.
