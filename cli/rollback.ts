@@ -3,7 +3,7 @@ import type {Command} from 'commander';
 import type {ActivationPreview, DeploymentError, DeploymentView} from '../shared/protocol/functions.ts';
 import {RefusedRequest} from './client.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
-import {printable} from './printable.ts';
+import {printable, printableJson} from './printable.ts';
 import {ProjectFailure} from './project/project-failure.ts';
 import {changeLines} from './project/push.ts';
 import {addTargetOptions, ask, type Target, type TargetOptions, withTarget} from './project/target.ts';
@@ -29,7 +29,7 @@ async function rollback(target: Target, id: string | undefined, {json, dryRun}: 
   const chosen = id ?? String(await previous(target));
   if (dryRun === true) {
     const found = await ask(target, 'deployments.preview', [chosen]);
-    if (json === true) process.stdout.write(`${JSON.stringify(found)}\n`);
+    if (json === true) process.stdout.write(`${printableJson(JSON.stringify(found))}\n`);
     else showPreview(found);
     if (found.errors.length > 0) throw new ProjectFailure(found.errors);
     return;
