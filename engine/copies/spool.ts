@@ -3,9 +3,9 @@
  *
  *   position ── set ── set ── set          each follows the one before, the first follows the position
  *
- * The position is that of the receiver: what it has confirmed, or the base that it is sent. It is written and synced; the sets are not synced, because
- * after a power cut their SHA-256 and their order show what is missing, and then a base is due. `dropped` is a directory
- * without a position.
+ * The position is that of the receiver: what it has confirmed, or the base that it is sent. It is written and synced; the
+ * sets are not synced, because after a power cut their SHA-256 and their order show what is missing, and then a base is
+ * due. `dropped` is a directory without a position.
  */
 import {mkdirSync, readdirSync, readFileSync, statSync} from 'node:fs';
 import {join} from 'node:path';

@@ -6,7 +6,8 @@
  *   failed ────────────────────────▶ the service's own log, with the request id, as many as it has room for
  *
  * Executions that succeeded and wrote no line are not stored on disk, unless a call that they made is: a busy tenant
- * would displace everything important from the files. Followers get each entry as it is written; a slow follower loses entries instead of delaying them.
+ * would displace everything important from the files. Followers get each entry as it is written; a slow follower loses
+ * entries instead of delaying them.
  */
 import {overloaded} from '../../../shared/errors.ts';
 import {LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
