@@ -1,8 +1,8 @@
-/** `svc schema get|set|delete` manages the schemas of tables that no deployed function declares. */
+/** `svc schema get|indexes|set|delete` manages the schemas of tables that no deployed function declares. */
 import type {Command} from 'commander';
-import type {BodyOf} from '../shared/operation-types.ts';
+import type {AnswerOf, BodyOf} from '../shared/operation-types.ts';
 import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
-import {jsonIn, showRecord, subcommand} from './control.ts';
+import {jsonIn, listVerb, showRecord, subcommand} from './control.ts';
 import {CommandFailure} from './failure.ts';
 import {ask, type TargetOptions} from './project/target.ts';
 
@@ -11,6 +11,14 @@ export function register(program: Command): void {
   subcommand(schema, 'get [table]', 'print that of a table, or of all tables', async (target, _, table) => {
     showRecord(await (table === undefined ? ask(target, 'schema.all', []) : ask(target, 'schema.get', [table])));
   });
+  listVerb(
+    schema,
+    'indexes',
+    'list all indexes: how far they are built, and when queries last read them',
+    async target => (await ask(target, 'schema.indexes', [])).indexes,
+    indexText,
+    'index',
+  );
   subcommand(
     schema,
     'set <file>',
@@ -37,4 +45,17 @@ export function register(program: Command): void {
     },
     addYesOption,
   );
+}
+
+function indexText({
+  table,
+  name,
+  fields,
+  state,
+  built,
+  last_read_at: last,
+}: AnswerOf<'schema.indexes'>['indexes'][number]) {
+  const progress = state === 'building' ? ` ${Math.floor((built ?? 0) * 100)} %` : '';
+  const read = last === null ? 'not read since the worker started' : `read ${new Date(last).toISOString()}`;
+  return `${table}.${name} (${fields.join(', ')})  ${state}${progress}  ${read}`;
 }

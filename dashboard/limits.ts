@@ -61,3 +61,5 @@ export const HIGHLIGHT_CHARS_MAX = 300_000;
 export const DIFF_LINES_MAX = 2_000;
 /** Journal records whose writes are listed for a run. The Journal page has the others. (ours) */
 export const WRITES_RECORDS_MAX = 100;
+/** How often the schema page requests the progress of indexes. (ours) */
+export const INDEX_BUILD_REFRESH_MS = 1_000;

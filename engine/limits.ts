@@ -286,6 +286,11 @@ export const JOB_RESULTS_KEEP = 10_000;
 export const CLOCK_STEP_MS = 60_000;
 /** Characters stored of the error of a failed job or cron run; the rest is cut. (ours) */
 export const SCHEDULED_ERROR_CHARS_MAX = 4 * KIB;
+/**
+ * Indexes of a tenant whose last read is known exactly, 4 bytes each. Numbers of indexes count up: beyond, an index
+ * shares its place with an older one. (ours)
+ */
+export const INDEX_READS_SLOTS = 4_096;
 /** Pending jobs that the preview of an activation reads, oldest first; it does not count the others. (ours) */
 export const JOBS_PREVIEWED_MAX = 100_000;
 /** Due work handed to the writer at a time; requests get their turn in between. (ours) */

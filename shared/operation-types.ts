@@ -86,7 +86,7 @@ import {
   ScheduledJob,
   UpcomingList,
 } from './protocol/schedule.ts';
-import {ListedTables, RenameBody, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
+import {IndexList, ListedTables, RenameBody, SchemaList, StoredTableSchema, TableSchema} from './protocol/schema.ts';
 import {ServerStatus} from './protocol/server.ts';
 import {
   FoundService,
@@ -199,6 +199,7 @@ export const OPERATION_TYPES = {
   'journal.stream': {query: JournalStreamQuery, answer: JournalRecord, media: 'text/event-stream'},
   'journal.bootstrap': {answer: Bootstrap},
   'schema.all': {answer: SchemaList},
+  'schema.indexes': {answer: IndexList},
   'schema.get': {answer: StoredTableSchema},
   'schema.put': {body: TableSchema},
   'schema.delete': nothing,

@@ -175,6 +175,8 @@ export const OPERATIONS = {
   },
   'journal.bootstrap': {...read, ...at('GET', '/journal/bootstrap')},
   'schema.all': {...read, ...at('GET', '/schema'), isShort: true},
+  /** All indexes, with the progress of their builds and their last reads. */
+  'schema.indexes': {...read, ...at('GET', '/indexes'), isShort: true},
   'schema.get': {...read, ...at('GET', '/schema/{table}'), isShort: true},
   'schema.put': {...change, ...at('PUT', '/schema/{table}')},
   'schema.delete': {...change, ...at('DELETE', '/schema/{table}')},

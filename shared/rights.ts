@@ -227,6 +227,7 @@ export const RIGHTS: Complete = {
   'journal.stream': needs('data:read', 'unknown'),
   'journal.bootstrap': needs('data:read', 'unknown'),
   'schema.all': needs('schema', 'unknown'),
+  'schema.indexes': needs('schema', 'unknown'),
   'schema.get': needs('schema', 'path'),
   'schema.put': action('schema', 'path'),
   'schema.delete': action('schema', 'path'),

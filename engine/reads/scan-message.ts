@@ -3,7 +3,7 @@ import type {ErrorObject} from '../../shared/errors.ts';
 import type {LiveQueryObject, PaginatedQueryBody, QueryBatch, QueryObject} from '../../shared/protocol/queries.ts';
 
 /** Data for a thread at its start. */
-export type ScanThreadSettings = {databasePath: string};
+export type ScanThreadSettings = {databasePath: string; indexReads: SharedArrayBuffer};
 
 /** A request's scan: its result is a body. */
 export type RequestScan =

@@ -20,6 +20,7 @@ import {overloaded, ServiceError, tenantClosing, tooLarge} from '../../shared/er
 import type {PaginatedQueryBody} from '../../shared/protocol/queries.ts';
 import {SCAN_THREAD_HEAP_MB, SCAN_THREAD_IDLE_MS, SCAN_THREADS_MAX, SCANS_WAITING_MAX} from '../limits.ts';
 import {errorOfThread} from '../storage/damage.ts';
+import {indexReads} from '../storage/index-reads.ts';
 import type {
   FromScanThread,
   LiveBatch,
@@ -54,7 +55,7 @@ type LiveJob = {kind: 'live'; scan: LiveScan; flag: Int32Array; taker: LiveTaker
 type Job = RequestJob | LiveJob;
 
 export class ScanPool implements LiveScans {
-  readonly #databasePath: string;
+  readonly #settings: ScanThreadSettings;
   readonly #onFailure: (error: unknown) => void;
   readonly #threadFile: string;
   readonly #threads = new Set<ScanThread>();
@@ -69,7 +70,7 @@ export class ScanPool implements LiveScans {
 
   /** @param onFailure called for a bug or a broken file; ends the process */
   constructor(databasePath: string, onFailure: (error: unknown) => void, threadFile = THREAD) {
-    this.#databasePath = databasePath;
+    this.#settings = {databasePath, indexReads: indexReads.begin()};
     this.#onFailure = onFailure;
     this.#threadFile = threadFile;
   }
@@ -162,7 +163,7 @@ export class ScanPool implements LiveScans {
   #freeThread(): ScanThread | null {
     for (const thread of this.#threads) if (thread.isFree) return thread;
     if (this.#threads.size >= SCAN_THREADS_MAX) return null;
-    const thread: ScanThread = new ScanThread(this.#threadFile, this.#databasePath, {
+    const thread: ScanThread = new ScanThread(this.#threadFile, this.#settings, {
       onFree: () => this.#dispatch(),
       onEnd: () => this.#threads.delete(thread),
       onFailure: this.#onFailure,
@@ -182,10 +183,10 @@ class ScanThread {
   #isEnding = false;
   #idleTimer: NodeJS.Timeout | null = null;
 
-  constructor(file: string, databasePath: string, events: ThreadEvents) {
+  constructor(file: string, {databasePath, indexReads}: ScanThreadSettings, events: ThreadEvents) {
     this.#events = events;
     this.#worker = new Worker(file, {
-      workerData: {databasePath} satisfies ScanThreadSettings,
+      workerData: {databasePath, indexReads} satisfies ScanThreadSettings,
       resourceLimits: {maxOldGenerationSizeMb: SCAN_THREAD_HEAP_MB},
     });
     this.#worker.on('message', (message: FromScanThread) => this.#received(message));

@@ -7,6 +7,7 @@ import {parentPort, workerData} from 'node:worker_threads';
 import {assert, unreachable} from '../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import {isEngineDamage, storageDamaged} from '../storage/damage.ts';
+import {indexReads} from '../storage/index-reads.ts';
 import {ThreadReader} from '../storage/thread-reader.ts';
 import {liveBatches, liveRows} from './live-scan.ts';
 import type {ReadBudget} from './read-budget.ts';
@@ -23,7 +24,8 @@ import type {
 /** Thrown when the result is not needed any more. */
 const GIVEN_UP = Symbol('given up');
 
-const {databasePath} = workerData as ScanThreadSettings;
+const {databasePath, indexReads: memory} = workerData as ScanThreadSettings;
+indexReads.shareMemory(memory);
 const storage = new ThreadReader(databasePath);
 const port = parentPort;
 assert(port !== null, 'this is a thread');

@@ -18,6 +18,7 @@ import type {Connection} from './connection.ts';
 import {isEngineDamage, reading, storageDamaged} from './damage.ts';
 import type {FunctionReader} from './function-reader.ts';
 import {tenantTimeline} from './identity.ts';
+import {indexReads} from './index-reads.ts';
 import {RowCache} from './row-cache.ts';
 import type {DocumentRow, EntryPlace, TableInfo} from './rows.ts';
 
@@ -239,6 +240,7 @@ export class Reader implements FunctionReader {
     limit: number,
     chars = Number.POSITIVE_INFINITY,
   ): DocumentRow[] {
+    indexReads.note(index);
     const bounds: unknown[] = [index, lower];
     if (upper !== null) bounds.push(upper);
     if (after !== null) bounds.push(after.key, after.doc);
@@ -274,6 +276,7 @@ export class Reader implements FunctionReader {
     after: EntryPlace | null,
     most: number,
   ): {count: number; last: EntryPlace | null} {
+    indexReads.note(index);
     this.#entryCount ??= this.#db
       .prepare<unknown[], number>(`SELECT count(*) FROM (SELECT 1 ${ENTRIES_BEHIND} LIMIT ? + 0)`)
       .pluck();
@@ -293,6 +296,7 @@ export class Reader implements FunctionReader {
     after: EntryPlace | null,
     most: number,
   ): {docs: number[]; last: EntryPlace | null} {
+    indexReads.note(index);
     this.#entryNumbers ??= this.#db
       .prepare<unknown[], number>(`SELECT e.doc ${ENTRIES_BEHIND} ORDER BY e.key, e.doc LIMIT ? + 0`)
       .pluck();

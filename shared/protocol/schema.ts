@@ -87,6 +87,29 @@ export const SchemaList = Type.Object({
   }),
 });
 
+/** GET …/indexes */
+export const IndexList = Type.Object({
+  since: Type.Number({description: 'epoch milliseconds: the start of the tenant’s worker, from which reads are known'}),
+  indexes: Type.Array(
+    Type.Object({
+      table: Type.String(),
+      name: Type.String(),
+      fields: Type.Array(Type.String()),
+      state: Type.Enum([...INDEX_STATES]),
+      ...unique,
+      documents: Type.Integer({minimum: 0, description: 'of the table'}),
+      built: Type.Union([Type.Number({minimum: 0, maximum: 1}), Type.Null()], {
+        description: 'the part of the table that is in it, approximately; 1: enabled; null: failed',
+      }),
+      last_read_at: Type.Union([Type.Number(), Type.Null()], {
+        description: 'epoch milliseconds, to the minute; null: no query or function has read it since then',
+      }),
+    }),
+    {description: 'of tables of deployments, too'},
+  ),
+});
+export type IndexList = Static<typeof IndexList>;
+
 /** POST …/tables/{table}/rename */
 export const RenameBody = Type.Object(
   {to: Type.String({description: 'a name that no table has'})},

@@ -184,6 +184,23 @@ export const SCHEMA_TEXTS: OperationTexts<Named<'schema'>> = {
     summary: 'All table schemas',
     example: {answer: {tables: {people: STORED_SCHEMA}}},
   },
+  'schema.indexes': {
+    summary: 'All indexes, with the progress of builds and last reads',
+    description:
+      'An index without `last_read_at` was read by no query or function since the worker started. Reads of live ' +
+      'queries count when they are subscribed, and cached results of functions when they are computed.',
+    example: {
+      answer: {
+        since: 1_800_000_000_000,
+        indexes: [
+          {
+            ...{table: 'people', name: 'by_name', fields: ['name'], state: 'building'},
+            ...{documents: 135_000, built: 0.42, last_read_at: null},
+          },
+        ],
+      },
+    },
+  },
   'schema.get': {
     summary: 'The schema of a table',
     description: 'An index is `building` until it has all documents; queries use it from then on.',

@@ -2,12 +2,15 @@
 import {useState} from 'react';
 import {Link} from 'wouter';
 import type {StoredIndex, StoredTableSchema} from '../../../shared/protocol/schema.ts';
+import {useOperation} from '../../api/queries.ts';
+import {INDEX_BUILD_REFRESH_MS, REFRESH_MS} from '../../limits.ts';
 import {Badge, type Tone} from '../../parts/badge.tsx';
 import {Check, Field} from '../../parts/field.tsx';
 import {OperationButton} from '../../parts/operation-button.tsx';
 import {pathOf, Section, Toolbar} from '../../parts/page.tsx';
 import {Empty, Note} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
+import {Time} from '../../parts/values.tsx';
 import {declaredIndexes} from './declared-indexes.ts';
 
 const TONES: Readonly<Record<StoredIndex['state'], Tone>> = {building: 'warn', enabled: 'good', failed: 'bad'};
@@ -22,6 +25,10 @@ type SectionProps = {
 
 export function IndexesSection({tenant, table, schema, fields}: SectionProps) {
   const indexes = schema?.indexes ?? [];
+  const isBuilding = indexes.some(({state}) => state === 'building');
+  const figures = useOperation('schema.indexes', {tenant}, {every: isBuilding ? INDEX_BUILD_REFRESH_MS : REFRESH_MS});
+  const figureOf = ({name}: StoredIndex) =>
+    figures.data?.indexes.find(index => index.table === table && index.name === name);
   const failed = indexes.filter(({state}) => state === 'failed');
   const without = (index: StoredIndex) => declaredIndexes(schema).filter(({name}) => name !== index.name);
   return (
@@ -37,7 +44,17 @@ export function IndexesSection({tenant, table, schema, fields}: SectionProps) {
             {title: 'Name', cell: ({name}) => <code>{name}</code>},
             {title: 'Fields', grows: true, cell: index => index.fields.join(', ')},
             {title: 'Unique', cell: ({unique}) => (unique ? 'unique' : '')},
-            {title: 'State', cell: ({state}) => <Badge tone={TONES[state]}>{state}</Badge>},
+            {title: 'State', cell: index => <State index={index} built={figureOf(index)?.built ?? null} />},
+            {
+              title: 'Last read',
+              cell: index => (
+                <LastRead
+                  at={figureOf(index)?.last_read_at}
+                  since={figures.data?.since}
+                  isUnique={index.unique === true}
+                />
+              ),
+            },
             {
               title: 'Actions',
               isTitleHidden: true,
@@ -80,6 +97,31 @@ export function IndexesSection({tenant, table, schema, fields}: SectionProps) {
       ))}
       <NewIndex tenant={tenant} table={table} schema={schema} fields={fields} />
     </Section>
+  );
+}
+
+function State({index: {state}, built}: {index: StoredIndex; built: number | null}) {
+  if (state !== 'building') return <Badge tone={TONES[state]}>{state}</Badge>;
+  return (
+    <>
+      <Badge tone={TONES[state]}>{state}</Badge>{' '}
+      <progress value={built ?? 0} aria-label="Part of the table that is in the index" />{' '}
+      {built === null ? '' : `${Math.floor(built * 100)} %`}
+    </>
+  );
+}
+
+type LastReadProps = {at: number | null | undefined; since: number | undefined; isUnique: boolean};
+
+/** Writes check a unique index, whether queries read it or not. */
+function LastRead({at, since, isUnique}: LastReadProps) {
+  if (at === undefined || since === undefined) return null;
+  if (at !== null) return <Time at={at} />;
+  return (
+    <span title="Since the tenant’s worker started: drop it if it stays that way">
+      {isUnique ? 'by no query since ' : 'not since '}
+      <Time at={since} />
+    </span>
   );
 }
 

@@ -4,6 +4,7 @@ import {Redirect, useLocation} from 'wouter';
 import type {StoredTableSchema} from '../../../shared/protocol/schema.ts';
 import {call} from '../../api/client.ts';
 import {useOperation} from '../../api/queries.ts';
+import {INDEX_BUILD_REFRESH_MS} from '../../limits.ts';
 import {Select} from '../../parts/field.tsx';
 import {Page, pathOf, type TenantPageProps, Toolbar} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
@@ -14,8 +15,6 @@ import {type TableField, tableFields} from '../data/table-fields.ts';
 import {FieldsSection} from './fields-section.tsx';
 import {IndexesSection} from './indexes-section.tsx';
 import {TableSection} from './table-section.tsx';
-
-const BUILD_POLL_MS = 1_000;
 
 export default function Schema({tenant, rest}: TenantPageProps) {
   const [table] = rest;
@@ -54,7 +53,7 @@ export default function Schema({tenant, rest}: TenantPageProps) {
 }
 
 function TableSchemaView({tenant, table}: {tenant: string; table: string}) {
-  const schemas = useOperation('schema.all', {tenant}, {every: BUILD_POLL_MS});
+  const schemas = useOperation('schema.all', {tenant}, {every: INDEX_BUILD_REFRESH_MS});
   const sample = useQuery({
     queryKey: ['query.run', {tenant}, 'sample', table],
     queryFn: async ({signal}) => {

@@ -210,6 +210,7 @@ export function dataSamples(app: App) {
     'journal.counts': {succeeds: [{}, {query: 'buckets=3'}], refused: {query: 'buckets=0', code: 'op.invalid_input'}},
     'journal.bootstrap': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'schema.all': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'schema.indexes': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'schema.get': {
       succeeds: [{params: {table: 'cities'}}, {params: {table: 'notes'}}],
       refused: {params: {table: 'never'}, code: 'op.not_found'},

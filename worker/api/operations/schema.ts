@@ -1,6 +1,7 @@
 /** Handlers for table schemas. */
 
 import type {Writer} from '../../../engine/commit/writer.ts';
+import {indexList} from '../../../engine/schema/index-list.ts';
 import {allSchemasText, schemaText} from '../../../engine/schema/read.ts';
 import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
 import type {Operation} from '../../../shared/operations.ts';
@@ -15,6 +16,7 @@ const tableSchemaBody = bodyType<'schema.put'>(TableSchema);
 export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list' | 'tables.rename' | 'limits.get'>> =
   {
     'schema.all': read((_, {catalog}) => allSchemasText(catalog)),
+    'schema.indexes': read((_, {catalog}) => json<'schema.indexes'>(indexList(catalog))),
     'schema.get': read(({params}, {catalog}) => schemaText(catalog, params.table)),
     'schema.put': (request, {schemas, tasks}) => {
       const {params, body} = request;

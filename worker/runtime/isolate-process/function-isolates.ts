@@ -12,6 +12,7 @@
  * not explain the end, functions whose actions were running do the same until they return. Calls and functions that end
  * processes repeatedly are refused for a while (shared/quarantine.ts), as routers do for crashes of workers.
  */
+import {indexReads} from '../../../engine/storage/index-reads.ts';
 import {overloaded, ServiceError, tenantClosing, unavailable} from '../../../shared/errors.ts';
 import {shownFunction} from '../../../shared/function-name.ts';
 import {SUSPECTS_MAX, SUSPICION_MS} from '../../../shared/limits.ts';
@@ -102,7 +103,9 @@ export class FunctionIsolates {
     this.#check(call);
     if (this.#isApart(call)) this.#try(call);
     else this.#processOf('together').begin(call);
-    return this.#reported(call, await call.done);
+    const runs = await call.done;
+    for (const {readSet} of runs) for (const {index} of readSet?.intervals ?? []) indexReads.note(index);
+    return this.#reported(call, runs);
   }
 
   /** @throws as `run`; session.outcome_unknown 503 when its process ended */
