@@ -63,3 +63,5 @@ export const DIFF_LINES_MAX = 2_000;
 export const WRITES_RECORDS_MAX = 100;
 /** How often the schema page requests the progress of indexes. (ours) */
 export const INDEX_BUILD_REFRESH_MS = 1_000;
+/** How long Overview warns of a worker that ended unexpectedly. (ours) */
+export const CRASH_WARNING_MS = 60 * 60_000;

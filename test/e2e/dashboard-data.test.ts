@@ -182,6 +182,12 @@ test('a file is imported with its bad rows left out, and a table is exported', a
   await page.getByText('2 documents imported, 1 row left out').waitFor();
   const found = await find([{field: 'country', op: 'eq', value: 'YY'}], 'asc');
   expect(found).toMatchObject([{name: 'Town', population: 5, zip: '01234'}, {name: 'City'}]);
+  const bad = Buffer.from('name,country\nVillage,YY\n');
+  await page.getByLabel('File').setInputFiles({name: 'villages.csv', mimeType: 'text/csv', buffer: bad});
+  await page.getByRole('button', {name: 'Import'}).click();
+  await page.getByText('No row could be imported.').waitFor();
+  await page.getByRole('button', {name: 'Change the mapping'}).click();
+  await page.getByText('1 of the first 1 row will be left out').waitFor();
   await page.getByRole('button', {name: 'Close', exact: true}).last().click();
   await page.getByRole('button', {name: 'More for this table'}).click();
   await page.getByRole('menuitem', {name: 'Export to a file'}).click();

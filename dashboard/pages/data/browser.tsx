@@ -207,7 +207,7 @@ export function Browser({tenant, table, tables}: BrowserProps) {
       <footer className={css.status}>
         <span>
           {count.data === undefined ? 'Counting…' : plural(count.data, 'document')}
-          {filters.length > 0 && count.data !== undefined ? ' match' : ''}
+          {filters.length === 0 || count.data === undefined ? '' : count.data === 1 ? ' matches' : ' match'}
         </span>
         {first === undefined ? null : (
           <span className={css.position}>

@@ -2,7 +2,7 @@
 import {Link} from 'wouter';
 import {useOperation} from '../../api/queries.ts';
 import {useMay} from '../../api/session.ts';
-import {REFRESH_MS} from '../../limits.ts';
+import {CRASH_WARNING_MS, REFRESH_MS} from '../../limits.ts';
 import {OperationButton} from '../../parts/operation-button.tsx';
 import {Facts, Page, pathOf, Section, type TenantPageProps} from '../../parts/page.tsx';
 import {Empty, Loaded, Note} from '../../parts/states.tsx';
@@ -10,6 +10,15 @@ import {Table} from '../../parts/table.tsx';
 import {TenantState, type TenantStatus} from '../../parts/tenant-state.tsx';
 import {Bytes, countText, durationText, Time} from '../../parts/values.tsx';
 import {Traffic} from './figures.tsx';
+
+const CAUSES: Readonly<Record<TenantStatus['wakes'][number]['cause'], string>> = {
+  request: 'A request',
+  due: 'A job or a cron was due',
+  start: 'The server started',
+  crash: 'Its worker ended unexpectedly',
+  code: 'It needed a worker that runs code',
+  operator: 'An operator woke it',
+};
 
 export default function Overview({tenant}: TenantPageProps) {
   const status = useOperation('tenants.status', {tenant}, {every: REFRESH_MS});
@@ -32,10 +41,13 @@ export default function Overview({tenant}: TenantPageProps) {
   );
 }
 
-function Warnings({status: {id, state, error, error_rate}}: {status: TenantStatus}) {
+function Warnings({status: {id, state, error, error_rate, wakes}}: {status: TenantStatus}) {
   const may = useMay();
   const crons = useOperation('crons.list', {tenant: id}, {enabled: may('crons.list') && state === 'awake'});
   const failing = crons.data?.crons.filter(({failures}) => failures > 0) ?? [];
+  const indexes = useOperation('schema.indexes', {tenant: id}, {enabled: may('schema.indexes') && state === 'awake'});
+  const failed = indexes.data?.indexes.filter(index => index.state === 'failed') ?? [];
+  const crashes = wakes.filter(({cause, at}) => cause === 'crash' && at > Date.now() - CRASH_WARNING_MS).length;
   return (
     <>
       {state === 'paused' ? (
@@ -65,6 +77,18 @@ function Warnings({status: {id, state, error, error_rate}}: {status: TenantStatu
           <Link href={`${pathOf(id, 'logs')}?outcome=error`}>Look at the errors</Link>
         </Note>
       ) : null}
+      {crashes === 0 ? null : (
+        <Note tone="bad">
+          {`Its worker ended unexpectedly ${crashes === 1 ? 'once' : `${crashes} times`} in the last hour. `}
+          The server's log has the reason. <Link href={`${pathOf(id, 'logs')}?outcome=error`}>Look at the errors</Link>
+        </Note>
+      )}
+      {failed.length === 0 ? null : (
+        <Note tone="warn">
+          {`Unique indexes that could not be built: ${failed.map(({table, name}) => `${table}.${name}`).join(', ')}. `}
+          <Link href={pathOf(id, 'schema', failed[0]!.table)}>Look at the documents with equal values</Link>
+        </Note>
+      )}
       {failing.length === 0 ? null : (
         <Note tone="warn">
           {`Failing crons: ${failing.map(({name}) => name).join(', ')}. `}
@@ -148,7 +172,7 @@ function Wakes({wakes}: {wakes: TenantStatus['wakes']}) {
         keyOf={({at}) => at}
         columns={[
           {title: 'When', cell: ({at}) => <Time at={at} />},
-          {title: 'Cause', grows: true, cell: ({cause}) => cause},
+          {title: 'Cause', grows: true, cell: ({cause}) => CAUSES[cause]},
           {title: 'Took', align: 'end', cell: ({ms}) => durationText(ms)},
         ]}
       />

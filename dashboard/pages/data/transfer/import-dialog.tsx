@@ -82,6 +82,9 @@ export function ImportDialog({
           <Button onClick={isRunning ? () => ended.current?.abort() : onClose}>
             {progress?.state === 'done' ? 'Close' : 'Cancel'}
           </Button>
+          {progress?.state === 'done' && progress.inserted === 0 ? (
+            <Button onClick={() => setProgress(null)}>Change the mapping</Button>
+          ) : null}
           <Button type="submit" kind="primary" disabled={!isReady || progress?.state === 'done'} isBusy={isRunning}>
             Import
           </Button>
@@ -120,7 +123,8 @@ function ProgressState({progress, size}: {progress: ImportProgress; size: number
         {plural(inserted, 'document')} imported{refused > 0 ? `, ${plural(refused, 'row')} left out` : ''}
       </p>
       {error === null ? null : <Note tone="bad">{error}</Note>}
-      {state === 'done' ? <Note tone="good">The import is complete.</Note> : null}
+      {state === 'done' && inserted > 0 ? <Note tone="good">The import is complete.</Note> : null}
+      {state === 'done' && inserted === 0 ? <Note tone="warn">No row could be imported.</Note> : null}
       {examples.length === 0 ? null : (
         <ul className={css.errors}>
           {examples.map(({line, message}) => (
