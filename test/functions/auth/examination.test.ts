@@ -55,6 +55,7 @@ const CASES: [failing: TokenCheckName, token: () => Promise<string>, text: RegEx
   ['form', async () => 'not a token', /valid JWT format/, /alg and kid/],
   ['form', signed({sub: undefined}), /no subject/, /sub and exp/],
   ['form', async () => 'svc_admin_0123456789', /admin token of a server/, /signed JWT/],
+  ['form', signed({iss: {toString: 1, valueOf: 1}}), /no issuer/, /iss, sub/],
   ['issuer', signed({iss: 'https://other.example'}), /https:\/\/other\.example/, /127\.0\.0\.1:\d+".*auth\.config/],
   ['audience', signed({aud: ['app', 'b']}), /\["?\\?"?app/, /configured for "app".*one audience/],
   ['algorithm', signed({}, {alg: 'RS256', kid: 'key-1'}), /./, /./],

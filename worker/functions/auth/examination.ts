@@ -26,6 +26,12 @@ export function providerView(provider: AuthProvider): AuthProviderView {
   return {type, issuer: issuerOf(provider), application_id: applicationID, jwks, algorithms: algorithmsOf(provider)};
 }
 
+/** @param claims not verified: `iss` can be anything */
+export function ofSameIssuer(providers: readonly AuthProvider[], claims: Claims | null): AuthProvider[] {
+  const iss = claims?.iss;
+  return typeof iss === 'string' ? providers.filter(provider => isSameIssuer(issuerOf(provider), iss)) : [];
+}
+
 export function checksShown(examined: Examined): TokenCheck[] {
   const failedAt = examined.failed === null ? TOKEN_CHECKS.length : TOKEN_CHECKS.indexOf(examined.failed.check);
   return TOKEN_CHECKS.map((check, at) => {
@@ -73,7 +79,7 @@ function foundBy(check: TokenCheckName, {header, claims, keyIds}: Examined): str
 }
 
 function toDo(check: TokenCheckName, {providers, claims, keyIds, nowMs}: Examined): string {
-  const ofIssuer = providers.filter(provider => isSameIssuer(issuerOf(provider), String(claims?.iss)));
+  const ofIssuer = ofSameIssuer(providers, claims);
   const clocks = `Compare the clock of the provider with the one of this server, where it is ${new Date(nowMs).toISOString()}.`;
   switch (check) {
     case 'form':
@@ -89,7 +95,7 @@ function toDo(check: TokenCheckName, {providers, claims, keyIds, nowMs}: Examine
     case 'keys':
       return 'Check that this address answers with keys, and that the egress policy of the tenant allows its host.';
     case 'key':
-      return `The provider has the keys ${listed(keyIds.map(String))}. Use a new token: this one is from before a change of keys, or from another server.`;
+      return `The provider has the keys ${listed(keyIds.map(plain))}. Use a new token: this one is from before a change of keys, or from another server.`;
     case 'signature':
       return 'Use the token as the provider issued it: it was changed since, or another server signed it.';
     case 'expiry':
@@ -107,12 +113,15 @@ function listed(texts: readonly string[]): string {
 }
 
 function textOf(claim: unknown): string {
-  return claim === undefined
-    ? ''
-    : shown(typeof claim === 'string' ? claim : JSON.stringify(claim)).replace(/^"|"$/g, '');
+  return claim === undefined ? '' : shown(plain(claim)).replace(/^"|"$/g, '');
+}
+
+/** Of outside JSON: `String` would call an object's own `toString`, which may be no function. */
+function plain(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
 function timeOf(seconds: unknown): string {
-  const date = new Date(Number(seconds) * 1_000);
-  return seconds === undefined || Number.isNaN(date.getTime()) ? '' : date.toISOString();
+  const date = new Date(typeof seconds === 'number' ? seconds * 1_000 : Number.NaN);
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString();
 }

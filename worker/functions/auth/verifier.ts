@@ -10,7 +10,7 @@ import type {AuthProvider} from '../../../shared/protocol/functions.ts';
 import type {TokenCheckName} from '../../../shared/token-checks.ts';
 import {IDENTITY_CHARS_MAX, TOKEN_CLOCK_TOLERANCE_MS} from '../limits.ts';
 import {parseBearer} from './bearer.ts';
-import {checksShown, providerView} from './examination.ts';
+import {checksShown, ofSameIssuer, providerView} from './examination.ts';
 import {identityOf} from './identity.ts';
 import {type Fetch, fetchKeySet} from './key-documents.ts';
 import {algorithmsOf, isSameIssuer, issuerOf, providerFor} from './provider.ts';
@@ -90,8 +90,7 @@ export class Verifier {
       },
     );
     const {header, claims} = decoded(token);
-    const ofIssuer = this.#providers.filter(provider => isSameIssuer(issuerOf(provider), String(claims?.iss)));
-    const keyIds = ofIssuer.flatMap(provider => this.#keys.get(provider)!.ids);
+    const keyIds = ofSameIssuer(this.#providers, claims).flatMap(provider => this.#keys.get(provider)!.ids);
     const examined = {providers: this.#providers, header, claims, failed, keyIds, nowMs: this.#options.clock()};
     return {is_valid: failed === null, checks: checksShown(examined), header, claims, identity};
   }
