@@ -10,7 +10,7 @@ import {ApiClient, type Asked} from './api-client.ts';
 import type {Json, Operation, Parameter} from './api-document.ts';
 
 /** What is there no more after them, beside what a DELETE takes away. */
-const ENDING = ['sandboxes.stop', 'sessions.close'];
+const ENDING = ['sandboxes.stop', 'sessions.close', 'schedule.result', 'schedule.retry'];
 /** They come too late for what is over in a moment, and are refused: 409 or 404, as it is described. */
 const MAY_BE_LATE = ['tasks.cancel', 'live_queries.get'];
 const OTHER_VALUES = [5, '?', {}, []];
@@ -38,19 +38,22 @@ function operations(): Operation[] {
 }
 
 /** A job has a result when it has run, which those of the example do in an hour. */
-async function finishedJob(): Promise<void> {
+async function finishedJob(change: Json = {}): Promise<void> {
   const create = client.document.operation('schedule.create');
   const asked = await client.asked(create);
-  expect(await client.succeed(create, {...asked, body: {...(asked.body as Json), run_after_ms: 0}})).toEqual([]);
+  const body = {...(asked.body as Json), ...change, run_after_ms: 0};
+  expect(await client.succeed(create, {...asked, body})).toEqual([]);
   const result = client.document.operation('schedule.result');
   for (let i = 0; i < 200 && (await client.ask(result, await client.asked(result))).status === 404; i++)
     await delay(25);
 }
 
+const FAILING = {type: 'delete', table: 'people', id: 'of-nobody'};
 let renamed = 0;
 
-/** Others ask for the table of the examples: another one, made for it, gets another name. */
+/** A job that has failed is retried. Others ask for the table of the examples: another one, made for it, gets another name. */
 async function sandboxRequestOf(operation: Operation): Promise<Asked> {
+  if (operation.id === 'schedule.retry') await finishedJob({mutation: FAILING});
   const asked = await client.asked(operation);
   if (operation.id !== 'tables.rename') return asked;
   const [table, to] = [`old_${++renamed}`, `new_${renamed}`];
@@ -71,9 +74,7 @@ describe('by the document alone', () => {
       }
       if (MAY_BE_LATE.includes(operation.id)) faults.push(...(await client.tryIt(operation)));
       else faults.push(...(await client.succeed(operation, await sandboxRequestOf(operation))));
-      if (operation.id === 'schedule.result' || operation.method === 'DELETE' || ENDING.includes(operation.id)) {
-        client.forgetSource(operation);
-      }
+      if (operation.method === 'DELETE' || ENDING.includes(operation.id)) client.forgetSource(operation);
     }
     expect(faults).toEqual([]);
   });

@@ -256,7 +256,7 @@ export const SCHEDULE_TEXTS: OperationTexts<Named<'schedule' | 'crons'>> = {
       'is stored: one that has completed is 409, one that is pending 404.',
     errors: ['op.not_found', 'op.conflict'],
     takesKey: true,
-    example: {answer: {job_id: JOB_ID}},
+    example: {answer: {job_id: JOB_ID}, from: FROM_SCHEDULE},
   },
   'schedule.result': {
     summary: 'The outcome of a job',

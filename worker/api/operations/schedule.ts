@@ -27,11 +27,12 @@ export const schedule: Handlers<Extract<Operation, `schedule.${string}` | `crons
   'schedule.result': read(({params}, {jobs}) => jobs.result(params.job_id)),
   'schedule.all': read(({query}, {allWork}) => allWork.upcoming(parseListParameters(query))),
   'schedule.history': read(({query}, {allWork}) => allWork.past(parseListParameters(query))),
-  'schedule.retry': (request, tenant) => {
-    tenant.reader.inSnapshot();
-    const work = tenant.jobs.failedWork(request.params.job_id);
-    return written(request, tenant, writer => `{"job_id":"${scheduleJob(writer, tenant.clock(), 0, work)}"}`);
-  },
+  'schedule.retry': (request, tenant) =>
+    written(request, tenant, writer => {
+      tenant.reader.inSnapshot();
+      const work = tenant.jobs.failedWork(request.params.job_id);
+      return `{"job_id":"${scheduleJob(writer, tenant.clock(), 0, work)}"}`;
+    }),
   'crons.create': (request, tenant) => {
     const {name, schedule, mutation} = decodeBody(cronBody, request.body);
     checkCronName(name);
