@@ -97,10 +97,12 @@ export class Spool {
 
   /** The receiver has stored the oldest set. */
   confirm(): void {
-    const first = this.#waiting.shift();
+    const [first] = this.#waiting;
     if (first === undefined) return;
+    // Before anything is forgotten: a full disk can refuse it.
     writePosition(this.#disk, this.#positionPath, first.after);
     this.#confirmed = first.after;
+    this.#waiting.shift();
     this.#disk.remove(first.path);
   }
 
