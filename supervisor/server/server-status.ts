@@ -1,4 +1,4 @@
-/** The state of the whole server, for operators: GET /api/server. It asks routers only; workers have reported before. */
+/** The state of the whole server, for operators: GET /api/server. Routers report on request, workers by themselves. */
 import {availableParallelism, loadavg, totalmem} from 'node:os';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import type {ROUTER_METRICS} from '../../shared/metrics/router-metrics.ts';

@@ -12,7 +12,7 @@ export async function outlasting<T>(write: (headers: Record<string, string>) => 
       return await write(headers);
     } catch (error) {
       const isOutage = error instanceof ApiFailure && error.code === 'network' && isLost();
-      // The server may have made the write before it ended: its answer to the key tells.
+      // The server may have made the write before it ended: its answer to the key shows that.
       if (!isOutage && !(error instanceof ApiFailure && error.code === 'session.outcome_unknown' && isFirst))
         throw error;
       if (isFirst) showToast('Not saved yet. It is saved when the server answers; keep this page open.', {tone: 'bad'});
