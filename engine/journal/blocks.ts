@@ -67,8 +67,17 @@ export class JournalBlocks {
   count({from, to, buckets: most}: CountRequest): JournalCounts {
     const floor = this.#journal.floor();
     const head = this.#journal.head();
-    if (head < floor) return {from: from ?? 0, to: to ?? 0, bucket_ms: 1, buckets: [], counted_from: 0, complete: true};
+    const none = (ms: number) => ({
+      from: ms,
+      to: to ?? ms,
+      bucket_ms: 1,
+      buckets: [],
+      counted_from: ms,
+      complete: true,
+    });
+    if (head < floor) return none(from ?? 0);
     const fromMs = from ?? Math.floor(this.#times.of(floor));
+    if (to !== null && to < fromMs) return none(to);
     const toMs = Math.max(fromMs, to ?? Math.ceil(this.#times.of(head)));
     const low = Math.max(floor, this.#times.firstAt(fromMs));
     const high = this.#times.firstAt(toMs + 1) - 1;

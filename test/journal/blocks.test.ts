@@ -131,6 +131,7 @@ test('counts are those of the records, by time and kind', async () => {
   expect(new Map(buckets.map(({at, records}) => [at, records]))).toEqual(naive);
   expect(buckets.length).toBeLessThanOrEqual(7);
   expect(buckets.reduce((sum, {kinds}) => sum + (kinds.update ?? 0), 0)).toBe(1);
+  expect(await counts({to: 0})).toMatchObject({from: 0, to: 0, buckets: [], complete: true});
   const {buckets: one} = await counts({buckets: 1});
   expect(one).toEqual([{at: all[0]!.timestamp, records: RECORDS, kinds: {insert: RECORDS - 1, update: 1}}]);
 });
