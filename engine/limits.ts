@@ -226,6 +226,8 @@ export const JOURNAL_BLOCK_RECORDS = 256;
 export const JOURNAL_BLOCK_NAMES_MAX = 16_384;
 /** Summaries of blocks in a worker's memory. Beyond: the oldest blocks have none, and a search reads them. (ours) */
 export const JOURNAL_SUMMARY_BYTES_MAX = 16 * MIB;
+/** Summaries that are not complete. Beyond: the oldest one is begun again. (ours) */
+export const JOURNAL_BLOCKS_BEGUN_MAX = 8;
 /** Summaries are made for so long at a time, with such pauses, so that requests get their turn. (ours) */
 export const JOURNAL_SUMMARY_MS = 4;
 export const JOURNAL_SUMMARY_PAUSE_MS = 6;

@@ -12,6 +12,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {JournalCounts} from '../../shared/protocol/journal-counts.ts';
 import {
   JOURNAL_BLOCK_RECORDS,
+  JOURNAL_BLOCKS_BEGUN_MAX,
   JOURNAL_SEARCH_MS,
   JOURNAL_SUMMARY_BYTES_MAX,
   JOURNAL_SUMMARY_MS,
@@ -34,7 +35,9 @@ export class JournalBlocks {
   /** Complete ones, by their first sequence. */
   readonly #complete = new Map<number, BlockSummary>();
   #bytes = 0;
-  /** The newest block, and the one that is being made. */
+  /** There is no memory for summaries of blocks before it. */
+  #oldest = 0;
+  /** The newest block, and those that are being made. */
   readonly #begun = new Map<number, BlockSummary>();
   #timer: NodeJS.Timeout | null = null;
   #isStopped = false;
@@ -56,7 +59,7 @@ export class JournalBlocks {
   mayPass(first: number, filter: BlockFilter): boolean {
     const summary = this.#complete.get(first);
     if (summary !== undefined) return summary.mayPass(filter);
-    if (first + JOURNAL_BLOCK_RECORDS - 1 <= this.#journal.head()) this.#later();
+    if (first >= this.#oldest && first + JOURNAL_BLOCK_RECORDS - 1 <= this.#journal.head()) this.#later();
     return true;
   }
 
@@ -121,6 +124,7 @@ export class JournalBlocks {
     const summary = this.#begun.get(first) ?? new BlockSummary(first, Math.max(first, this.#journal.floor()));
     const last = Math.min(first + JOURNAL_BLOCK_RECORDS - 1, this.#journal.head());
     this.#begun.set(first, summary);
+    if (this.#begun.size > JOURNAL_BLOCKS_BEGUN_MAX) this.#begun.delete(Math.min(...this.#begun.keys()));
     reading(() => {
       if (summary.next > last || performance.now() >= endsMs) return;
       for (const {sequence, record} of this.#rows.iterate(summary.next, last)) {
@@ -140,7 +144,11 @@ export class JournalBlocks {
     assert(!this.#complete.has(summary.first), 'a block is summarized once');
     this.#complete.set(summary.first, summary);
     this.#bytes += summary.bytes;
-    while (this.#bytes > JOURNAL_SUMMARY_BYTES_MAX) this.#forget(Math.min(...this.#complete.keys()));
+    while (this.#bytes > JOURNAL_SUMMARY_BYTES_MAX) {
+      const first = Math.min(...this.#complete.keys());
+      this.#forget(first);
+      this.#oldest = first + JOURNAL_BLOCK_RECORDS;
+    }
   }
 
   #forget(first: number): void {
@@ -172,13 +180,13 @@ export class JournalBlocks {
   #makeSome(floor: number): void {
     const endsMs = performance.now() + JOURNAL_SUMMARY_MS;
     const newest = blockOf(this.#journal.head() + 1) - JOURNAL_BLOCK_RECORDS;
-    for (let first = newest; first + JOURNAL_BLOCK_RECORDS > floor; first -= JOURNAL_BLOCK_RECORDS) {
+    const oldest = Math.max(blockOf(floor), this.#oldest);
+    for (let first = newest; first >= oldest; first -= JOURNAL_BLOCK_RECORDS) {
       if (this.#complete.has(first)) continue;
       if (this.#read(first, endsMs) === null) {
         this.#later();
         return;
       }
-      if (!this.#complete.has(first)) return; // there is no memory for older ones
     }
   }
 }

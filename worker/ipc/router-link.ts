@@ -231,7 +231,8 @@ export class RouterLink implements LiveHolder, SocketLink {
       if (waiting.length === 0) {
         this.#counts.set(stream, waiting);
         this.#writer.frame(FrameKind.subscriptions, stream, FrameFlag.none, '', '');
-        setTimeout(() => this.#counted(stream, 1, waiting), SUBSCRIPTIONS_WAIT_MS).unref();
+        const timer = setTimeout(() => this.#counted(stream, 1, waiting), SUBSCRIPTIONS_WAIT_MS).unref();
+        waiting.push(() => clearTimeout(timer));
       }
       waiting.push(resolve);
     });

@@ -4,6 +4,8 @@ import {ApiFailure} from '../../api/failure.ts';
 import {randomId} from '../../api/random-id.ts';
 import {showToast} from '../../parts/toast.tsx';
 
+let waiting = 0;
+
 /** @param write the same request each time, with these headers @throws ApiFailure other than that of an outage */
 export async function outlasting<T>(write: (headers: Record<string, string>) => Promise<T>): Promise<T> {
   const headers = {'Idempotency-Key': `dashboard-${randomId()}`};
@@ -17,9 +19,9 @@ export async function outlasting<T>(write: (headers: Record<string, string>) => 
         throw error;
       if (isFirst) showToast('Not saved yet. It is saved when the server answers; keep this page open.', {tone: 'bad'});
     }
-    addEventListener('beforeunload', stay);
+    if (waiting++ === 0) addEventListener('beforeunload', stay);
     await connected();
-    removeEventListener('beforeunload', stay);
+    if (--waiting === 0) removeEventListener('beforeunload', stay);
   }
 }
 
