@@ -25,9 +25,16 @@ export function register(program: Command): void {
     fileText,
     'file',
   );
-  subcommand(deployments, 'file <id> <path>', 'print a file of one', async (target, _, id, path) => {
-    process.stdout.write((await ask(target, 'deployments.file', [id!, path!])).text);
-  });
+  subcommand<TargetOptions & {bundle?: true}>(
+    deployments,
+    'file <id> <path>',
+    'print a file of one',
+    async (target, {bundle}, id, path) => {
+      const query = bundle === true ? {kind: 'bundle' as const} : {};
+      process.stdout.write((await ask(target, 'deployments.file', [id!, path!], {query})).text);
+    },
+    command => command.option('--bundle', 'of the bundle, also where a source has the same path'),
+  );
   subcommand<TargetOptions & {json?: true}>(
     deployments,
     'diff <id> <other>',
@@ -57,7 +64,7 @@ async function showDiff(target: Target, diff: DeploymentDiff): Promise<void> {
       continue;
     }
     const textIn = async (id: number, isThere: boolean) =>
-      isThere ? (await ask(target, 'deployments.file', [String(id), path])).text : '';
+      isThere ? (await ask(target, 'deployments.file', [String(id), path], {query: {kind}})).text : '';
     const before = await textIn(from, change !== 'added');
     const after = await textIn(to, change !== 'removed');
     say(`--- ${change === 'added' ? '/dev/null' : path}`);

@@ -9,7 +9,7 @@ import type {Operation, RouterOperation} from './operations.ts';
 import {AuditPage, AuditQuery, RefusalPage} from './protocol/audit.ts';
 import {AuthProviders, TokenBody, TokenExamination} from './protocol/auth.ts';
 import {DashboardCode, DashboardSessionList} from './protocol/dashboard.ts';
-import {DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
+import {DeploymentFileQuery, DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
   DocumentList,
   FoundDocument,
@@ -226,7 +226,7 @@ export const OPERATION_TYPES = {
   'deployments.progress': {answer: DeployProgressList},
   'deployments.list': {answer: DeploymentList},
   'deployments.files': {answer: DeploymentFileList},
-  'deployments.file': {answer: DeploymentFileText},
+  'deployments.file': {query: DeploymentFileQuery, answer: DeploymentFileText},
   'deployments.diff': {answer: DeploymentDiff},
   'deployments.preview': {answer: ActivationPreview},
   'deployments.activate': {answer: DeploymentView},

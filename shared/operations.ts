@@ -216,7 +216,7 @@ export const OPERATIONS = {
   'deployments.progress': {...read, ...at('GET', '/deployments/progress'), isShort: true, isAtOnce: true},
   'deployments.list': {...read, ...at('GET', '/deployments'), isShort: true},
   'deployments.files': {...read, ...at('GET', '/deployments/{deployment_id}/files')},
-  'deployments.file': {...read, ...at('GET', '/deployments/{deployment_id}/files/{file_path}')},
+  'deployments.file': {...read, ...at('GET', '/deployments/{deployment_id}/files/{file_path}'), takesQuery: true},
   /** What differs from the first to the second. */
   'deployments.diff': {...read, ...at('GET', '/deployments/{deployment_id}/diff/{other_id}')},
   /** What the next operation would do now. */

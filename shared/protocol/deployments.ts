@@ -52,3 +52,13 @@ export const DeploymentUploadBody = Type.Object({
   dryRun: Type.Boolean(),
   development: Type.Optional(Type.Boolean()),
 });
+
+/** GET …/deployments/{deployment_id}/files/{file_path} */
+export const DeploymentFileQuery = Type.Object(
+  {
+    kind: Type.Optional(
+      Type.Enum(['source', 'bundle'], {description: 'absent: the source of this path, or else the file of the bundle'}),
+    ),
+  },
+  {additionalProperties: false},
+);

@@ -87,8 +87,8 @@ function FileLines({tenant, diff, file}: FileLinesProps) {
   );
 }
 
-function Lines({tenant, diff, file: {path, change}}: FileLinesProps) {
-  const textIn = (id: number) => ({tenant, params: {deployment_id: String(id), file_path: path}});
+function Lines({tenant, diff, file: {path, kind, change}}: FileLinesProps) {
+  const textIn = (id: number) => ({tenant, params: {deployment_id: String(id), file_path: path}, query: {kind}});
   const before = useOperation('deployments.file', textIn(diff.from), {enabled: change !== 'added'});
   const after = useOperation('deployments.file', textIn(diff.to), {enabled: change !== 'removed'});
   const shown = (lines: string[]) => (

@@ -19,8 +19,8 @@ function Files({tenant, id, files}: FilesProps) {
   const [named] = useUrlState('function');
   const ofName = named === '' ? undefined : fileOfFunction(files, named);
   const chosen =
-    (path === '' ? ofName : files.find(file => file.path === path)) ??
-    files.find(file => !file.path.includes('/_')) ??
+    (path === '' ? ofName : files.find(file => addressOf(file) === path)) ??
+    files.find(file => !/(^|\/)_/.test(file.path)) ??
     files[0];
   return (
     <>
@@ -28,21 +28,26 @@ function Files({tenant, id, files}: FilesProps) {
         <Note>This upload came without sources, so you see the bundle. svc deploy sends sources of up to 8 MiB.</Note>
       )}
       <div className={css.columns}>
-        <FileTree files={files} chosen={chosen} onChoose={file => setPath(file.path)} />
+        <FileTree files={files} chosen={chosen} onChoose={file => setPath(addressOf(file))} />
         {chosen === undefined ? (
           <Empty title="No files" />
         ) : (
-          <File key={chosen.path} tenant={tenant} id={id} file={chosen} named={chosen === ofName ? named : ''} />
+          <File key={addressOf(chosen)} tenant={tenant} id={id} file={chosen} named={chosen === ofName ? named : ''} />
         )}
       </div>
     </>
   );
 }
 
+/** A source and a file of the bundle can have the same path. */
+function addressOf({kind, path}: DeploymentFile): string {
+  return kind === 'source' ? path : `bundle:${path}`;
+}
+
 /** @param named the function whose definition is in view; empty: none */
 function File({tenant, id, file, named}: {tenant: string; id: string; file: DeploymentFile; named: string}) {
   const params = {deployment_id: id, file_path: file.path};
-  const found = useOperation('deployments.file', {tenant, params});
+  const found = useOperation('deployments.file', {tenant, params, query: {kind: file.kind}});
   return (
     <div className={css.shown}>
       <h2>

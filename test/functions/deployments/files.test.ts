@@ -67,6 +67,15 @@ test('a deployment has its original sources and its bundle, and shows what diffe
   });
 });
 
+test('a source does not hide the file of the bundle that has its path', async () => {
+  const app = await App.empty(service);
+  const id = await deployed(app, {'a.ts': send('one')}, [{path: 'a.js', text: '// harmless'}]);
+  const read = async (query: string) => (await app.admin('GET', `/deployments/${id}/files/a.js${query}`)).body;
+  for (const query of ['', '?kind=source']) expect(await read(query)).toMatchObject({text: '// harmless'});
+  expect(await read('?kind=bundle')).toMatchObject({kind: 'bundle', text: expect.stringContaining('"one"')});
+  expect(await read('?kind=map')).toMatchObject({error: {code: 'op.invalid_input'}});
+});
+
 test('a diff has the schema, its indexes, routes, and the variables that the code reads', async () => {
   const app = await App.empty(service);
   const schema = (fields: string, index: string) => `

@@ -2,12 +2,12 @@
 import {Buffer} from 'node:buffer';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import {cutUp} from '../../../engine/journal/chunks.ts';
-import {bodyType, decodeBody} from '../../../engine/wire-type.ts';
+import {bodyType, decodeBody, wireType} from '../../../engine/wire-type.ts';
 import {preflightHeaders} from '../../../shared/ipc/cors.ts';
 import {DEPLOYMENT_BYTES_MAX} from '../../../shared/limits.ts';
 import type {Operation} from '../../../shared/operations.ts';
 import {TokenBody} from '../../../shared/protocol/auth.ts';
-import {PackagesBody} from '../../../shared/protocol/deployments.ts';
+import {DeploymentFileQuery, PackagesBody} from '../../../shared/protocol/deployments.ts';
 import {VariableBody} from '../../../shared/protocol/environment.ts';
 import {SettingsChange} from '../../../shared/protocol/settings.ts';
 import type {FunctionPlatform} from '../../functions/platform.ts';
@@ -25,7 +25,9 @@ import {
   variant,
 } from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
+import {decodeQuery} from './query-string.ts';
 
+const fileQuery = wireType(DeploymentFileQuery);
 const packagesBody = bodyType<'packages.missing'>(PackagesBody);
 const variableBody = bodyType<'env.set'>(VariableBody);
 const tokenBody = bodyType<'auth.check'>(TokenBody);
@@ -76,8 +78,9 @@ export const functions: Handlers<
   'deployments.files': by(({deployments}, {params}) =>
     json<'deployments.files'>({files: deployments.files.list(params.deployment_id)}),
   ),
-  'deployments.file': streamedBy(async ({deployments}, {params}, to) => {
-    const text = json<'deployments.file'>(deployments.files.text(params.deployment_id, params.file_path));
+  'deployments.file': streamedBy(async ({deployments}, {params, query}, to) => {
+    const {kind = null} = decodeQuery(fileQuery, query);
+    const text = json<'deployments.file'>(deployments.files.text(params.deployment_id, params.file_path, kind));
     to.chunks(() => cutUp(text));
   }),
   'deployments.diff': by(async ({deployments}, {params}) =>

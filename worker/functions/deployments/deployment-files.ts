@@ -38,12 +38,13 @@ export class DeploymentFiles {
     return this.#filesOf(this.#stored(id)).sort(inOrder);
   }
 
-  /** A source, or else a file of the bundle. @throws as `list` */
-  text(id: string, path: string): DeploymentFileText {
+  /** @param kind null: a source, or else a file of the bundle. @throws as `list` */
+  text(id: string, path: string, kind: DeploymentFile['kind'] | null): DeploymentFileText {
     const {files} = this.#stored(id);
-    const found =
-      files.find(file => file.path === SOURCES_DIRECTORY + path) ?? files.find(file => file.path === path) ?? null;
-    if (found === null) throw new ServiceError('op.not_found', `deployment ${id} has no file ${shown(path)}`);
+    const source = kind === 'bundle' ? undefined : files.find(file => file.path === SOURCES_DIRECTORY + path);
+    const isOfBundle = kind !== 'source' && !path.startsWith(SOURCES_DIRECTORY);
+    const found = source ?? (isOfBundle ? files.find(file => file.path === path) : undefined);
+    if (found === undefined) throw new ServiceError('op.not_found', `deployment ${id} has no file ${shown(path)}`);
     const {path: stored, sha256} = found;
     return {...nameOf(stored), sha256, text: this.#textOf(stored, sha256)};
   }
