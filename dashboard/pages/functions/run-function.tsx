@@ -113,7 +113,13 @@ export function RunFunction({
               icon="play"
               isBusy={run.isPending}
               disabled={!isReady || missing.length > 0}
-              title={missing.length > 0 ? `Needs the scope ${missing.join(', ')}` : 'Ctrl Enter'}
+              title={
+                missing.length > 0
+                  ? `Needs the scope ${missing.join(', ')}`
+                  : isReady
+                    ? 'Ctrl Enter'
+                    : 'Complete the arguments first'
+              }
               onClick={submit}
             >
               Run

@@ -40,7 +40,7 @@ export default function Server() {
 function Warnings({warnings}: Status) {
   return warnings.map(({level, text, to_do}) => (
     <Note key={text} tone={level === 'problem' ? 'bad' : 'warn'}>
-      <strong>{text}</strong> {to_do}
+      {text} <em>{to_do}</em>
     </Note>
   ));
 }

@@ -18,10 +18,12 @@ type IdFieldProps = {
   readonly label: string;
   readonly value: string;
   readonly fault: string | null;
+  /** While it is empty. */
+  readonly hint?: string;
   onChange(id: string): void;
 };
 
-export function IdField({tenant, table, label, value, fault, onChange}: IdFieldProps) {
+export function IdField({tenant, table, label, value, fault, hint, onChange}: IdFieldProps) {
   const [isChoosing, setChoosing] = useState(false);
   const mayRead = useMay()('query.run');
   return (
@@ -33,7 +35,7 @@ export function IdField({tenant, table, label, value, fault, onChange}: IdFieldP
             fault={fault}
             placeholder={`id of ${table}`}
             value={value}
-            hint={mayRead && value !== '' ? <Lookup tenant={tenant} table={table} id={value} /> : undefined}
+            hint={mayRead && value !== '' ? <Lookup tenant={tenant} table={table} id={value} /> : hint}
             onChange={event => onChange(event.target.value.trim())}
           />
         </div>

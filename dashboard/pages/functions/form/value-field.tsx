@@ -26,12 +26,15 @@ export function ValueField(props: ValueProps) {
   const {tenant, validator, draft, label, path, faults, onChange} = props;
   const found = faults.get(path);
   const fault = found === undefined ? null : shortFault(found);
+  // Before anything is typed there is no mistake.
+  const isEmpty = (draft.kind === 'text' || draft.kind === 'number') && draft.text === '';
+  const said = isEmpty && fault !== null ? {fault: null, hint: fault} : {fault};
   if (validator.type === 'union') return <UnionField {...props} fault={fault} />;
   switch (draft.kind) {
     case 'text': {
       const common = {
         label,
-        fault,
+        ...said,
         value: draft.text,
         onChange: (event: {target: {value: string}}) => onChange({kind: 'text', text: event.target.value}),
       };
@@ -44,7 +47,7 @@ export function ValueField(props: ValueProps) {
         props,
         <Field
           label={label}
-          fault={fault}
+          {...said}
           inputMode="decimal"
           value={draft.text}
           onChange={event => onChange({kind: 'number', text: event.target.value})}
