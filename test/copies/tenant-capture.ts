@@ -7,10 +7,20 @@ import {LogReader} from '../../engine/copies/log-reader.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {storedCommitNumber} from '../../engine/storage/commit-number.ts';
-import {tenantTimeline} from '../../engine/storage/identity.ts';
+import {readIdentity, tenantTimeline} from '../../engine/storage/identity.ts';
 
 /** A snapshot of a file: what each of its tables has, and the newest commit. */
 export type Snapshot = {commit: number; timeline: string; pages: number; tables: Record<string, string>};
+
+/** Whose file it is. */
+export function ownerIn(path: string): {tenant: string; generation: number} {
+  const db = new Database(path, {readonly: true, fileMustExist: true});
+  try {
+    return readIdentity(db)!;
+  } finally {
+    db.close();
+  }
+}
 
 export function snapshotOf(path: string): Snapshot {
   const db = new Database(path, {readonly: true, fileMustExist: true});

@@ -14,7 +14,7 @@ import {endedTask} from '../harness/tasks.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {expectStatus, FUNCTIONS, filled, insertCity} from '../operations/samples/filled.ts';
 import {QUICK_DISK} from './model.ts';
-import {snapshotOf, TenantCapture} from './tenant-capture.ts';
+import {ownerIn, snapshotOf, TenantCapture} from './tenant-capture.ts';
 
 const service = await sharedService();
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-tenant-copy-'));
@@ -90,7 +90,9 @@ test('a base and the sets after it, cut and merged in many ways, are the tenant'
   }
   copy.close();
   capture.close();
-  expect(verifyFile(copyPath, {tenant: app.tenant, generation: 1}).findings).toEqual([]);
+  const owner = ownerIn(path);
+  expect(owner.tenant).toBe(app.tenant);
+  expect(verifyFile(copyPath, owner).findings).toEqual([]);
 });
 
 test('numbers go on after the tenant has slept: the close has one, and the next write', async () => {

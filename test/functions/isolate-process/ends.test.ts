@@ -205,7 +205,7 @@ test('a worker that is killed takes a stopped process along', async ({skip}) => 
   await until('its end', () => !isAlive(process_));
 });
 
-describe('a worker or a process that is killed while the process starts or closes', () => {
+nightly.describe('a worker or a process that is killed while the process starts or closes', () => {
   /** Of a worker that is new, before it can be ready. */
   async function starting(app: App): Promise<{worker: number; process_: number; answer: Promise<Reply>}> {
     const before = await workerOf(app);
@@ -217,7 +217,7 @@ describe('a worker or a process that is killed while the process starts or close
     return {worker: await workerOf(app), process_, answer};
   }
 
-  nightly.test('a process that is killed as soon as it is there: the query is answered', async () => {
+  test('a process that is killed as soon as it is there: the query is answered', async () => {
     const app = await App.deploy(service, FILES);
     const {process_, answer} = await starting(app);
     process.kill(process_, 'SIGKILL');
@@ -225,7 +225,7 @@ describe('a worker or a process that is killed while the process starts or close
     expect(await app.query('notes:echo', {text: 'after'})).toBe('after');
   });
 
-  nightly.test('a worker that is killed as soon as its process is there takes it along', async () => {
+  test('a worker that is killed as soon as its process is there takes it along', async () => {
     const app = await App.deploy(service, FILES);
     const {worker, process_, answer} = await starting(app);
     process.kill(worker, 'SIGKILL');
