@@ -16,7 +16,7 @@ import {SHOP, seedServer, shopRequest} from './seed.ts';
 const SIZES = {wide: {width: 1_280, height: 800}, phone: {width: 390, height: 844}};
 const THEMES = ['light', 'dark'] as const;
 /** Charts have a point for each minute. */
-const TRAFFIC_MS = 45_000;
+const TRAFFIC_MS = 30_000;
 
 const {data, only, output} = new Command('screenshots')
   .option('--data <directory>', 'of an earlier run; without it a new one is filled, which takes a minute')
