@@ -62,7 +62,7 @@ describe('a call is sent as who made it, or not at all', () => {
     },
   );
 
-  test('nobody is signed in any more when it is back', async () => {
+  test('the user has signed out before it is back', async () => {
     const {server, client} = await offline();
     const call = awaited(client.mutation(send));
     client.clearAuth();
@@ -70,7 +70,7 @@ describe('a call is sent as who made it, or not at all', () => {
     expect(await stateOf(call)).toBe(NOT_SENT);
   });
 
-  test('one that nobody made, before somebody signs in', async () => {
+  test('one that was made without a user, before a user signs in', async () => {
     const {server, client} = scripted();
     client.onUpdate(all, {}, () => {});
     const call = awaited(client.mutation(send));
@@ -124,7 +124,7 @@ describe('a call is sent as who made it, or not at all', () => {
   test.each([
     ['another user', token('other', 60, 'grace'), NOT_SENT],
     ['the same user', token('other'), 'pending'],
-    ['nobody', null, NOT_SENT],
+    ['no user', null, NOT_SENT],
   ])('made while a token is fetched that does not matter any more, as %s signs in', async (_, fetched, state) => {
     const {client, answer} = await signingIn();
     const call = awaited(client.mutation(send));
@@ -135,7 +135,7 @@ describe('a call is sent as who made it, or not at all', () => {
     expect(await stateOf(call)).toBe(state);
   });
 
-  test('made while it turns out that nobody is signed in: nobody made it', async () => {
+  test('made while the sign-out becomes known: it is a call without a user', async () => {
     const {client, socket, answer} = await signingIn();
     void client.mutation(send);
     await answer(null, null);

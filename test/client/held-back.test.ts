@@ -68,7 +68,7 @@ test('expectAuth: nothing is asked before the first token, and calls made before
   expect(socket.received.map(({type}) => type)).toEqual(['client_hello', 'authenticate', 'query_set', 'mutation']);
 });
 
-test('expectAuth: clearAuth says that the caller is nobody', async () => {
+test('expectAuth: clearAuth says that there is no user', async () => {
   const {server, client} = scripted({expectAuth: true});
   client.onUpdate(row, {n: 1}, () => {});
   void client.mutation(send);

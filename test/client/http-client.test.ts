@@ -151,7 +151,7 @@ describe('mutations', () => {
     expect(await outcome).toBe('no');
   });
 
-  test('with skipQueue do not wait, and nobody waits for them', async () => {
+  test('with skipQueue do not wait, and no other call waits for them', async () => {
     const {client, requests, answer} = scripted();
     void client.mutation(send, {n: 1});
     const skipping = client.mutation(send, {n: 2}, {skipQueue: true});
@@ -195,12 +195,12 @@ describe('a mutation that waits is sent as who called it', () => {
 
   test.each([
     ['another user', token('grace', 'new')],
-    ['nobody', undefined],
+    ['no user', undefined],
   ])('by their token, though %s is signed in by then', async (_, next) => {
     expect(await sentAs(token('ada', 'old'), next)).toBe(`Bearer ${token('ada', 'old')}`);
   });
 
-  test('by none, if nobody did', async () => {
+  test('by none, if no user did', async () => {
     expect(await sentAs(undefined, token('ada', 'new'))).toBeUndefined();
   });
 });

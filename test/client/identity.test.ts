@@ -40,7 +40,7 @@ describe('setAuth', () => {
   test.each([
     ['no token, and none when asked again', [null, undefined]],
     ['exceptions', [new Error('no network'), new Error('no network')]],
-  ] as const)('%s: onChange(false), and traffic goes on as nobody', async (_, answers) => {
+  ] as const)('%s: onChange(false), and traffic goes on without a user', async (_, answers) => {
     const {client, socket, asked, answer, told} = await signingIn();
     await answer(...answers);
     expect([told, asked]).toEqual([[false], [false, true]]);
@@ -129,7 +129,7 @@ describe('setAuth', () => {
     expect([told, toldOther]).toEqual([[], [true]]);
   });
 
-  test('again, for another user: getAuth names nobody until their token is there', async () => {
+  test('again, for another user: getAuth names no user until their token is there', async () => {
     const {client, socket} = await signedIn();
     expect(client.getAuth()?.decoded.sub).toBe('ada');
     const other = fetcher();
@@ -213,7 +213,7 @@ describe('refreshing', () => {
     expect([told, asked]).toEqual([[true], [false, true]]);
   });
 
-  test('nobody is signed in any more: onChange(false), and the server is notified', async () => {
+  test('the user has signed out: onChange(false), and the server is notified', async () => {
     const {socket, answer, told} = await signedIn();
     await vi.advanceTimersByTimeAsync(50_000);
     await answer(null);
@@ -270,7 +270,7 @@ describe('the server refuses a token', () => {
       ['error: Failed to authenticate: no good. Does svc/auth.config.ts fit the tokens?'],
     ],
     ['none', null, []],
-  ])('%s: nobody, onChange(false), and traffic goes on', async (_, fetched, lines) => {
+  ])('%s: no user, onChange(false), and traffic goes on', async (_, fetched, lines) => {
     const {client, socket, answer, told, said} = await signedIn();
     refuse(socket);
     await answer(fetched);
@@ -297,7 +297,7 @@ describe('the server refuses a token', () => {
     expect([told, socket.sent('mutation').length]).toEqual([[true], 1]);
   });
 
-  test('eight exceptions: nobody, onChange(false), and traffic goes on', async () => {
+  test('eight exceptions: no user, onChange(false), and traffic goes on', async () => {
     const {server, client, asked, answer, told} = await signedIn();
     refuse(server.last);
     for (let attempt = 0; attempt < 8; attempt++) {
@@ -378,7 +378,7 @@ describe('clearAuth', () => {
     expect([asked.length, told, client.getAuth()]).toEqual([2, [true], undefined]);
   });
 
-  test('before a token came: traffic goes on as nobody', async () => {
+  test('before a token came: traffic goes on without a user', async () => {
     const {client, socket, answer} = await signingIn();
     client.clearAuth();
     expect(socket.received.map(({type}) => type)).toEqual(['client_hello', 'query_set']);
@@ -409,7 +409,7 @@ describe('on the next socket', () => {
     expect(told).toEqual([true]);
   });
 
-  test('who became nobody meanwhile need not say so', async () => {
+  test('a client without a user meanwhile need not say so', async () => {
     const {server, client, socket} = await signedIn();
     socket.drop();
     client.clearAuth();

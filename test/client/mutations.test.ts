@@ -91,7 +91,7 @@ describe('a mutation', () => {
     expect(await Promise.all([first, second, third])).toEqual(['A', 'B', 'C']);
   });
 
-  test('tells the server which outcomes nobody will ask for again', async () => {
+  test('tells the server which outcomes it will not ask for again', async () => {
     const {client, socket} = await watching();
     const settledBelow = () => socket.sent('mutation').at(-1)!.settled_below;
     void client.mutation(send, {text: 'a'});

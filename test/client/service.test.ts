@@ -401,7 +401,7 @@ describe('SvcHttpClient and a service', () => {
 });
 
 nightly.test(
-  'the worker restarts while the server of the keys is down: nobody is signed out, and calls wait',
+  'the worker restarts while the server of the keys is down: no user is signed out, and calls wait',
   async () => {
     const app = await deployed({jwks: `${provider.issuer}/jwks`});
     await app.admin('PUT', '/settings', {egress: {allow: ['127.0.0.1'], deny: []}, allowed_origins: null});

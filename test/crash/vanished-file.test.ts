@@ -114,7 +114,7 @@ describe('while its tenant is asleep', () => {
 });
 
 describe('while the server is down', () => {
-  test('a log with commits is removed: 503 until somebody takes the note away', async () => {
+  test('a log with commits is removed: 503 until an operator takes the note away', async () => {
     await service.end('SIGTERM');
     await service.run();
     expect((await insert()).status).toBe(201);
@@ -153,7 +153,7 @@ describe('while its tenant is awake', () => {
   });
 
   nightly.test(
-    'a log that was removed is not forgotten: the tenant stays 503 until somebody takes the note away',
+    'a log that was removed is not forgotten: the tenant stays 503 until an operator takes the note away',
     async () => {
       // Once in order, so that the file is whole without its log, and would be served as it was then.
       await service.end('SIGTERM');
@@ -166,7 +166,7 @@ describe('while its tenant is awake', () => {
     },
   );
 
-  nightly.test('and nobody writes: it is noticed all the same', async () => {
+  nightly.test('and there are no writes: it is noticed all the same', async () => {
     rmSync(directory, {recursive: true});
     await until('the finding in the log', () =>
       service.log.includes("the tenant's file is not the one that was opened"),
@@ -183,7 +183,7 @@ function removeLog(): void {
   rmSync(`${path}-shm`, {force: true});
 }
 
-/** Of a stopped server; ends with the older state served, once somebody wants that. */
+/** Of a stopped server; ends with the older state served, once an operator wants that. */
 async function expectLostLog(): Promise<void> {
   const {code, stdout} = await svc(['verify', '--data', service.data]);
   expect([code, stdout]).toEqual([1, expect.stringMatching(/sqlite-wal is (missing|empty), and had commits/)]);

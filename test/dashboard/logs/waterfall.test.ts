@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import {expect, test} from 'vitest';
 import {barsOf} from '../../../dashboard/pages/logs/waterfall.ts';
 import {callTree, linesOfTree} from '../../../shared/call-tree.ts';
-import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import {entryOf} from '../../harness/log-entry.ts';
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e');
 const part = fc.record({
@@ -13,18 +13,6 @@ const part = fc.record({
   parent_call_id: fc.option(id),
   caller: fc.constantFrom('client' as const, 'function' as const, 'job' as const),
 });
-
-function entryOf(of: Partial<LogEntry>): LogEntry {
-  const rest = {
-    request_id: 'r',
-    path: 'a:b',
-    kind: 'query',
-    caller: 'client',
-    outcome: 'success',
-    error: null,
-  } as const;
-  return {n: 1, at: 0, duration_ms: 1, lines: [], ...rest, ...of};
-}
 
 test('every execution has a bar that is inside of its scale', () => {
   fc.assert(

@@ -3,24 +3,13 @@ import fc from 'fast-check';
 import {expect, test} from 'vitest';
 import {callTree, linesOfTree} from '../../../shared/call-tree.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
+import {entryOf} from '../../harness/log-entry.ts';
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
 const entry = fc.record(
   {n: fc.nat(9), at: fc.nat(50), duration_ms: fc.nat(20), call_id: id, parent_call_id: fc.option(id)},
   {requiredKeys: ['n', 'at', 'duration_ms']},
 );
-
-function entryOf(of: Partial<LogEntry>): LogEntry {
-  const rest = {
-    request_id: 'r',
-    path: 'a:b',
-    kind: 'query',
-    caller: 'client',
-    outcome: 'success',
-    error: null,
-  } as const;
-  return {n: 1, at: 0, duration_ms: 1, lines: [], ...rest, ...of};
-}
 
 const keyOf = ({call_id, n, at}: LogEntry) => call_id ?? `${n} ${at}`;
 
