@@ -50,6 +50,30 @@ export function Field({label, hint, fault, isLabelHidden, ...rest}: Common & Inp
   );
 }
 
+/** A search whose label is not shown. The key `/` goes to the first of a page. */
+export function SearchField({
+  label,
+  placeholder = label,
+  value,
+  onSearch,
+}: {
+  label: string;
+  placeholder?: string;
+  value: string;
+  onSearch(text: string): void;
+}) {
+  return (
+    <Field
+      label={label}
+      isLabelHidden
+      type="search"
+      placeholder={placeholder}
+      value={value}
+      onChange={event => onSearch(event.target.value)}
+    />
+  );
+}
+
 export function TextArea({
   label,
   hint,

@@ -4,7 +4,7 @@ import type {AnswerOf} from '../../../shared/operation-types.ts';
 import {useOperation} from '../../api/queries.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
-import {Field, Select} from '../../parts/field.tsx';
+import {SearchField, Select} from '../../parts/field.tsx';
 import {Page, Toolbar, useUrlState} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
 import {type Column, Table} from '../../parts/table.tsx';
@@ -33,13 +33,11 @@ type ListProps = {list: string; setList(list: string): void};
 function Tools({list, setList, filter, setFilter}: ListProps & {filter: string; setFilter(filter: string): void}) {
   return (
     <Toolbar>
-      <Field
+      <SearchField
         label="Filter"
-        isLabelHidden
-        type="search"
         placeholder="Filter by operation, tenant, key, address or request"
         value={filter}
-        onChange={event => setFilter(event.target.value)}
+        onSearch={setFilter}
       />
       <Select
         label="List"

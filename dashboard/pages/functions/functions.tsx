@@ -3,7 +3,7 @@ import {useState} from 'react';
 import {Link, useLocation} from 'wouter';
 import {useOperation} from '../../api/queries.ts';
 import {useSession} from '../../api/session.ts';
-import {Field, Select} from '../../parts/field.tsx';
+import {SearchField, Select} from '../../parts/field.tsx';
 import {Page, pathOf, type TenantPageProps, Toolbar, useUrlState} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
 import {useFunctionFigures} from './figures.tsx';
@@ -23,16 +23,7 @@ export default function Functions({tenant, rest}: TenantPageProps) {
   const [, navigate] = useLocation();
   const figureOf = useFunctionFigures(tenant, hours === '24' ? 24 : 1);
   const path = rest[0];
-  const searchField = (
-    <Field
-      label="Search functions"
-      isLabelHidden
-      type="search"
-      placeholder="Search functions"
-      value={search}
-      onChange={event => setSearch(event.target.value)}
-    />
-  );
+  const searchField = <SearchField label="Search functions" value={search} onSearch={setSearch} />;
   return (
     <Page
       title="Functions"

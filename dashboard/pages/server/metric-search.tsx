@@ -2,7 +2,7 @@
 import {useQuery} from '@tanstack/react-query';
 import {callRaw} from '../../api/client.ts';
 import {REFRESH_MS} from '../../limits.ts';
-import {Field} from '../../parts/field.tsx';
+import {SearchField} from '../../parts/field.tsx';
 import {Section, Toolbar, useUrlState} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
@@ -16,13 +16,11 @@ export function MetricSearch() {
   return (
     <Section title="Metrics">
       <Toolbar>
-        <Field
+        <SearchField
           label="Search metrics"
-          isLabelHidden
-          type="search"
           placeholder="Search metrics, such as svc_commit"
           value={search}
-          onChange={event => setSearch(event.target.value)}
+          onSearch={setSearch}
         />
       </Toolbar>
       {search === '' ? null : <Found search={search} />}

@@ -4,7 +4,7 @@ import {useOperation} from '../../api/queries.ts';
 import {useMay} from '../../api/session.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Button} from '../../parts/button.tsx';
-import {Field, Select} from '../../parts/field.tsx';
+import {SearchField, Select} from '../../parts/field.tsx';
 import {Page, Toolbar, useUrlState} from '../../parts/page.tsx';
 import {Empty, Loaded} from '../../parts/states.tsx';
 import {Table} from '../../parts/table.tsx';
@@ -48,9 +48,9 @@ export default function Tenants() {
     ...optional('cursor', cursors.at(-1)),
   };
   const overview = useOperation('tenants.overview', {query}, {every: REFRESH_MS, keep: true});
-  const set = (change: (value: string) => void) => (event: {target: {value: string}}) => {
+  const set = (change: (value: string) => void) => (value: string) => {
     setCursors([]);
-    change(event.target.value);
+    change(value);
   };
   const states = overview.data?.states ?? {};
   const isFiltered = search !== '' || state !== '';
@@ -66,25 +66,24 @@ export default function Tenants() {
       }
     >
       <Toolbar>
-        <Field
-          label="Search tenants"
-          isLabelHidden
-          type="search"
-          placeholder="Search tenants"
-          value={search}
-          onChange={set(setSearch)}
-        />
+        <SearchField label="Search tenants" value={search} onSearch={set(setSearch)} />
         <Select
           label="State"
           isLabelHidden
           value={state}
-          onChange={set(setState)}
+          onChange={event => set(setState)(event.target.value)}
           options={[
             ['', 'All states'],
             ...TENANT_STATES.map(one => [one, `${stateText(one)} (${countText(states[one] ?? 0)})`] as const),
           ]}
         />
-        <Select label="Order" isLabelHidden value={order} onChange={set(setOrder)} options={ORDERS} />
+        <Select
+          label="Order"
+          isLabelHidden
+          value={order}
+          onChange={event => set(setOrder)(event.target.value)}
+          options={ORDERS}
+        />
       </Toolbar>
       <Loaded query={overview}>
         {({tenants, total, next_cursor: next}) =>
