@@ -1,7 +1,7 @@
 /**
- * When each index was last read, by queries and by functions, since the tenant was opened. A read stores one number, so
- * it costs nothing that can be measured. Scan threads write to the same memory; the process of isolates reports its
- * reads with its results. One tenant has a process, so there is one object per thread.
+ * When each index was last read, by queries and by functions, since the tenant was opened. A read stores one number.
+ * Scan threads write to the same memory; the process of isolates reports its reads with its results. One tenant has a
+ * process, so there is one object per thread.
  */
 import {INDEX_READS_SLOTS} from '../limits.ts';
 
@@ -15,7 +15,7 @@ export class IndexReads {
   #minutes: Uint32Array | null = null;
   sinceMs = 0;
 
-  /** The tenant is open. Not at the start of the process, which can be a snapshot that is days old. */
+  /** The tenant is open. Not at the start of the process: a spare can wait for days. */
   begin(): SharedArrayBuffer {
     const memory = new SharedArrayBuffer(INDEX_READS_SLOTS * Uint32Array.BYTES_PER_ELEMENT);
     this.sinceMs = Date.now();
@@ -28,8 +28,8 @@ export class IndexReads {
     this.#minutes = new Uint32Array(memory);
   }
 
-  note(index: number): void {
-    if (this.#minutes !== null) this.#minutes[index % INDEX_READS_SLOTS] = Date.now() / MINUTE;
+  note(index: number, nowMs = Date.now()): void {
+    if (this.#minutes !== null) this.#minutes[index % INDEX_READS_SLOTS] = nowMs / MINUTE;
   }
 
   /** Epoch milliseconds, to the minute; null: not since the tenant was opened. */

@@ -104,7 +104,8 @@ export class FunctionIsolates {
     if (this.#isApart(call)) this.#try(call);
     else this.#processOf('together').begin(call);
     const runs = await call.done;
-    for (const {readSet} of runs) for (const {index} of readSet?.intervals ?? []) indexReads.note(index);
+    const nowMs = Date.now();
+    for (const {readSet} of runs) for (const {index} of readSet?.intervals ?? []) indexReads.note(index, nowMs);
     return this.#reported(call, runs);
   }
 
