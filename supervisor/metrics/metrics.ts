@@ -31,7 +31,10 @@ export class SupervisorMetrics extends Metrics<typeof SUPERVISOR_METRICS> {
   readonly #use = new ProcessUse();
   /** CPU time until the last poll. */
   readonly #cpuMs = Object.fromEntries(PROCESS_KINDS.map(kind => [kind, 0])) as Record<ProcessKind, number>;
-  #polledMs = performance.now();
+  #polledMs = 0;
+  /** CPU time of each kind per elapsed time, over a window of at least PROCESSES_POLL_MS once there has been one. */
+  #shares: ProcessesNow['shares'] | null = null;
+  #window = {sinceMs: performance.now(), cpuMs: {...this.#cpuMs}};
   #last: Promise<ProcessesNow> | null = null;
 
   constructor(sandboxLayers: readonly SandboxLayer[], gauges: Gauges) {
@@ -51,8 +54,7 @@ export class SupervisorMetrics extends Metrics<typeof SUPERVISOR_METRICS> {
   }
 
   async json(): Promise<MetricJson[]> {
-    this.#last = this.#poll();
-    const {use} = await this.#last;
+    const {use} = await this.#next();
     this.measure('svc_process_resident_bytes', () => PROCESS_KINDS.map(kind => [{kind}, use[kind].residentBytes]));
     return this.report();
   }
@@ -60,8 +62,20 @@ export class SupervisorMetrics extends Metrics<typeof SUPERVISOR_METRICS> {
   /** Of the last poll, unless that is too old. */
   processes(): Promise<ProcessesNow> {
     const isOld = performance.now() - this.#polledMs >= PROCESSES_POLL_MS;
-    if (this.#last === null || isOld) this.#last = this.#poll();
-    return this.#last;
+    return this.#last === null || isOld ? this.#next() : this.#last;
+  }
+
+  /** One after the other: each counts the CPU time since the one before. One that fails is not kept. */
+  #next(): Promise<ProcessesNow> {
+    const poll = (this.#last ?? Promise.resolve()).then(
+      () => this.#poll(),
+      () => this.#poll(),
+    );
+    this.#last = poll;
+    poll.catch(() => {
+      if (this.#last === poll) this.#last = null;
+    });
+    return poll;
   }
 
   /** Processes that the supervisor ended, of all kinds. */
@@ -75,16 +89,30 @@ export class SupervisorMetrics extends Metrics<typeof SUPERVISOR_METRICS> {
   }
 
   async #poll(): Promise<ProcessesNow> {
-    const sinceMs = performance.now() - this.#polledMs;
-    this.#polledMs += sinceMs;
     const use = await this.#use.poll(this.#gauges.children());
     for (const kind of PROCESS_KINDS) {
       this.#cpuMs[kind] += use[kind].cpuMs;
       this.add('svc_process_cpu_seconds_total', use[kind].cpuMs / 1000, {kind});
     }
-    return {use, sinceMs, cpuMs: {...this.#cpuMs}};
+    this.#polledMs = performance.now();
+    return {use, shares: this.#sharesNow(), cpuMs: {...this.#cpuMs}};
+  }
+
+  /** A scrape of a moment ago does not make them shares of a moment. */
+  #sharesNow(): ProcessesNow['shares'] {
+    const {sinceMs, cpuMs} = this.#window;
+    const windowMs = this.#polledMs - sinceMs;
+    if (this.#shares !== null && windowMs < PROCESSES_POLL_MS) return this.#shares;
+    const shareOf = (kind: ProcessKind) => (windowMs > 0 ? (this.#cpuMs[kind] - cpuMs[kind]) / windowMs : 0);
+    this.#shares = Object.fromEntries(PROCESS_KINDS.map(kind => [kind, shareOf(kind)])) as ProcessesNow['shares'];
+    this.#window = {sinceMs: this.#polledMs, cpuMs: {...this.#cpuMs}};
+    return this.#shares;
   }
 }
 
-/** `use.cpuMs` is of the time since the poll before; `cpuMs` since the start. */
-export type ProcessesNow = {use: UseByKind; sinceMs: number; cpuMs: Record<ProcessKind, number>};
+/** `shares`: CPU time per elapsed time, of late; `cpuMs`: since the start. */
+export type ProcessesNow = {
+  use: UseByKind;
+  shares: Record<ProcessKind, number>;
+  cpuMs: Record<ProcessKind, number>;
+};

@@ -30,13 +30,18 @@ export class DiskUse {
     const nowMs = this.#parts.now();
     if (this.#last === null || nowMs - this.#beganMs >= DISK_USE_MS) {
       this.#beganMs = nowMs;
-      this.#last = this.#measure();
+      const measurement = this.#measure();
+      this.#last = measurement;
+      // One that failed is not kept.
+      measurement.catch(() => {
+        if (this.#last === measurement) this.#last = null;
+      });
     }
-    const disk = await statfs(this.#parts.directory).catch(() => null);
+    const [use, disk] = await Promise.all([this.#last, statfs(this.#parts.directory).catch(() => null)]);
     return {
       bytes: disk === null ? null : disk.blocks * disk.bsize,
       free_bytes: disk === null ? null : disk.bavail * disk.bsize,
-      ...(await this.#last),
+      ...use,
     };
   }
 

@@ -65,13 +65,13 @@ function hostNow(): ServerStatus['host'] {
   };
 }
 
-function processesShown({use, sinceMs, cpuMs}: ProcessesNow): ServerProcesses[] {
+function processesShown({use, shares, cpuMs}: ProcessesNow): ServerProcesses[] {
   return PROCESS_KINDS.filter(kind => use[kind].count > 0 || cpuMs[kind] > 0).map(kind => ({
     kind,
     count: use[kind].count,
     private_bytes: use[kind].privateBytes,
     resident_bytes: use[kind].residentBytes,
-    cpu: sinceMs === 0 ? 0 : use[kind].cpuMs / sinceMs,
+    cpu: shares[kind],
     cpu_seconds: cpuMs[kind] / 1_000,
   }));
 }

@@ -34,3 +34,19 @@ test('names the largest of many tenants; concurrent requests share a measurement
   expect((await use.measured()).measured_at).toBe(nowMs);
   expect(reads).toBe(2 * count);
 });
+
+test('a measurement that fails is not kept', async () => {
+  let isBroken = true;
+  const use = new DiskUse({
+    directory: tmpdir(),
+    tenants: () => [{id: 'one', generation: 1}],
+    bytesOf: () => {
+      if (isBroken) throw new Error('EIO');
+      return 7;
+    },
+    now: () => 1_000,
+  });
+  await expect(use.measured()).rejects.toThrow('EIO');
+  isBroken = false;
+  expect(await use.measured()).toMatchObject({tenants_bytes: 7});
+});

@@ -28,7 +28,14 @@ export class FunctionFollowers {
   follow(queries: SubscribedQueries, watched: WatchedQuery, limit: number | null, start: () => OutgoingBody): void {
     this.#followers.checkRoom();
     const follower = new FunctionFollower(queries, watched);
-    follower.begin(this.#followers.begin('function', start(), limit, () => follower.end()));
+    let stream: EventStream;
+    try {
+      stream = this.#followers.begin('function', start(), limit, () => follower.end());
+    } catch (caught) {
+      follower.end();
+      throw caught;
+    }
+    follower.begin(stream);
   }
 }
 
