@@ -31,7 +31,8 @@ export function dashboardPrinted(rounds: readonly DashboardRound[]): string[] {
     `dashboard: first row of ${rounds[0]!.documents} documents ${ms('largeMs')} ms, of a table of 100 ${ms('smallMs')} ms (cold pages)`,
     `heap of the page ${mib('before')} MiB, after scrolling through all ${mib('after')} MiB ` +
       `(${part < 1 ? `ONLY ${Math.round(part * 100)} %, ` : ''}in ${seconds.toFixed(0)} s)`,
-    `get by id with no dashboard ${side('none')}, with five open ${side('five')}: ratio ${getsRatio(rounds).toFixed(3)}`,
+    `get by id with no dashboard ${side('none')}, with five open ${side('five')}: ratio ${getsRatio(rounds).toFixed(3)} ` +
+      `(their browser in the background; ${median(turns.map(({requests}) => requests))} requests and messages of theirs a turn)`,
   ];
 }
 

@@ -1,4 +1,10 @@
-/** Windows of a real Chromium that are signed in to the dashboard of a server. */
+/**
+ * Windows of a real Chromium that are signed in to the dashboard of a server. In the background, as where the server
+ * cannot notice it, its processes get the time that the server and its load leave: the browsers of operators run on
+ * machines of their own.
+ */
+import {readdirSync, readFileSync} from 'node:fs';
+import {constants, setPriority} from 'node:os';
 import type {BrowserContext} from 'playwright-core';
 import {Browser, type Window} from '../../test/harness/browser.ts';
 import {DashboardWindow} from '../../test/harness/dashboard-window.ts';
@@ -10,6 +16,8 @@ export class DashboardWindows {
   readonly #browser: Browser;
   readonly #cookies: readonly Cookie[];
   readonly #base: string;
+  /** What its pages have requested, and the messages that they got over sockets. */
+  requests = 0;
 
   private constructor(browser: Browser, base: string, cookies: readonly Cookie[]) {
     this.#browser = browser;
@@ -17,8 +25,14 @@ export class DashboardWindows {
     this.#cookies = cookies;
   }
 
-  static async open(peer: SvcPeer): Promise<DashboardWindows> {
-    const browser = await Browser.launch();
+  static async open(peer: SvcPeer, {inBackground = false} = {}): Promise<DashboardWindows> {
+    const others = inBackground ? chromiumProcesses() : [];
+    const browser = await (inBackground ? Browser.launchOwn() : Browser.launch());
+    if (inBackground) {
+      // Windows get processes that inherit it.
+      for (const pid of chromiumProcesses())
+        if (!others.includes(pid)) setPriority(pid, constants.priority.PRIORITY_LOW);
+    }
     const first = await DashboardWindow.open(browser, peer);
     await first.signIn(peer.token);
     const cookies = await first.page.context().cookies();
@@ -30,6 +44,8 @@ export class DashboardWindows {
   async cold(path: string, selector: string): Promise<{window: Window; ms: number}> {
     const window = await this.#browser.window();
     await window.page.context().addCookies(this.#cookies);
+    window.page.on('request', () => this.requests++);
+    window.page.on('websocket', socket => socket.on('framereceived', () => this.requests++));
     const startedMs = performance.now();
     await window.page.goto(this.#base + path, {waitUntil: 'commit'});
     await window.page.waitForSelector(selector);
@@ -42,5 +58,20 @@ export class DashboardWindows {
 
   async close(): Promise<void> {
     await this.#browser.close();
+  }
+}
+
+function chromiumProcesses(): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter(pid => pid > 0 && commandOf(pid).startsWith('chrom'));
+}
+
+/** Empty: it has ended. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8');
+  } catch {
+    return '';
   }
 }

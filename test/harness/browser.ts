@@ -15,18 +15,22 @@ export type WindowOptions = {colors?: 'light' | 'dark'; isPhone?: boolean};
 
 export class Browser {
   readonly #chromium: Chromium;
+  readonly #isShared: boolean;
   readonly #windows: Window[] = [];
 
-  private constructor(launched: Chromium) {
+  private constructor(launched: Chromium, isShared: boolean) {
     this.#chromium = launched;
+    this.#isShared = isShared;
   }
 
   static async launch(): Promise<Browser> {
-    if (!existsSync(EXECUTABLE)) {
-      throw new Error(`There is no ${EXECUTABLE}: apt-get install chromium, or name yours in SVC_CHROMIUM`);
-    }
     if (shared === null || !(await shared).isConnected()) shared = start();
-    return new Browser(await shared);
+    return new Browser(await shared, true);
+  }
+
+  /** A process of its own, which ends with `close`. */
+  static async launchOwn(): Promise<Browser> {
+    return new Browser(await start(), false);
   }
 
   /** A window with cookies and storage of its own, as another user has. */
@@ -54,6 +58,7 @@ export class Browser {
 
   async close(): Promise<void> {
     await this.closeWindows();
+    if (!this.#isShared) await this.#chromium.close();
   }
 }
 
@@ -61,6 +66,9 @@ export class Browser {
 let shared: Promise<Chromium> | null = null;
 
 async function start(): Promise<Chromium> {
+  if (!existsSync(EXECUTABLE)) {
+    throw new Error(`There is no ${EXECUTABLE}: apt-get install chromium, or name yours in SVC_CHROMIUM`);
+  }
   // Its sandbox cannot be had as root, which is who runs CI. It sees pages of ours only.
   const started = await chromium.launch({executablePath: EXECUTABLE, args: ['--no-sandbox'], handleSIGTERM: false});
   // As vitest ends its workers.
