@@ -50,6 +50,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
           : null,
         rateLimits: {tenant: options.rateLimitTenant ?? null, key: options.rateLimitKey ?? null},
         idleStopMs: options.idleStop,
+        copies: null,
         entries: BUNDLED_ENTRIES,
       },
       process.env,

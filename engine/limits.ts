@@ -369,3 +369,10 @@ export const SCAN_ROW_BYTES = 16 * KIB;
 export const PAGE_SET_CHUNK_BYTES = MIB;
 /** Page sets that one merge reads at the same time. Beyond: the merged ones are merged again. (ours) */
 export const PAGE_SETS_MERGED_MAX = 64;
+/**
+ * Entries of a tenant's spool. A capture makes fewer sets the more of them wait, so a receiver that is gone for days
+ * leaves some 2,500. Beyond: the capture drops the spool, and the copier refuses it. (ours)
+ */
+export const SPOOL_ENTRIES_MAX = 4_096;
+/** Bytes of a file with a position that are read. (ours) */
+export const POSITION_BYTES_MAX = 1_024;

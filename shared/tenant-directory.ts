@@ -25,3 +25,6 @@ export const LOGGED_FILE = 'tenant.logged';
  * Written next to the tenant's file when a check found damage: the findings. The tenant stays stopped while it exists.
  */
 export const DAMAGED_FILE = 'damaged.txt';
+
+/** A directory: page sets that wait for the copier. */
+export const SPOOL_DIRECTORY = 'spool';

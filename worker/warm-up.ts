@@ -67,6 +67,7 @@ function settingsIn(directory: string): TenantSettings {
     storageBytesMax: 0,
     servicesMemoryMbMax: 0,
     redactErrors: false,
+    copies: null,
   };
 }
 

@@ -13,11 +13,10 @@ import type {Position} from './page-set.ts';
 type Stored = Omit<Position, 'digest'> & {digest: string};
 
 export function writePosition(disk: Disk, path: string, position: Position): void {
-  const text = JSON.stringify({...position, digest: position.digest.toString('hex')} satisfies Stored);
   const next = `${path}.new`;
   const fd = disk.open(next, 'w');
   try {
-    disk.write(fd, Buffer.from(`${text}\n${sumOf(text)}\n`), null);
+    disk.write(fd, encodePosition(position), null);
     disk.sync(fd);
   } finally {
     disk.close(fd);
@@ -28,12 +27,41 @@ export function writePosition(disk: Disk, path: string, position: Position): voi
 
 /** @throws CopyError */
 export function readPosition(path: string): Position {
-  const [text, sum] = contentOf(path).split('\n');
+  return decodePosition(contentOf(path), path);
+}
+
+export function encodePosition(position: Position): Buffer {
+  const text = JSON.stringify({...position, digest: position.digest.toString('hex')} satisfies Stored);
+  return Buffer.from(`${text}\n${sumOf(text)}\n`);
+}
+
+/** @param path for the message. @throws CopyError */
+export function decodePosition(content: string, path: string): Position {
+  const [text, sum] = content.split('\n');
   if (text === undefined || sum !== sumOf(text)) throw new CopyError(`${path} does not match its SHA-256`);
-  const stored = JSON.parse(text) as Stored;
-  const digest = Buffer.from(stored.digest, 'hex');
-  if (digest.length !== DIGEST_BYTES) throw new CopyError(`${path} has no digest`);
-  return {...stored, digest};
+  const stored = storedIn(text);
+  if (stored === null) throw new CopyError(`${path} is not a position`);
+  const {timeline, pageBytes, commit, sequence, timeMs, pages} = stored;
+  return {timeline, pageBytes, commit, sequence, timeMs, pages, digest: Buffer.from(stored.digest, 'hex')};
+}
+
+/** Its SHA-256 proves that it is whole, and not who wrote it. */
+function storedIn(text: string): Stored | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const {timeline, digest, pageBytes, commit, sequence, timeMs, pages} = value as Stored;
+  const hasNumbers = [pageBytes, commit, sequence, timeMs, pages].every(one => Number.isSafeInteger(one) && one >= 0);
+  const hasTexts = isHex(timeline, 32) && isHex(digest, 2 * DIGEST_BYTES);
+  return hasNumbers && hasTexts ? (value as Stored) : null;
+}
+
+function isHex(value: unknown, length: number): boolean {
+  return typeof value === 'string' && value.length === length && /^[0-9a-f]*$/.test(value);
 }
 
 function contentOf(path: string): string {

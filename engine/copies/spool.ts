@@ -17,11 +17,10 @@ import {checkFollows, type Position} from './page-set.ts';
 import {PageSetError} from './page-set-error.ts';
 import {PageSet} from './page-set-reader.ts';
 import {readPosition, writePosition} from './position-file.ts';
+import {POSITION_FILE, SET_NAME, setName} from './spool-files.ts';
 
 /** `last` names the file, so that names are in the order of the sets. */
 type Waiting = {path: string; bytes: number; after: Position};
-
-const SET = /^(\d{16})\.set$/;
 
 class SpoolFull extends Error {}
 
@@ -77,7 +76,7 @@ export class Spool {
           this.#disk.write(fd, part, null);
         },
       });
-      const path = join(this.#directory, `${String(after.commit).padStart(16, '0')}.set`);
+      const path = join(this.#directory, setName(after.commit));
       this.#disk.rename(next, path);
       this.#waiting.push({path, bytes, after});
       return true;
@@ -117,18 +116,18 @@ export class Spool {
   }
 
   get #positionPath(): string {
-    return join(this.#directory, 'position');
+    return join(this.#directory, POSITION_FILE);
   }
 
   /** @throws CopyError; PageSetError */
   #read(): void {
     this.#confirmed = readPosition(this.#positionPath);
     for (const name of readdirSync(this.#directory)
-      .filter(one => SET.test(one))
+      .filter(one => SET_NAME.test(one))
       .sort()) {
       const path = join(this.#directory, name);
       // Confirmed, and the process ended before it was removed.
-      if (Number(SET.exec(name)![1]) <= this.#confirmed.commit) this.#disk.remove(path);
+      if (Number(SET_NAME.exec(name)![1]) <= this.#confirmed.commit) this.#disk.remove(path);
       else {
         const set = new PageSet(sourceOf(readFileSync(path)));
         checkFollows(this.position!, set.head);

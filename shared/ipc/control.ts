@@ -200,6 +200,14 @@ export type RouterToSupervisor =
  */
 export type WorkerUser = {id: number; group: number};
 
+/** How a worker captures the commits of its tenant for copies. */
+export type CopySettings = {
+  /** A commit reaches the spool after a quarter of this at most, in milliseconds. */
+  everyMs: number;
+  /** Page sets that wait for the copier. Beyond: they are dropped, and a base is due. */
+  spoolBytesMax: number;
+};
+
 export type TenantSettings = {
   tenant: string;
   /** The user that the worker switches to before it opens anything; null: it keeps its user. */
@@ -225,6 +233,8 @@ export type TenantSettings = {
   servicesMemoryMbMax: number;
   /** Callers of functions see that one failed, but not why. */
   redactErrors: boolean;
+  /** Null: no copies are made of the tenant. */
+  copies: CopySettings | null;
 };
 
 export type SupervisorToWorker =
@@ -236,6 +246,8 @@ export type SupervisorToWorker =
   | {type: 'node_settled'; id: number; error: string | null}
   /** Answered by `metrics`. */
   | {type: 'metrics'; id: number}
+  /** Answered by `copies_flushed` when every commit that is durable now is in the spool, or a base is due. */
+  | {type: 'copies_flush'; id: number}
   /** Finish the requests in flight, checkpoint, close the file, answer `closed`, exit 0. */
   | {type: 'close'};
 
@@ -274,4 +286,6 @@ export type WorkerToSupervisor =
    * (shared/metrics/function-counts.ts).
    */
   | {type: 'metrics'; id: number; report: string; functions: string}
+  /** Answer to `copies_flush`. */
+  | {type: 'copies_flushed'; id: number}
   | {type: 'heartbeat'};

@@ -36,6 +36,8 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
         : null;
     case 'metrics':
       return isId(id) && isReport(report) && isFunctions(functions) ? {type, id, report, functions} : null;
+    case 'copies_flushed':
+      return isId(id) ? {type, id} : null;
     default:
       return null;
   }

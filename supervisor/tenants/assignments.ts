@@ -9,7 +9,7 @@ import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
 import {type ErrorObject, errorEnvelope, ServiceError} from '../../shared/errors.ts';
-import type {WorkerUser} from '../../shared/ipc/control.ts';
+import type {CopySettings, WorkerUser} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {FunctionCount} from '../../shared/metrics/function-counts.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
@@ -32,6 +32,8 @@ export type AssignmentSettings = {
   /** Total `memory_mb` of the services of a tenant that are to run. */
   tenantServicesMemoryMb: number;
   redactErrors: boolean;
+  /** Null: no copies are made of tenants. */
+  copies: CopySettings | null;
   /** Number of routers. */
   routers: number;
 };
@@ -132,6 +134,7 @@ export class Assignments {
       storageBytesMax: settings.tenantStorageMax,
       servicesMemoryMbMax: settings.tenantServicesMemoryMb,
       redactErrors: settings.redactErrors,
+      copies: settings.copies,
       routers: settings.routers,
     });
   }
@@ -188,6 +191,7 @@ export class Assignments {
         this.#parts.functionsCounted(entry.generation, message.counts);
         return;
       case 'spare':
+      case 'copies_flushed':
       case 'heartbeat':
         return;
       default:

@@ -16,6 +16,7 @@ const VALID = [
   {type: 'closed', nextDueMs: null, hasCode: false},
   {type: 'closed', nextDueMs: 1_700_000_000_000, hasCode: true},
   {type: 'metrics', id: 1, report: '[]', functions: '[]'},
+  {type: 'copies_flushed', id: 1},
 ];
 
 test.each(VALID.map(message => [message.type, message]))('%s is taken as it is', (_, message) => {

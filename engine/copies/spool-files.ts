@@ -1,0 +1,11 @@
+/** The names in a spool that the worker and the copier agree on; `spool-view.ts` says what each is. */
+export const POSITION_FILE = 'position';
+export const BASE_FILE = 'base.set';
+export const WANT_BASE_FILE = 'want-base';
+export const CONFIRMED_FILE = 'confirmed';
+/** Of a page set: its last commit. */
+export const SET_NAME = /^(\d{16})\.set$/;
+
+export function setName(last: number): string {
+  return `${String(last).padStart(16, '0')}.set`;
+}

@@ -1,0 +1,189 @@
+/**
+ * The spool of a tenant as the copier sees it: a directory that the tenant's user can write, so everything in it is
+ * input from outside. Links are never followed, nothing but regular files is opened, and sizes and counts have limits.
+ *
+ *   position                where the first set begins: what was confirmed, or the base (`spool.ts`)
+ *   NNNNNNNNNNNNNNNN.set    page sets in order, named by their last commit
+ *   base.set                a base, complete when it has this name. The sets follow it
+ *   want-base               of the copier: it has nothing that the sets follow. The worker removes it with the new base
+ *   confirmed               of the copier: everything up to this position is stored, and has been read back
+ *   *.new, next             being written
+ *
+ * Only the worker removes sets. So a reader can meet a set that is gone at the next moment: `open` returns null then.
+ */
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import {basename, join} from 'node:path';
+import {SPOOL_DIRECTORY} from '../../shared/tenant-directory.ts';
+import {POSITION_BYTES_MAX, SPOOL_ENTRIES_MAX} from '../limits.ts';
+import {readAt, sourceOfFile, writeAll} from './bytes.ts';
+import {CopyError} from './copy-error.ts';
+import type {Position} from './page-set.ts';
+import {PageSet} from './page-set-reader.ts';
+import {decodePosition, encodePosition} from './position-file.ts';
+import {BASE_FILE, CONFIRMED_FILE, POSITION_FILE, SET_NAME, WANT_BASE_FILE} from './spool-files.ts';
+
+/** A page set that has a name. `last`: its last commit, which its content has to confirm; of a base null. */
+export type SpooledFile = {name: string; last: number | null; bytes: number; modifiedMs: number};
+
+export type SpoolList = {
+  /** Null: the worker has dropped the spool, or its position is damaged: nothing follows anything. */
+  position: Position | null;
+  base: SpooledFile | null;
+  /** In order. */
+  sets: SpooledFile[];
+  /** A base has been requested, and is not written yet. */
+  isBaseWanted: boolean;
+};
+
+export type OpenSet = {set: PageSet; bytes: number; fd: number; close(): void};
+
+const {O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY} = constants;
+
+export class SpoolView {
+  readonly #fd: number;
+  /** Leads to the directory that was opened, whatever its name leads to now. */
+  readonly #path: string;
+
+  private constructor(fd: number) {
+    this.#fd = fd;
+    this.#path = `/proc/self/fd/${fd}`;
+  }
+
+  /** @param directory of the tenant. @returns null: it has no spool, or has something else in its place */
+  static open(directory: string): SpoolView | null {
+    const parent = openDirectory(directory);
+    if (parent === null) return null;
+    try {
+      const fd = openDirectory(`/proc/self/fd/${parent}/${SPOOL_DIRECTORY}`);
+      return fd === null ? null : new SpoolView(fd);
+    } finally {
+      closeSync(parent);
+    }
+  }
+
+  /** @throws CopyError: it has more entries than a worker makes */
+  list(): SpoolList {
+    const found: SpoolList = {position: this.#position(), base: null, sets: [], isBaseWanted: false};
+    for (const name of this.#names()) {
+      const match = SET_NAME.exec(name);
+      if (name === WANT_BASE_FILE) found.isBaseWanted = true;
+      if (name !== BASE_FILE && match === null) continue;
+      const stat = lstatSync(join(this.#path, name), {throwIfNoEntry: false});
+      if (stat?.isFile() !== true) continue;
+      const file = {name, last: match === null ? null : Number(match[1]), bytes: stat.size, modifiedMs: stat.mtimeMs};
+      if (match === null) found.base = file;
+      else found.sets.push(file);
+    }
+    found.sets.sort((a, b) => a.last! - b.last!);
+    return found;
+  }
+
+  /**
+   * Opens a set or the base, and compares its SHA-256. Whether it follows what came before is for the caller to check.
+   * @returns null: it is gone. @throws PageSetError; CopyError: it is not a file, or has another last commit
+   */
+  open({name, last}: SpooledFile): OpenSet | null {
+    const fd = openFile(join(this.#path, name));
+    if (fd === null) return null;
+    try {
+      const set = new PageSet(sourceOfFile(fd));
+      if (set.isBase !== (last === null) || (last !== null && set.after.commit !== last)) {
+        throw new CopyError(`${name} has the commits ${set.head.first} to ${set.after.commit}`);
+      }
+      return {set, bytes: fstatSync(fd).size, fd, close: () => closeSync(fd)};
+    } catch (caught) {
+      closeSync(fd);
+      throw caught;
+    }
+  }
+
+  /** Requests a base, or withdraws the request. */
+  wantBase(isWanted: boolean): void {
+    if (isWanted) this.#write(WANT_BASE_FILE, Buffer.alloc(0));
+    else rmSync(join(this.#path, WANT_BASE_FILE), {force: true});
+  }
+
+  /** Everything up to here is stored and has been read back. Not synced: an older one costs a copy at most. */
+  confirm(position: Position): void {
+    this.#write(CONFIRMED_FILE, encodePosition(position));
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+
+  #position(): Position | null {
+    const fd = openFile(join(this.#path, POSITION_FILE));
+    if (fd === null) return null;
+    try {
+      return decodePosition(readAt(fd, 0, POSITION_BYTES_MAX).toString(), POSITION_FILE);
+    } catch (caught) {
+      if (caught instanceof CopyError) return null;
+      throw caught;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** @throws CopyError */
+  #names(): string[] {
+    const names: string[] = [];
+    const directory = opendirSync(this.#path);
+    try {
+      for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+        if (names.length === SPOOL_ENTRIES_MAX) throw new CopyError(`the spool has more than ${names.length} entries`);
+        names.push(entry.name);
+      }
+    } finally {
+      directory.closeSync();
+    }
+    return names;
+  }
+
+  /** The worker can read it, and sees all of it or nothing. A link with its temporary name is replaced, not followed. */
+  #write(name: string, bytes: Buffer): void {
+    const next = join(this.#path, `${name}.new`);
+    rmSync(next, {force: true, recursive: true});
+    const fd = openSync(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+    try {
+      fchmodSync(fd, 0o644); // whatever the umask is
+      writeAll(fd, bytes, null);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(next, join(this.#path, name));
+  }
+}
+
+/** Null: it is missing, or something else. */
+function openDirectory(path: string): number | null {
+  return openIfThere(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+/** Null: it is missing. @throws CopyError: it is not a regular file */
+function openFile(path: string): number | null {
+  const fd = openIfThere(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (fd === null || fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw new CopyError(`${basename(path)} is not a file`);
+}
+
+function openIfThere(path: string, flags: number): number | null {
+  try {
+    return openSync(path, flags);
+  } catch (caught) {
+    // It is a link, a socket, or a file instead of a directory.
+    if (['ENOENT', 'ELOOP', 'ENXIO', 'ENOTDIR'].includes((caught as NodeJS.ErrnoException).code ?? '')) return null;
+    throw caught;
+  }
+}
