@@ -4,6 +4,7 @@
  */
 import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
+import type {BackupRequest} from '../shared/ipc/backups.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {Actor, KeyRequest} from '../shared/ipc/keys.ts';
 import type {StatusRequest} from '../shared/ipc/overview.ts';
@@ -66,6 +67,11 @@ export class ControlChannel {
 
   /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
   status(request: StatusRequest): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, ...request}));
+  }
+
+  /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
+  backups(request: BackupRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
   }
 

@@ -43,6 +43,8 @@ export const AUDIT_PAGE_RECORDS_MAX = 1_000;
 export const OVERVIEW_PAGE_TENANTS_MAX = 200;
 /** Tenants that the state of the server names: those with the largest files. (ours) */
 export const SERVER_TENANTS_SHOWN = 10;
+/** Tenants on a page of the state of backups. Beyond: the page has this many. (ours) */
+export const BACKUP_PAGE_MAX = 200;
 /** How far back figures over time can be requested at once. Beyond: 400 op.invalid_input. (ours) */
 export const FIGURES_SECONDS_MAX = 24 * 60 * 60;
 /** The time of one stored figure, and so the shortest step of a chart. (ours) */

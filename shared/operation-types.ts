@@ -8,6 +8,7 @@ import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
 import {AuditPage, AuditQuery, RefusalPage} from './protocol/audit.ts';
 import {AuthProviders, TokenBody, TokenExamination} from './protocol/auth.ts';
+import {BackupQuery, BackupStatus} from './protocol/backups.ts';
 import {DashboardCode, DashboardSessionList} from './protocol/dashboard.ts';
 import {DeploymentFileQuery, DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
@@ -143,6 +144,7 @@ export const OPERATION_TYPES = {
   'tenants.overview': {query: OverviewQuery, answer: TenantOverview},
   'tenants.status': {answer: FoundTenant},
   'server.status': {answer: ServerStatus},
+  'backup.status': {query: BackupQuery, answer: BackupStatus},
   'figures.server': {query: FiguresQuery, answer: Figures},
   'figures.tenant': {query: FiguresQuery, answer: Figures},
   'figures.functions': {query: FunctionFiguresQuery, answer: FunctionFigures},

@@ -351,6 +351,7 @@ export const ROUTER_OPERATIONS = {
   'tenants.overview': {method: 'GET', path: '/api/overview/tenants', access: 'admin', success: OK},
   'tenants.status': {method: 'GET', path: '/api/tenants/{tenant_id}/status', access: 'admin', success: OK},
   'server.status': {method: 'GET', path: '/api/server', access: 'admin', success: OK},
+  'backup.status': {method: 'GET', path: '/api/backup', access: 'admin', success: OK},
   'figures.server': {method: 'GET', path: '/api/figures', access: 'admin', success: OK},
   'figures.tenant': {method: 'GET', path: '/api/tenants/{tenant_id}/figures', access: 'admin', success: OK},
   'figures.functions': {

@@ -155,6 +155,7 @@ export const RIGHTS: Complete = {
   'tenants.overview': {...needs(null, 'none'), concerns: 'caller'},
   'tenants.status': needs(null, 'none'),
   'server.status': {...needs('metrics', 'none'), concerns: 'service'},
+  'backup.status': {...needs('metrics', 'none'), concerns: 'service'},
   'figures.server': {...needs('metrics', 'none'), concerns: 'service'},
   'figures.tenant': needs(null, 'none'),
   'figures.functions': needs('logs', 'unknown'),

@@ -15,6 +15,7 @@ import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import type {ProcessKind} from '../shared/process-kinds.ts';
+import type {BackupStatus} from '../shared/protocol/backups.ts';
 import {rewriteFile} from '../shared/rewrite-file.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
 import type {Confinement} from './confinement/confinement.ts';
@@ -442,6 +443,8 @@ export class Supervisor {
         return this.#audit.intent(message.audited);
       case 'audit_page':
         return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
+      case 'backup_status':
+        return {backup: null, tenants: [], next_cursor: null} satisfies BackupStatus;
       case 'server_status':
         return await this.#state.status();
       case 'tenants_overview':

@@ -6,6 +6,7 @@
  */
 
 import type {Operation, RouterOperation} from '../../shared/operations.ts';
+import {BACKUP_TEXTS} from './texts/backups.ts';
 import {BULK_TEXTS} from './texts/bulk.ts';
 import {SANDBOX_TEXTS, SERVICE_TEXTS} from './texts/control.ts';
 import {DASHBOARD_TEXTS} from './texts/dashboard.ts';
@@ -21,6 +22,7 @@ export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...SERVER_TEXTS,
   ...TENANT_TEXTS,
   ...TENANT_STATE_TEXTS,
+  ...BACKUP_TEXTS,
   ...KEY_TEXTS,
   ...DASHBOARD_TEXTS,
   ...DOCUMENT_TEXTS,

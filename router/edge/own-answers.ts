@@ -17,6 +17,7 @@ import type {ShippedFiles} from '../http/shipped-files.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import {decodedOrSame, decodeParameter} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
+import {showBackups} from './backup-handlers.ts';
 import {showFigures} from './figures-handlers.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
 import {type Steps, shippedRequest} from './steps.ts';
@@ -104,6 +105,9 @@ export class OwnAnswers {
         return;
       case 'figures.server':
         this.#steps.later(exchange, () => showFigures(control, exchange, own, query));
+        return;
+      case 'backup.status':
+        this.#steps.later(exchange, () => showBackups(control, exchange, query));
         return;
       case 'server.status':
         this.#steps.later(exchange, async () =>

@@ -11,6 +11,7 @@ import type {MetricJson} from '../metrics/metric-json.ts';
 import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
+import type {BackupRequest} from './backups.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 import type {StatusRequest} from './overview.ts';
@@ -161,6 +162,8 @@ export type RouterToSupervisor =
   | ({type: 'request'; id: number} & AuditRequest)
   /** Answered by `reply` with the body of the route's response. */
   | ({type: 'request'; id: number} & StatusRequest)
+  /** Answered by `reply` with the body of the route's response. */
+  | ({type: 'request'; id: number} & BackupRequest)
   /** Tenants with requests since the last report, or whose open sockets are others; sent every few seconds. */
   | {type: 'traffic'; reports: TrafficReport[]}
   /** The outcome of an action. */

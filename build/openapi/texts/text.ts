@@ -38,6 +38,7 @@ type FirstWord<N extends Name> = N extends `${infer Word}.${string}` ? Word : N;
 const TAG_OF: Readonly<Record<Exclude<FirstWord<Name>, Tag>, Tag>> = {
   audit: 'keys',
   auth: 'functions',
+  backup: 'server',
   docs: 'server',
   env: 'environment',
   exports: 'bulk',

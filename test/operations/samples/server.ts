@@ -64,6 +64,7 @@ export function serverSamples(app: App) {
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
     'server.status': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'backup.status': {succeeds: [{query: 'limit=1'}], refused: {query: 'limit=0', code: 'op.invalid_input'}},
     'figures.server': {
       succeeds: [{}, {query: 'from=0&to=60000'}],
       refused: {query: 'step=7', code: 'op.invalid_input'},

@@ -1,0 +1,58 @@
+/** Wire types of backups. GET /api/backup */
+import Type, {type Static} from 'typebox';
+import {BACKUP_PAGE_MAX} from '../limits.ts';
+
+const orNull = <T extends Type.TSchema>(type: T, description: string) => Type.Union([type, Type.Null()], {description});
+const EpochMs = Type.Number({description: 'epoch milliseconds'});
+
+const BackupPoint = Type.Object(
+  {
+    at: EpochMs,
+    sequence: Type.Integer({description: 'of the newest journal record'}),
+    commit: Type.Integer({description: 'number of the commit in its timeline'}),
+  },
+  {description: 'a commit that can be restored'},
+);
+
+const BACKUP_STATES = ['starting', 'running', 'failing', 'locked'] as const;
+
+const BackupFault = Type.Object({
+  at: EpochMs,
+  kind: Type.String({description: 'such as `unavailable`, `refused`, `no_space`, `timeout`, `damaged`, `locked`'}),
+  message: Type.String(),
+});
+
+const TenantBackup = Type.Object({
+  id: Type.String(),
+  newest: orNull(BackupPoint, 'the newest commit in the repository; null: no copy yet, or not read since the start'),
+  age_ms: Type.Number({description: 'age of the oldest commit that is not in the repository; 0: all are'}),
+  spool_bytes: Type.Integer({description: 'page sets that are not in the repository yet'}),
+  fault: orNull(BackupFault, 'why its copy stands still; null: it does not'),
+});
+
+export const BackupQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({minimum: 1, description: `default 50; above ${BACKUP_PAGE_MAX} is that`})),
+  cursor: Type.Optional(Type.String({description: 'next_cursor of the page before'})),
+});
+
+export const BackupStatus = Type.Object({
+  backup: orNull(
+    Type.Object({
+      to: Type.String({description: 'the repository'}),
+      repository_id: orNull(Type.String(), 'null: it was not reached since the start'),
+      every_ms: Type.Number(),
+      state: Type.Enum([...BACKUP_STATES], {
+        description:
+          '`failing`: tried again; `locked`: not tried again, because another server writes to the repository',
+      }),
+      age_ms: Type.Number({description: 'the highest of all tenants'}),
+      spool_bytes: Type.Integer({description: 'of all tenants'}),
+      last_success_at: orNull(EpochMs, 'when the repository last had everything; null: not since the start'),
+      last_fault: orNull(BackupFault, 'null: none since the last success'),
+    }),
+    'null: the server was started without --backup-to',
+  ),
+  tenants: Type.Array(TenantBackup, {description: 'in order of id'}),
+  next_cursor: orNull(Type.String(), 'null: this is the last page'),
+});
+export type BackupStatus = Static<typeof BackupStatus>;
