@@ -91,6 +91,12 @@ export const SCAN_DOCUMENTS_MAX = 1_000_000;
 /** Stored text one query can read, in characters, because large documents take longer. Beyond: the same 413. (ours) */
 export const SCAN_CHARS_MAX = 512 * MIB;
 /**
+ * A query with a limit that would sort at least this many index entries first reads this many documents in its order:
+ * if most documents pass the filters, that is enough. Otherwise it has read a quarter more. (ours)
+ */
+export const WALK_ENTRIES_MIN = 4_096;
+export const WALK_DOCUMENTS_MAX = 1_024;
+/**
  * CPU time, documents and characters of a query on the serving thread; a query that needs more runs on a scan thread.
  * (ours)
  */

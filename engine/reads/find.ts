@@ -2,7 +2,8 @@
  * Finds the documents of a query, in its order.
  *
  * There are two ways. If the plan returns the requested order, reading stops at the last document needed. Otherwise all
- * candidates are read, and a heap keeps the first ones in the order. SCAN_…_MAX limits what is read, and
+ * candidates are read, and a heap keeps the first ones in the order; `walk.ts` says when the first way is tried before
+ * it. SCAN_…_MAX limits what is read, and
  * RESULT_BYTES_MAX what is returned. The `readBudget` limits the time.
  */
 import {type ServiceError, tooLarge} from '../../shared/errors.ts';
@@ -23,6 +24,7 @@ import {type ReadPath, readOf} from './read-path.ts';
 import type {ReadSet} from './read-set.ts';
 import {Scan, Spent} from './scan.ts';
 import {FirstInOrder} from './top.ts';
+import {WALK_ENDED, WalkBudget, walkInsteadOf} from './walk.ts';
 
 /** A lower bound for the bytes of a document's system fields, without its id. */
 const SYSTEM_FIELDS_CHARS = 40;
@@ -56,17 +58,43 @@ export function find(
   if (most === 0) return {rows: [], order, readSet: () => ({intervals: [], absentTables: []}), plan, spent};
   const [{path}] = plan.paths as [PlannedPath];
   if (path.table === null) return {rows: [], order, readSet: () => readOf(path, null, 'end'), plan, spent};
-  const begin = (resume: Resume) => (after === null || !plan.ordered ? null : resume(placeOf(after, order)));
   if (readsAll(path, plan.ordered, most)) readBudget.willReadAll(path.table);
+  const reading: Reading = {reader, order, most, after, readBudget, whenFull};
+  const walk = walkInsteadOf(plan, reader, query.table, filters, order, most);
+  if (walk === null) return {...readPlan(plan, reading, spent), order, plan, spent};
+  const walked = new Spent();
+  try {
+    const found = readPlan(walk, {...reading, readBudget: new WalkBudget(readBudget)}, walked);
+    return {...found, order, plan: walk, spent: walked};
+  } catch (caught) {
+    if (caught !== WALK_ENDED) throw caught;
+  }
+  const found = readPlan(plan, reading, spent);
+  spent.documents += walked.documents;
+  return {...found, order, plan, spent};
+}
+
+type Reading = {
+  reader: QueryReader;
+  order: Order;
+  most: number;
+  after: Position | null;
+  readBudget: ReadBudget;
+  whenFull: WhenFull;
+};
+
+function readPlan(plan: Plan, reading: Reading, spent: Spent): Pick<Found, 'rows' | 'readSet'> {
+  const {reader, order, most, after, readBudget, whenFull} = reading;
+  const begin = (resume: Resume) => (after === null || !plan.ordered ? null : resume(placeOf(after, order)));
   const scans = openScans(reader, plan.paths, {readBudget, spent, begin, isSideBySide: plan.ordered});
   const readSet = () => joinedReads(scans.map(({readSet}) => readSet()));
   const all = scans.map(({candidates}) => candidates);
   if (plan.ordered) {
     const rows = all.length === 1 ? all[0]! : new Merged(all, order);
-    return {rows: takeInOrder(rows, most, whenFull), order, readSet, plan, spent};
+    return {rows: takeInOrder(rows, most, whenFull), readSet};
   }
   const first = new FirstInOrder(most, order.reverse, after === null ? null : placeOf(after, order));
-  return {rows: pickFirst(reader, all, first, order, most, whenFull), order, readSet, plan, spent};
+  return {rows: pickFirst(reader, all, first, order, most, whenFull), readSet};
 }
 
 type OpenScan = {candidates: Candidates; readSet: () => ReadSet};

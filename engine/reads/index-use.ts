@@ -50,6 +50,7 @@ export function bestIndex(
   filters: readonly Filter[],
   order: Order,
   most = QUERY_RANGES_MAX,
+  which: 'any' | 'in order' = 'any',
 ): IndexUse | null {
   const sets = new Map<string, KeyRanges | null>();
   const setOf = (field: string) => {
@@ -64,6 +65,7 @@ export function bestIndex(
   let bestScore = 0;
   for (const index of table.indexes) {
     const use = serviceOf(index, setOf, order, most);
+    if (which === 'in order' && use.ordering === 'none') continue;
     const isUseful = use.narrowing > 0 || (use.ordering !== 'none' && order.fields.length > 0);
     const score = isUseful ? use.narrowing + (use.ordering === 'none' ? 0 : IN_ORDER) : 0;
     if (score <= bestScore) continue;

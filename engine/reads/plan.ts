@@ -7,6 +7,8 @@
  *   3. the branches of an `or`, each by look-ups or an index, where that reads less than 2
  *   4. the table          in creation order, bounded by ranges on _creationTime
  *
+ * 2 and 3 may have to read many documents to sort them; `walk.ts` then tries to read in order first.
+ *
  * Paths in the order of the query are merged. A document that matches several branches is returned by the first of
  * them.
  */
@@ -64,6 +66,15 @@ export function planQuery(reader: QueryReader, name: string, filters: readonly F
     return {paths: pathsOf(name, table, source, filters, order, ordered), ordered};
   }
   return planTable(reader, name, table, filters, order);
+}
+
+/** Reads in the order of the query, however much the filters drop; null: nothing is stored in that order. */
+export function planInOrder(reader: QueryReader, name: string, filters: readonly Filter[], order: Order): Plan | null {
+  const table = reader.table(name);
+  if (table === undefined) return null;
+  const use = bestIndex(table, filters, order, QUERY_RANGES_MAX, 'in order');
+  if (use !== null) return {paths: pathsOf(name, table, {kind: 'index', use}, filters, order, true), ordered: true};
+  return order.fields.length === 0 ? planTable(reader, name, table, filters, order) : null;
 }
 
 function planTable(
