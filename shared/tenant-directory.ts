@@ -5,6 +5,7 @@
  *   its first open      tenant.new, tenant.sqlite   (also after a crash before the file was whole: it is made again)
  *   from then on        tenant.sqlite, and after a close empty tenant.sqlite-wal and tenant.sqlite-shm
  *
+ *   while it is adopted         tenant.sqlite, tenant.adopt
  *   while its log has commits   tenant.sqlite, tenant.sqlite-wal, tenant.logged
  *
  * So a directory without `tenant.new` whose `tenant.sqlite` is missing or empty has lost it: the file is never created
@@ -17,6 +18,53 @@ export const TENANT_FILE = 'tenant.sqlite';
 export const NEW_TENANT_FILE = 'tenant.new';
 
 export type NewTenant = {tenant: string; generation: number; created_ms: number};
+
+/**
+ * Marks that the file in the directory came from elsewhere and is to become this tenant's: JSON of AdoptNote. The next
+ * process that opens the file does that first, and removes the note once the tenant is open.
+ */
+export const ADOPT_FILE = 'tenant.adopt';
+
+export type AdoptNote = {
+  tenant: string;
+  generation: number;
+  created_ms: number;
+  /** The new timeline of the file, 32 hex characters. A file that has it was adopted. */
+  timeline: string;
+  /** Where the file came from; null: the timeline and the commit that it has. */
+  origin: {timeline: string; commit: number} | null;
+  /** The generation of the tenant that this one replaces; null: none. */
+  replaces: number | null;
+  /** `reads`: the tenant starts paused, and answers reads. */
+  serve: 'reads' | 'all';
+};
+
+/** Null: the text is no such note. */
+export function adoptNoteIn(text: string): AdoptNote | null {
+  let note: Partial<AdoptNote> | null;
+  try {
+    note = JSON.parse(text) as Partial<AdoptNote> | null;
+  } catch (caught) {
+    if (caught instanceof SyntaxError) return null;
+    throw caught;
+  }
+  if (typeof note !== 'object' || note === null) return null;
+  const {tenant, generation, created_ms, timeline, origin, replaces, serve} = note;
+  const isTenant = typeof tenant === 'string' && isNumber(generation) && isNumber(created_ms);
+  const isFrom =
+    origin === null || (typeof origin === 'object' && isTimeline(origin.timeline) && isNumber(origin.commit));
+  const isKnown = isTimeline(timeline) && (replaces === null || isNumber(replaces));
+  if (!isTenant || !isFrom || !isKnown || (serve !== 'reads' && serve !== 'all')) return null;
+  return {tenant, generation, created_ms, timeline, origin, replaces, serve};
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isTimeline(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{32}$/.test(value);
+}
 
 /** Empty. Marks that the file's log has commits, so that a missing log is noticed. */
 export const LOGGED_FILE = 'tenant.logged';

@@ -4,6 +4,7 @@
  *
  *   (warming up ──▶) spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
  *                      └ open_failed: exit 1; needs_isolates: exit 1
+ *                      └──errand──▶ doing it ──▶ exit 0
  *   any ──channel to the supervisor closes──▶ exit when the turn ends (a commit under way is finished or rolled back)
  *
  * SIGINT and SIGTERM reach the whole process group on Ctrl-C. The supervisor decides what happens, so both are ignored
@@ -26,6 +27,7 @@ import {mayHoldIsolates} from '../shared/node-flags.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
 import {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
+import {become} from './user.ts';
 import {warmUp} from './warm-up.ts';
 
 /** The standard ones, and the channel. */
@@ -52,7 +54,10 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
 process.on('message', (message: SupervisorToWorker) => {
   switch (message.type) {
     case 'open':
-      open(message.settings).catch(openFailed);
+      open(message.settings).catch(error => failed('open_failed', error));
+      return;
+    case 'errand':
+      errand(message).catch(error => failed('errand_failed', error));
       return;
     case 'node_settled':
       installs.settle(message.id, message);
@@ -123,12 +128,22 @@ async function open(settings: TenantSettings): Promise<void> {
   send({type: 'opened', egress: serving.tenant.storedEgress});
 }
 
-function openFailed(caught: unknown): void {
+async function errand({settings, errand}: Extract<SupervisorToWorker, {type: 'errand'}>): Promise<void> {
+  log = createLogger({process: 'worker', tenant: settings.tenant});
+  if (settings.user !== null) become(settings.user);
+  const {runErrand} = await import('./errands/errand.ts');
+  const result = JSON.stringify((await runErrand(settings, errand)) ?? null);
+  send({type: 'errand_done', result});
+  process.exit(0);
+}
+
+function failed(type: 'open_failed' | 'errand_failed', caught: unknown): void {
   const known = caught instanceof ServiceError;
   const cause = known ? caught.cause : caught;
-  if (cause !== undefined) log.error('the tenant could not be opened', {error: cause});
-  const error = known ? asServiceError(caught) : unavailable('the tenant could not be opened; the log says why');
-  send({type: 'open_failed', error: errorEnvelope(error).error});
+  const what = type === 'open_failed' ? 'the tenant could not be opened' : 'the errand could not be done';
+  if (cause !== undefined) log.error(what, {error: cause});
+  const error = known ? asServiceError(caught) : unavailable(`${what}; the log says why`);
+  send({type, error: errorEnvelope(error).error});
   process.exitCode = 1;
   process.disconnect?.();
 }

@@ -1,5 +1,6 @@
 /** An open tenant and the socket on which routers reach it: the state of a worker that is no longer a spare. */
 
+import {adoptFile, isToAdopt, removeAdoptNote} from '../engine/adopt/adopt-file.ts';
 import {Reserve} from '../engine/storage/reserve.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
@@ -19,7 +20,10 @@ export class Serving {
     const reserve = new Reserve(settings.reservePath);
     try {
       if (settings.user !== null) become(settings.user);
+      const isAdopted = isToAdopt(settings.directory);
+      if (isAdopted) await adoptFile(settings.directory, 'structure');
       const serving = new Serving(await Tenant.open(settings, reserve, log, upwards), settings, log);
+      if (isAdopted) removeAdoptNote(settings.directory);
       await serving.#socket.listen();
       return serving;
     } finally {

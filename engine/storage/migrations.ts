@@ -85,7 +85,19 @@ export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
   if (from > STORAGE_VERSION) {
     throw new Error(`the file has storage version ${from}, this svc knows ${STORAGE_VERSION}: use the newer svc`);
   }
-  for (let version = from + 1; version <= STORAGE_VERSION; version++) {
+  stepTo(db, from, STORAGE_VERSION);
+  assert(db.pragma('user_version', {simple: true}) === STORAGE_VERSION, 'every step of the layout was made');
+  return from === 0 ? 'created' : 'migrated';
+}
+
+/** Makes the tables as a file of this version has them, in an empty database. */
+export function makeTables(db: Connection, version: number): void {
+  assert(version <= STORAGE_VERSION, 'the version is known');
+  stepTo(db, 0, version);
+}
+
+function stepTo(db: Connection, from: number, to: number): void {
+  for (let version = from + 1; version <= to; version++) {
     db.transaction(() => {
       STEPS[version - 1]!(db);
       if (version === 1) db.pragma(`application_id = ${APPLICATION_ID}`);
@@ -94,6 +106,4 @@ export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
       db.pragma(`user_version = ${version}`);
     }).immediate();
   }
-  assert(db.pragma('user_version', {simple: true}) === STORAGE_VERSION, 'every step of the layout was made');
-  return from === 0 ? 'created' : 'migrated';
 }

@@ -13,6 +13,7 @@ import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
 import type {BackupRequest} from './backups.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
+import type {Errand, ErrandSettings} from './errand.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 import type {StatusRequest} from './overview.ts';
 import type {SessionRecord, SessionRequest} from './sessions.ts';
@@ -243,6 +244,8 @@ export type TenantSettings = {
 export type SupervisorToWorker =
   /** Open this tenant and listen; answered by `opened` or `open_failed`. */
   | {type: 'open'; settings: TenantSettings}
+  /** Do this and end; answered by `errand_done` or `errand_failed`. */
+  | {type: 'errand'; settings: ErrandSettings; errand: Errand}
   /** Answer to `egress_put`: the policy applies (null), or why not. */
   | {type: 'egress_taken'; id: number; error: ErrorObject | null}
   /** Answer to `node_wanted`: null once it is installed, or why not, for people. */
@@ -271,6 +274,9 @@ export type WorkerToSupervisor =
   /** Install this version of Node below the data directory. Answered by `node_settled`. */
   | {type: 'node_wanted'; id: number; version: NodeVersion}
   | {type: 'open_failed'; error: ErrorObject}
+  /** `result`: JSON. */
+  | {type: 'errand_done'; result: string}
+  | {type: 'errand_failed'; error: ErrorObject}
   /** The tenant has a deployment, but this worker cannot hold isolates: it has closed the file and exits. */
   | {type: 'needs_isolates'}
   /**

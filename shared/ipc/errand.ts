@@ -1,0 +1,18 @@
+/**
+ * Errands: a worker process does one thing in a directory with a tenant's file, answers and ends. It is confined like
+ * the worker of a tenant, opens no socket and serves nothing. It can be killed at any time, so each errand leaves its
+ * directory in a state from which it can be repeated.
+ */
+import type {TenantSettings} from './control.ts';
+
+export type ErrandSettings = Omit<TenantSettings, 'socketPath' | 'secret' | 'egress' | 'routers'>;
+
+export type Errand =
+  /** Makes the file in the directory that of the tenant in its note (shared/tenant-directory.ts). */
+  {kind: 'adopt'; check: AdoptCheck};
+
+/**
+ * How much of the file is checked. `structure`: its definitions, and SQLite's quick check. `whole`: each record,
+ * document and index entry as well, as `svc verify` does.
+ */
+export type AdoptCheck = 'structure' | 'whole';
