@@ -11,7 +11,7 @@ import type {SandboxLayer} from '../confinement/layers.ts';
 import {PROCESSES_POLL_MS} from '../limits.ts';
 import {KILL_REASONS, type KillReason} from '../processes/child.ts';
 import {ProcessUse, type UseByKind} from '../processes/process-use.ts';
-import type {Lifecycle} from '../tenants/lifecycle.ts';
+import type {Lifecycle} from '../tenants/lifecycle-states.ts';
 
 const STATES = ['queued', 'waking', 'awake', 'releasing', 'moving', 'closing', 'resting', 'deleting'] as const;
 

@@ -1,127 +1,10 @@
-/**
- * The state of one tenant between disk and a worker process: a union and a pure step function. Processes, timers and
- * the registry are in `placement.ts`, which carries out the effects.
- *
- *                      ┌──────────────────────── a slot is free ───────────────────────┐
- *   asleep ──want──▶ queued                                                            ▼
- *     ▲  ▲             └──refused (no slot to be had)──▶ asleep                     waking
- *     │  │                                                                             │ opened
- *     │  └─ want after a pause ── died ◀──────── worker ends unexpectedly ───┐         ▼
- *     │                            │                                        ├────── awake ◀──┐
- *     │            too many crashes▼                                        │         │let_go │ busy, in use
- *     │        asleep ◀──held── resting ──rested──▶ queued                  ├──── releasing ──┘
- *     │                                                                     │         │ not busy
- *     └───────────────────── worker ends after `closed` ────────────────────┴────── closing
- *
- *   awake, releasing ──move──▶ moving ──given up, or it takes too long──▶ closing, wanted
- *
- *   awake, releasing, moving ──pause──▶ pausing ──given up, or it takes too long; worker ends──▶ paused
- *   waking, closing ──pause──▶ pausing ──worker ends──▶ paused
- *   asleep, queued, resting ──pause──▶ paused ──resume──▶ asleep
- *   pausing ──resume──▶ moving or closing, wanted
- *
- *   any ──delete──▶ deleting ──worker ends, or there is none──▶ (files removed, forgotten)
- *
- * Invariants
- * - A tenant has a worker process exactly in waking, awake, releasing, moving, closing, pausing, and in deleting until
- *   that worker has ended.
- * - No worker is started in pausing and paused. The registry has the tenant's mark `paused` before the input `pause` is
- *   given, so the pause holds after a crash of the server.
- * - The registry's mark `awake` is set before a worker is requested to open, and cleared only with the next due time
- *   that a closing worker reported. After a crash the mark remains, so the tenant is wanted again without a request,
- *   and no due job is lost.
- * - `fail` answers a wake that the router requested and is never sent otherwise: a router notices a dead worker by its
- *   own link.
- */
+/** The steps of a tenant between disk and a worker process, as drawn in `lifecycle-states.ts`: a pure function. */
 
 import {unreachable} from '../../shared/assert.ts';
 import {backOffMs} from '../../shared/back-off.ts';
 import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
 import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN, DAMAGED_COOL_DOWN_MS_MAX, HEALTHY_MS, MOVE_MS_MAX} from '../limits.ts';
-
-export type Lifecycle =
-  | {state: 'asleep'; crashes: number}
-  /** Waits for a slot. `requested`: a router waits for the answer. */
-  | {state: 'queued'; crashes: number; requested: boolean}
-  /** `retried`: a second worker is opening the tenant, because the first one ended too early. */
-  | {state: 'waking'; crashes: number; requested: boolean; retried: boolean}
-  | {state: 'awake'; crashes: number; sinceMs: number}
-  /** Has requested the routers to release the worker. `forOther`: another tenant needs its slot. */
-  | {state: 'releasing'; crashes: number; sinceMs: number; forOther: boolean}
-  /** The next worker must be of another kind: routers send this one nothing more. */
-  | {state: 'moving'; crashes: number; requested: boolean}
-  /**
-   * `wanted`: the tenant is to be opened again afterwards. `stored`: the worker's `closed` has arrived and is in the
-   * registry.
-   */
-  | {state: 'closing'; crashes: number; wanted: boolean; requested: boolean; stored: boolean}
-  /**
-   * Requests fail until `untilMs`; the first one after that opens the tenant. `error`: why its file could not be
-   * opened, if that was the cause.
-   */
-  | {state: 'resting'; crashes: number; untilMs: number; error: ErrorObject | null}
-  /** `isEnding`: the worker was requested to close, or was killed. `stored`: as in closing. */
-  | {state: 'pausing'; crashes: number; isEnding: boolean; stored: boolean}
-  /** An operator paused it: it gets no worker, whatever needs it. */
-  | {state: 'paused'; crashes: number}
-  | {state: 'deleting'; hasWorker: boolean};
-
-export type Input =
-  /** The tenant is needed: by a router (`requested`), or because of its due time, a start-up, or a crash. */
-  | {type: 'want'; requested: boolean}
-  /** The second check that the effect `confirm` requested. */
-  | {type: 'confirm'}
-  /** It is next in the queue: a slot is reserved. */
-  | {type: 'admit'}
-  /** There is no slot, and none can be freed. */
-  | {type: 'refuse'; error: ErrorObject}
-  | {type: 'opened'}
-  /** The worker's process ended; `error`: what it reported about a failed opening. */
-  | {type: 'ended'; error: ErrorObject | null}
-  /** The last crash is attributed to calls that were under way, not to the tenant. */
-  | {type: 'held'}
-  /** The tenant is idle, or (`forOther`) least recently used while another tenant needs the slot. */
-  | {type: 'let_go'; forOther: boolean}
-  /** All routers have answered. `inUse`: the worker wants to stay awake, as for a sandbox that was just created. */
-  | {type: 'released'; busy: boolean; inUse: boolean}
-  /** A router needs a worker of another kind. */
-  | {type: 'move'}
-  /** Nothing is under way in the worker that the tenant moves away from, or the time limit has passed. */
-  | {type: 'given_up'}
-  | {type: 'closed'; nextDueMs: number | null}
-  /** The router process ended: it waits for nothing any more and will not answer `release`. */
-  | {type: 'router_ended'}
-  | {type: 'rested'}
-  | {type: 'pause'}
-  | {type: 'resume'}
-  | {type: 'delete'}
-  /** The server stops. A worker that is opening is killed: its mark remains. */
-  | {type: 'shut_down'};
-
-export type Effect =
-  | {type: 'enqueue'}
-  /** Mark the tenant awake, take a worker and request it to open. `fresh`: not a spare. */
-  | {type: 'start'; fresh: boolean}
-  /** Announce the worker to the routers. */
-  | {type: 'ready'}
-  /** Give the input `confirm` once all events about processes up to now have arrived. */
-  | {type: 'confirm'}
-  | {type: 'fail'; error: ErrorObject; retryAfterMs: number}
-  | {type: 'release'}
-  /**
-   * Request all routers to give the worker up, and give the input `given_up` when they have, or after this time.
-   * `error`: why, for endless answers, which are cut.
-   */
-  | {type: 'give_up'; withinMs: number; error: ErrorObject}
-  | {type: 'close'}
-  | {type: 'kill'}
-  /** Clear the mark, and store when the tenant has work again. */
-  | {type: 'store'; nextDueMs: number | null}
-  /** Give the input `want` (not asked) or `rested` after this time. */
-  | {type: 'later'; input: 'want' | 'rested'; afterMs: number}
-  | {type: 'remove'};
-
-export type Step = {next: Lifecycle; effects: Effect[]};
+import {type Effect, hasWorker, type Input, type Lifecycle, type Step} from './lifecycle-states.ts';
 
 /**
  * Pauses before a tenant is opened again without a request after its first, second… crash. A router's wake does not
@@ -132,28 +15,6 @@ const RETRY_AFTER_MS = 1_000;
 /** How often sockets of a paused tenant request it again. */
 const PAUSED_RETRY_MS = 10_000;
 const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.storage_read_only']);
-
-/** Whether the tenant has a worker process that counts against `--max-awake`. */
-export function hasWorker(lifecycle: Lifecycle): boolean {
-  switch (lifecycle.state) {
-    case 'asleep':
-    case 'queued':
-    case 'resting':
-    case 'paused':
-      return false;
-    case 'waking':
-    case 'awake':
-    case 'releasing':
-    case 'moving':
-    case 'closing':
-    case 'pausing':
-      return true;
-    case 'deleting':
-      return lifecycle.hasWorker;
-    default:
-      return unreachable(lifecycle);
-  }
-}
 
 /** Input that a state does not handle has no effect: it crossed with the message that led to the state. */
 export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
@@ -168,6 +29,7 @@ export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
   if (input.type === 'held') return forgive(lifecycle);
   switch (lifecycle.state) {
     case 'asleep':
+      if (input.type === 'errand') return beginErrand(lifecycle);
       if (input.type !== 'want') return stay(lifecycle);
       return to({state: 'queued', crashes: lifecycle.crashes, requested: input.requested}, {type: 'enqueue'});
     case 'queued':
@@ -187,6 +49,8 @@ export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
       return stepPausing(lifecycle, input);
     case 'paused':
       return stepPaused(lifecycle, input);
+    case 'errand':
+      return stepErrand(lifecycle, input);
     default:
       return unreachable(lifecycle);
   }
@@ -227,6 +91,9 @@ function stepWaking(lifecycle: Lifecycle & {state: 'waking'}, input: Input, nowM
       return died(crashes, requested, input.error, nowMs);
     case 'shut_down':
       return to({...lifecycle, retried: true}, {type: 'kill'});
+    case 'reopen':
+      // It may have its settings already.
+      return to({state: 'closing', crashes, wanted: true, requested, stored: true}, {type: 'kill'});
     default:
       return stay(lifecycle);
   }
@@ -254,6 +121,8 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
       return beginClose(crashes);
     case 'move':
       return to({state: 'moving', crashes, requested: true}, giveUp(movesError()));
+    case 'reopen':
+      return to({state: 'moving', crashes, requested: false}, giveUp(reopensError()));
     case 'shut_down':
       return beginClose(crashes);
     default:
@@ -349,6 +218,33 @@ function stepPaused(lifecycle: Lifecycle & {state: 'paused'}, input: Input): Ste
       return to(lifecycle, ...failIf(input.requested, pausedError(), PAUSED_RETRY_MS));
     case 'resume':
       return to({state: 'asleep', crashes: 0});
+    case 'errand':
+      return beginErrand(lifecycle);
+    default:
+      return stay(lifecycle);
+  }
+}
+
+function beginErrand({state, crashes}: Lifecycle & {state: 'asleep' | 'paused'}): Step {
+  const next: Lifecycle = {state: 'errand', crashes, isPaused: state === 'paused', wanted: false, requested: false};
+  return to(next, {type: 'start_errand'});
+}
+
+function stepErrand(lifecycle: Lifecycle & {state: 'errand'}, input: Input): Step {
+  const {crashes, isPaused, wanted, requested} = lifecycle;
+  switch (input.type) {
+    case 'want':
+      if (isPaused) return to(lifecycle, ...failIf(input.requested, pausedError(), PAUSED_RETRY_MS));
+      return to({...lifecycle, wanted: true, requested: requested || input.requested}, {type: 'kill'});
+    case 'shut_down':
+      return to(lifecycle, {type: 'kill'});
+    case 'router_ended':
+      return to({...lifecycle, requested: false});
+    case 'resume':
+      return to({...lifecycle, isPaused: false});
+    case 'ended':
+      if (isPaused) return to({state: 'paused', crashes});
+      return wanted ? to({state: 'queued', crashes, requested}, {type: 'enqueue'}) : to({state: 'asleep', crashes});
     default:
       return stay(lifecycle);
   }
@@ -427,6 +323,13 @@ function beginPause(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
         {state: 'pausing', crashes, isEnding: true, stored: lifecycle.stored},
         ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
       );
+    case 'errand':
+      if (lifecycle.isPaused) return stay(lifecycle);
+      return to(
+        {state: 'pausing', crashes, isEnding: true, stored: true},
+        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+        {type: 'kill'},
+      );
     case 'pausing':
     case 'paused':
       return stay(lifecycle);
@@ -443,6 +346,7 @@ function beginDelete(lifecycle: Lifecycle): Step {
     case 'moving':
       return to(next, {type: 'close'});
     case 'waking':
+    case 'errand':
       // It may be anywhere between a spare and an open file; nothing in it is worth waiting for.
       return to(next, {type: 'kill'});
     case 'closing':
@@ -477,6 +381,10 @@ function giveUp(error: ErrorObject): Effect {
 
 function movesError(): ErrorObject {
   return {code: 'session.worker_unavailable', message: 'the tenant moves to a worker that runs its code; ask again'};
+}
+
+function reopensError(): ErrorObject {
+  return {code: 'session.worker_unavailable', message: 'the tenant is opened again with other settings; ask again'};
 }
 
 function pausedError(): ErrorObject {

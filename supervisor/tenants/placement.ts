@@ -7,7 +7,6 @@
  */
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Registry} from '../files/registry.ts';
@@ -15,7 +14,9 @@ import {DRAIN_MS} from '../limits.ts';
 import {type AssignmentEnd, type AssignmentParts, type AssignmentSettings, Assignments} from './assignments.ts';
 import {Crashes, type Verdict} from './crashes.ts';
 import {DueTimer} from './due-timer.ts';
-import {type Effect, type Input, type Lifecycle, step} from './lifecycle.ts';
+import {step} from './lifecycle.ts';
+import type {Effect, Input, Lifecycle} from './lifecycle-states.ts';
+import {Marks} from './marks.ts';
 import {Slots} from './slots.ts';
 import {type EntryMarks, type PlacedTenant, TenantEntry} from './tenant-entry.ts';
 import {causeOf, type WakeCause} from './wakes.ts';
@@ -52,10 +53,9 @@ export class Placement {
   readonly #entries = new Map<string, TenantEntry>();
   readonly #slots: Slots;
   readonly #assignments: Assignments;
+  readonly #marks: Marks;
   readonly #inputs: Given[] = [];
   #isTaking = false;
-  /** It was logged that the data directory is not writable. */
-  #isUnwritable = false;
   #sweepTimer: NodeJS.Timeout | null = null;
   readonly #due: DueTimer;
   #onDrained: (() => void) | null = null;
@@ -64,6 +64,7 @@ export class Placement {
     this.#parts = parts;
     this.#log = parts.log;
     this.#slots = new Slots(parts.settings.maxAwake);
+    this.#marks = new Marks(parts.registry, parts.files, parts.log);
     this.#assignments = new Assignments(parts, {
       give: (entry, input) => this.give(entry, input),
       ended: (entry, end) => this.#workerEnded(entry, end),
@@ -293,6 +294,9 @@ export class Placement {
       case 'start':
         this.#startWorker(entry, effect.fresh);
         return;
+      case 'start_errand':
+        entry.startErrand?.();
+        return;
       case 'ready':
         this.#notifyReady(entry);
         return;
@@ -382,30 +386,9 @@ export class Placement {
   }
 
   #startWorker(entry: TenantEntry, fresh: boolean): void {
-    const {registry} = this.#parts;
     entry.wakingSinceMs = this.#parts.now();
-    try {
-      if (!entry.isMarkedAwake) {
-        registry.markAwake(entry.id);
-        this.#isUnwritable = false;
-      }
-      entry.isMarkedAwake = true;
-    } catch (caught) {
-      // The mark only saves a scan at the next start: a file that was written has a log, or a different modification
-      // time.
-      this.#notMarked('the disk is full: a tenant is woken without a mark', entry, caught);
-    }
+    this.#marks.awake(entry);
     this.#assignments.start(entry, fresh);
-  }
-
-  /** The registry could not store a mark. An unwritable disk is logged once, until it is writable again. */
-  #notMarked(what: string, {id}: TenantEntry, caught: unknown): void {
-    if (!(caught instanceof ServiceError)) throw caught;
-    if (!this.#parts.registry.isUnwritable) this.#log.warn(what, {tenant: id, error: caught});
-    else if (!this.#isUnwritable) {
-      this.#log.error('the data directory cannot be written: reads go on, and changes are refused', {error: caught});
-    }
-    this.#isUnwritable = this.#parts.registry.isUnwritable;
   }
 
   #workerEnded(entry: TenantEntry, {socketPath, ranCode, ...end}: AssignmentEnd): void {
@@ -436,6 +419,13 @@ export class Placement {
     this.#checkDrained();
   }
 
+  /** The process of an errand has ended. */
+  errandEnded(entry: TenantEntry): void {
+    entry.worker = null;
+    this.give(entry, {type: 'ended', error: null});
+    this.#checkDrained();
+  }
+
   /** The last crash has been attributed. */
   #judged(entry: TenantEntry, {isAttributed, refused}: Verdict): void {
     for (const refusal of refused) this.#log.error('a call ended its worker too often', {tenant: entry.id, ...refusal});
@@ -452,14 +442,7 @@ export class Placement {
   }
 
   #store(entry: TenantEntry, nextDueMs: number | null): void {
-    try {
-      const {fileMs} = this.#parts.files.fileState(entry.id, entry.generation);
-      this.#parts.registry.markAsleep(entry.id, nextDueMs, fileMs);
-      entry.isMarkedAwake = false;
-    } catch (caught) {
-      // The mark remains, which is safe: the tenant is opened once at the next start.
-      this.#notMarked('a tenant stays marked awake', entry, caught);
-    }
+    this.#marks.asleep(entry, nextDueMs);
     if (this.#onDrained === null) this.#due.arm();
   }
 

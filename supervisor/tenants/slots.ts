@@ -10,7 +10,7 @@
  */
 import type {ErrorObject} from '../../shared/errors.ts';
 import {IN_USE_TURN_MS, RECENT_TRAFFIC_MS, SILENT_WAKES_MAX, WAKE_SLOW_MS, WAKES_AT_ONCE_MAX} from '../limits.ts';
-import {hasWorker, type Input} from './lifecycle.ts';
+import {hasWorker, type Input} from './lifecycle-states.ts';
 import type {TenantEntry} from './tenant-entry.ts';
 
 type Decision = {entry: TenantEntry; input: Input};
@@ -18,6 +18,8 @@ type Decision = {entry: TenantEntry; input: Input};
 export class Slots {
   readonly #max: number;
   readonly #occupied = new Set<TenantEntry>();
+  /** Those of them whose process can be killed at any time: they count for no slot. */
+  readonly #errands = new Set<TenantEntry>();
   readonly #queue = new Set<TenantEntry>();
 
   constructor(max: number) {
@@ -33,6 +35,8 @@ export class Slots {
   follow(entry: TenantEntry): void {
     if (hasWorker(entry.lifecycle)) this.#occupied.add(entry);
     else this.#occupied.delete(entry);
+    if (entry.lifecycle.state === 'errand') this.#errands.add(entry);
+    else this.#errands.delete(entry);
     if (entry.lifecycle.state === 'queued') this.#queue.add(entry);
     else this.#queue.delete(entry);
   }
@@ -40,7 +44,7 @@ export class Slots {
   /** The next decision about the queue, or null. Each decision must be carried out before the next call. */
   decide(nowMs: number): Decision | null {
     if (this.#queue.size === 0) return null;
-    if (this.#occupied.size < this.#max) {
+    if (this.#occupied.size - this.#errands.size < this.#max) {
       const entry = this.#first(nowMs);
       return entry === null ? null : {entry, input: {type: 'admit'}};
     }

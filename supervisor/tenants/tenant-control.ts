@@ -4,7 +4,7 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {PausedTenants} from '../files/paused-tenants.ts';
-import type {Effect, Lifecycle} from './lifecycle.ts';
+import type {Effect, Lifecycle} from './lifecycle-states.ts';
 import type {Placement} from './placement.ts';
 import type {TenantEntry} from './tenant-entry.ts';
 
@@ -16,6 +16,8 @@ export type TenantControlParts = {
 
 type State = Lifecycle['state'];
 const SERVING: ReadonlySet<State> = new Set(['awake', 'releasing']);
+/** Or with one that serves nobody. */
+const WITHOUT_WORKER: ReadonlySet<State> = new Set(['asleep', 'resting', 'paused', 'errand']);
 
 export class TenantControl {
   readonly #parts: TenantControlParts;
@@ -43,7 +45,7 @@ export class TenantControl {
   async sleep(id: string): Promise<void> {
     const entry = this.#entry(id);
     const {state} = entry.lifecycle;
-    if (state === 'asleep' || state === 'resting' || state === 'paused' || state === 'pausing') return;
+    if (WITHOUT_WORKER.has(state) || state === 'pausing') return;
     if (state === 'queued' || state === 'waking' || state === 'moving') throw inUse(entry, state);
     // The worker's own wish to stay awake, as for a service that runs, is respected here as it is by the idle time.
     if (entry.inUseUntilMs > this.#parts.now()) throw inUse(entry, 'in use');
@@ -72,7 +74,7 @@ export class TenantControl {
     const entry = this.#entry(id);
     this.#parts.paused.remove(id);
     const {state} = entry.lifecycle;
-    if (state !== 'paused' && state !== 'pausing') return;
+    if (state !== 'paused' && state !== 'pausing' && state !== 'errand') return;
     this.#parts.placement.give(entry, {type: 'resume'}, 'operator');
     this.#parts.placement.resumed(entry);
   }

@@ -4,7 +4,7 @@ import type {WorkerAddress} from '../../shared/ipc/control.ts';
 import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Worker} from '../processes/worker-pool.ts';
 import type {Crashes} from './crashes.ts';
-import type {Effect, Lifecycle} from './lifecycle.ts';
+import type {Effect, Lifecycle} from './lifecycle-states.ts';
 import {Wakes} from './wakes.ts';
 import type {Reporter} from './worker-metric-sums.ts';
 import {WorkerUsers} from './worker-users.ts';
@@ -57,6 +57,8 @@ export class TenantEntry {
   readonly wakes = new Wakes();
   /** Called after each step of `lifecycle`, with its effects. */
   watches: readonly ((effects: readonly Effect[]) => void)[] = NO_WATCHES;
+  /** Starts the process of its errand, which becomes its `worker`. */
+  startErrand: (() => void) | null = null;
   /** Resolves the promise of a deletion that waits until the files can be removed. */
   onRemovable: (() => void) | null = null;
 

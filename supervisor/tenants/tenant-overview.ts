@@ -139,6 +139,9 @@ function stateOf({lifecycle, openError}: TenantEntry): TenantState {
     case 'pausing':
     case 'paused':
       return 'paused';
+    case 'errand':
+      if (lifecycle.isPaused) return 'paused';
+      return lifecycle.wanted ? 'waking' : 'asleep';
     case 'deleting':
       return 'asleep';
     default:

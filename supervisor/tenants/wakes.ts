@@ -2,7 +2,7 @@
 import {unreachable} from '../../shared/assert.ts';
 import type {WakeCause, WakeRecord} from '../../shared/protocol/tenant-status.ts';
 import {WAKES_KEPT} from '../limits.ts';
-import type {Input, Lifecycle} from './lifecycle.ts';
+import type {Input, Lifecycle} from './lifecycle-states.ts';
 
 export type {WakeCause};
 
@@ -37,6 +37,7 @@ export class Wakes {
       case 'releasing':
       case 'closing':
       case 'pausing':
+      case 'errand':
         return;
       default:
         unreachable(next);

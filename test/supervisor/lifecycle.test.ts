@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN, DAMAGED_COOL_DOWN_MS_MAX, HEALTHY_MS} from '../../supervisor/limits.ts';
-import {hasWorker, type Input, type Lifecycle, step} from '../../supervisor/tenants/lifecycle.ts';
+import {step} from '../../supervisor/tenants/lifecycle.ts';
+import {hasWorker, type Input, type Lifecycle} from '../../supervisor/tenants/lifecycle-states.ts';
 
 const NOW_MS = 1_000_000;
 const ERROR = {code: 'op.storage_damaged', message: 'damaged'} as const;
@@ -19,6 +20,7 @@ const resting: Lifecycle = {state: 'resting', crashes: CRASHES_BEFORE_COOL_DOWN,
 const pausing: Lifecycle = {state: 'pausing', crashes: 0, isEnding: false, stored: false};
 const ending: Lifecycle = {...pausing, isEnding: true};
 const paused: Lifecycle = {state: 'paused', crashes: 0};
+const errand: Lifecycle = {state: 'errand', crashes: 0, isPaused: false, wanted: false, requested: false};
 const deleting: Lifecycle = {state: 'deleting', hasWorker: true};
 
 const requested: Input = {type: 'want', requested: true};
@@ -74,6 +76,20 @@ describe('a tenant moves between disk and a worker', () => {
     ['asleep, and it was not the tenant', asleep, {type: 'held'}, 'asleep', ''],
     ['awake again, and it was not the tenant', awake, {type: 'held'}, 'awake', ''],
     ['rested', resting, {type: 'rested'}, 'queued', 'enqueue'],
+    ['asleep, it has an errand', asleep, {type: 'errand'}, 'errand', 'start_errand'],
+    ['paused, it has an errand', paused, {type: 'errand'}, 'errand', 'start_errand'],
+    ['awake, it has an errand', awake, {type: 'errand'}, 'awake', ''],
+    ['an errand, its process ends', errand, ended, 'asleep', ''],
+    ['an errand of a paused tenant, its process ends', {...errand, isPaused: true}, ended, 'paused', ''],
+    ['an errand, a request comes', errand, requested, 'errand', 'kill'],
+    ['an errand of a paused tenant, a request comes', {...errand, isPaused: true}, requested, 'errand', 'fail'],
+    ['an errand that made way, its process ends', {...errand, wanted: true}, ended, 'queued', 'enqueue'],
+    ['an errand, it is paused', errand, {type: 'pause'}, 'pausing', 'kill'],
+    ['an errand, it is deleted', errand, {type: 'delete'}, 'deleting', 'kill'],
+    ['an errand, the server stops', errand, {type: 'shut_down'}, 'errand', 'kill'],
+    ['awake, its settings changed', awake, {type: 'reopen'}, 'moving', 'give_up'],
+    ['waking, its settings changed', waking, {type: 'reopen'}, 'closing', 'kill'],
+    ['asleep, its settings changed', asleep, {type: 'reopen'}, 'asleep', ''],
     ['asleep, it is paused', asleep, {type: 'pause'}, 'paused', ''],
     ['queued, it is paused', queued, {type: 'pause'}, 'paused', 'fail'],
     ['waking, it is paused', waking, {type: 'pause'}, 'pausing', 'fail kill'],
@@ -215,6 +231,8 @@ test('whatever happens: workers are started only without one, and only who asked
         {type: 'given_up'} as const,
         {type: 'pause'} as const,
         {type: 'resume'} as const,
+        {type: 'errand'} as const,
+        {type: 'reopen'} as const,
       ],
       ...[{type: 'delete'} as const, {type: 'shut_down'} as const, {type: 'closed', nextDueMs: null} as const],
       ...[
@@ -237,6 +255,7 @@ test('whatever happens: workers are started only without one, and only who asked
         const before = lifecycle;
         const {next: after, effects} = step(lifecycle, next, NOW_MS);
         for (const effect of effects) {
+          if (effect.type === 'start_errand') expect(hasWorker(before)).toBe(false);
           if (effect.type === 'start') expect(!hasWorker(before) || next.type === 'ended').toBe(true);
           if (effect.type === 'fail') expect(isRequested).toBe(true);
           if (effect.type === 'ready') expect(after.state === 'awake' || after.state === 'releasing').toBe(true);

@@ -6,7 +6,7 @@ import {
   WAKE_SLOW_MS,
   WAKES_AT_ONCE_MAX,
 } from '../../supervisor/limits.ts';
-import type {Lifecycle} from '../../supervisor/tenants/lifecycle.ts';
+import type {Lifecycle} from '../../supervisor/tenants/lifecycle-states.ts';
 import {Slots} from '../../supervisor/tenants/slots.ts';
 import {TenantEntry} from '../../supervisor/tenants/tenant-entry.ts';
 
