@@ -90,6 +90,12 @@ export const TRAFFIC_POLL_MS = 1_000;
 export const FIGURES_PRUNE_MINUTES = 10;
 /** Length of a worker's report about its functions. Beyond: a protocol violation. (ours) */
 export const FUNCTION_REPORT_CHARS_MAX = 128 * KIB;
+/** Characters of the answer to an errand. Beyond: its process is ended. (ours) */
+export const ERRAND_RESULT_CHARS_MAX = 64 * KIB;
+/** Time for an errand, whose checks read a whole file. Beyond: its process is ended, and the errand has failed. (ours) */
+export const ERRAND_MS_MAX = 3_600_000;
+/** Errands that wait for the one that runs. Beyond: 503. (ours) */
+export const ERRANDS_WAITING_MAX = 16;
 /** Wakes of each tenant that the overview shows. Beyond: the oldest is forgotten. (ours) */
 export const WAKES_KEPT = 3;
 /** Tenants opened at once because of requests; more would slow each other down. Beyond: they wait. (ours) */

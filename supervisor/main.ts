@@ -49,6 +49,7 @@ import {ServerState} from './server/server-status.ts';
 import {type SupervisorSettings, settingsShown} from './server/settings.ts';
 import {openRegistry} from './start/open-registry.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
+import {Errands} from './tenants/errands.ts';
 import {Placement} from './tenants/placement.ts';
 import {TenantCode} from './tenants/tenant-code.ts';
 import {TenantControl} from './tenants/tenant-control.ts';
@@ -70,6 +71,8 @@ export class Supervisor {
   readonly credentials: Credentials;
   /** The sandbox layers of workers, for the operator. */
   readonly sandboxLayers: Confinement['sandboxLayers'];
+  /** For all parts that need something done in a directory with a tenant's file. */
+  readonly errands: Errands;
   readonly #log: Logger;
   readonly #lock: OwnerLock;
   readonly #registryPath: string;
@@ -215,6 +218,15 @@ export class Supervisor {
         this.#traffic.forget(tenant);
       },
       now: Date.now,
+      log,
+    });
+    this.errands = new Errands({
+      pool: this.#pool,
+      placement: this.#placement,
+      users: this.#users,
+      files,
+      settings,
+      reservePath: this.#reserve.path,
       log,
     });
     const tellRouters = (message: SupervisorToRouter) => {

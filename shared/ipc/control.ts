@@ -13,7 +13,7 @@ import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
 import type {BackupRequest} from './backups.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
-import type {Errand, ErrandSettings} from './errand.ts';
+import type {Errand} from './errand.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 import type {StatusRequest} from './overview.ts';
 import type {SessionRecord, SessionRequest} from './sessions.ts';
@@ -240,6 +240,8 @@ export type TenantSettings = {
   /** Null: no copies are made of the tenant. */
   copies: CopySettings | null;
 };
+
+export type ErrandSettings = Omit<TenantSettings, 'socketPath' | 'secret' | 'egress' | 'routers'>;
 
 export type SupervisorToWorker =
   /** Open this tenant and listen; answered by `opened` or `open_failed`. */

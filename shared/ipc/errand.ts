@@ -3,10 +3,6 @@
  * the worker of a tenant, opens no socket and serves nothing. It can be killed at any time, so each errand leaves its
  * directory in a state from which it can be repeated.
  */
-import type {TenantSettings} from './control.ts';
-
-export type ErrandSettings = Omit<TenantSettings, 'socketPath' | 'secret' | 'egress' | 'routers'>;
-
 export type Errand =
   /** Makes the file in the directory that of the tenant in its note (shared/tenant-directory.ts). */
   {kind: 'adopt'; check: AdoptCheck};

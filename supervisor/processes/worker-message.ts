@@ -6,11 +6,11 @@
 import {isErrorObject} from '../../shared/errors.ts';
 import type {WorkerToSupervisor} from '../../shared/ipc/control.ts';
 import {isNodeVersion} from '../../shared/node-version.ts';
-import {FUNCTION_REPORT_CHARS_MAX, WORKER_REPORT_CHARS_MAX} from '../limits.ts';
+import {ERRAND_RESULT_CHARS_MAX, FUNCTION_REPORT_CHARS_MAX, WORKER_REPORT_CHARS_MAX} from '../limits.ts';
 
 /** Null: a protocol violation. */
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {
-  const {type, id, body, signedGrant, version, error, untilMs, nextDueMs, hasCode, egress, report, functions} =
+  const {type, id, body, signedGrant, version, error, untilMs, nextDueMs, hasCode, egress, report, functions, result} =
     said as Record<string, unknown>;
   switch (type) {
     case 'spare':
@@ -27,7 +27,10 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
     case 'node_wanted':
       return isId(id) && isNodeVersion(version) ? {type, id, version} : null;
     case 'open_failed':
+    case 'errand_failed':
       return isErrorObject(error) ? {type, error} : null;
+    case 'errand_done':
+      return typeof result === 'string' && result.length <= ERRAND_RESULT_CHARS_MAX ? {type, result} : null;
     case 'in_use':
       return isTime(untilMs) ? {type, untilMs} : null;
     case 'closed':

@@ -8,12 +8,14 @@
 
 import {Answers} from '../../shared/answers.ts';
 import {
+  type ErrandSettings,
   LAST_REPORT_ID,
   type SupervisorToWorker,
   type TenantSettings,
   type WorkerToSupervisor,
   type WorkerUser,
 } from '../../shared/ipc/control.ts';
+import type {Errand} from '../../shared/ipc/errand.ts';
 import type {Logger} from '../../shared/log.ts';
 import {type FunctionCount, functionCountsIn} from '../../shared/metrics/function-counts.ts';
 import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
@@ -92,8 +94,9 @@ export class Worker {
   readonly #group: string | null;
   #events: WorkerEvents;
   #isOpening = false;
+  #hasErrand = false;
   /** Messages that it has sent and can send only once. */
-  readonly #said = new Set<'opened' | 'closed'>();
+  readonly #said = new Set<WorkerToSupervisor['type']>();
   /** Each message advances this by WORKER_MESSAGE_MS; if it is in the future, there are too many. */
   #spentUntilMs = Number.NEGATIVE_INFINITY;
   #lastReport: string | null = null;
@@ -149,6 +152,15 @@ export class Worker {
     this.child.send({type: 'open', settings});
   }
 
+  /** Sends it its errand. Its checks can block it as an opening does. */
+  runErrand(settings: ErrandSettings, errand: Errand): void {
+    this.#hasErrand = true;
+    this.#user = settings.user;
+    this.#tenant = settings.tenant;
+    this.child.starts();
+    this.child.send({type: 'errand', settings, errand});
+  }
+
   /** It has ended when no process of its group or its user runs any more. */
   async #ended(end: ChildEnd): Promise<void> {
     const group = this.#group === null ? undefined : this.#groups?.end(this.#group);
@@ -191,8 +203,10 @@ export class Worker {
     const earnedMs = WORKER_MESSAGE_MS * WORKER_MESSAGES_AT_ONCE;
     this.#spentUntilMs = Math.max(this.#spentUntilMs, nowMs - earnedMs) + WORKER_MESSAGE_MS;
     if (this.#spentUntilMs > nowMs) return 'it says too much';
-    if (type !== 'opened' && type !== 'closed') return null;
-    if (this.#said.has(type) || !this.#isOpening) return `it says "${type}" out of turn`;
+    const isOfErrand = type === 'errand_done' || type === 'errand_failed';
+    if (type !== 'opened' && type !== 'closed' && !isOfErrand) return null;
+    if (this.#said.has(type) || !(isOfErrand ? this.#hasErrand : this.#isOpening))
+      return `it says "${type}" out of turn`;
     this.#said.add(type);
     return null;
   }
@@ -242,6 +256,11 @@ export class WorkerPool {
     if (worker === null) return {worker: new Worker(this.#settings, this.#log, events, {runsCode}), kind: 'cold'};
     worker.handOver(events);
     return {worker, kind: spare === null ? 'cold' : 'spare'};
+  }
+
+  /** A process of its own for an errand; the spares stay for wakes. */
+  forErrand(runsCode: boolean, events: WorkerEvents): Worker {
+    return new Worker(this.#settings, this.#log, events, {runsCode});
   }
 
   #takeReady(runsCode: boolean): Worker | null {

@@ -18,7 +18,7 @@ import type {TenantFiles} from '../files/tenant-files.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import type {ChildEnd} from '../processes/child.ts';
 import type {Worker, WorkerMessage, WorkerPool} from '../processes/worker-pool.ts';
-import type {Input} from './lifecycle.ts';
+import type {Input} from './lifecycle-states.ts';
 import type {TenantCode} from './tenant-code.ts';
 import type {TenantEgress} from './tenant-egress.ts';
 import type {TenantEntry} from './tenant-entry.ts';
@@ -190,6 +190,8 @@ export class Assignments {
       case 'functions_counted':
         this.#parts.functionsCounted(entry.generation, message.counts);
         return;
+      case 'errand_done':
+      case 'errand_failed':
       case 'spare':
       case 'copies_flushed':
       case 'heartbeat':

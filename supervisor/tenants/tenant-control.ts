@@ -16,7 +16,7 @@ export type TenantControlParts = {
 
 type State = Lifecycle['state'];
 const SERVING: ReadonlySet<State> = new Set(['awake', 'releasing']);
-/** Or with one that serves nobody. */
+/** Or with one that serves no requests. */
 const WITHOUT_WORKER: ReadonlySet<State> = new Set(['asleep', 'resting', 'paused', 'errand']);
 
 export class TenantControl {

@@ -1,0 +1,153 @@
+/** Errands in real worker processes: what they do to a file that came from elsewhere, and what ends them. */
+import {copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import Database from 'better-sqlite3';
+import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {openWriter} from '../../engine/storage/database.ts';
+import {claimFile, readIdentity} from '../../engine/storage/identity.ts';
+import type {ServiceError} from '../../shared/errors.ts';
+import type {AdoptCheck} from '../../shared/ipc/errand.ts';
+import {createLogger} from '../../shared/log.ts';
+import {ADOPT_FILE, type AdoptNote, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {TenantFiles} from '../../supervisor/files/tenant-files.ts';
+import {KillRate} from '../../supervisor/processes/kill-rate.ts';
+import {type PoolSettings, type Worker, WorkerPool} from '../../supervisor/processes/worker-pool.ts';
+import {Errands, type ErrandsParts} from '../../supervisor/tenants/errands.ts';
+import {step} from '../../supervisor/tenants/lifecycle.ts';
+import type {Input} from '../../supervisor/tenants/lifecycle-states.ts';
+import {TenantEntry} from '../../supervisor/tenants/tenant-entry.ts';
+import {TenantUsers} from '../../supervisor/tenants/tenant-users.ts';
+
+const data = mkdtempSync(join(tmpdir(), 'svc-errands-'));
+const log = createLogger({process: 'test'});
+const NOTE: AdoptNote = {
+  tenant: 'b',
+  generation: 7,
+  created_ms: 5,
+  timeline: 'ab'.repeat(16),
+  origin: null,
+  replaces: null,
+  serve: 'reads',
+};
+const source = join(data, 'source.sqlite');
+let directory = '';
+let place: Parameters<Errands['runIn']>[0];
+let made = 0;
+
+beforeAll(() => {
+  const db = openWriter(source);
+  claimFile(db, {tenant: 'a', generation: 3, createdMs: 1});
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  db.close();
+});
+beforeEach(() => {
+  directory = join(data, `i_${++made}`);
+  place = {directory, tenant: 'b', generation: 7, createdMs: 5, runsCode: false};
+  mkdirSync(directory);
+  copyFileSync(source, join(directory, TENANT_FILE));
+  writeFileSync(join(directory, ADOPT_FILE), JSON.stringify(NOTE));
+});
+afterAll(() => rmSync(data, {recursive: true}));
+
+function errands(parts: Partial<ErrandsParts> = {}): Errands {
+  const pool: PoolSettings = {
+    executable: process.execPath,
+    entry: fileURLToPath(new URL('../../dist/worker.js', import.meta.url)),
+    env: {PATH: process.env.PATH ?? '', SVC_LOG_LEVEL: 'error'},
+    codeEnv: {},
+    confinement: [],
+    groups: null,
+    sparesWanted: 0,
+    sparesRunCode: () => false,
+    warmUpDirectory: () => join(data, 'warm-up'),
+    rate: new KillRate(() => performance.now()),
+    onKill: () => undefined,
+    onUnended: () => undefined,
+  };
+  return new Errands({
+    pool: new WorkerPool(pool, log),
+    users: new TenantUsers(null, data, log),
+    files: new TenantFiles(data),
+    placement: {find: () => undefined, give: () => undefined, errandEnded: () => undefined},
+    settings: {
+      journalKeepRecords: 0,
+      tenantStorageMax: 0,
+      tenantServicesMemoryMb: 0,
+      redactErrors: false,
+      copies: null,
+      routers: 1,
+    },
+    reservePath: join(data, 'reserve'),
+    log,
+    ...parts,
+  });
+}
+
+function adopt(check: AdoptCheck = 'structure'): Promise<unknown> {
+  return errands().runIn(place, {kind: 'adopt', check});
+}
+
+function identityNow(): {identity: ReturnType<typeof readIdentity>; origin: unknown} {
+  const db = new Database(join(directory, TENANT_FILE), {readonly: true});
+  const origin = db.prepare<[], string>("SELECT value FROM meta WHERE key = 'tenant_origin'").pluck().get();
+  const identity = readIdentity(db);
+  db.close();
+  return {identity, origin: JSON.parse(origin!)};
+}
+
+test('a file becomes that of the tenant in the note, and remembers where it came from, however often', async () => {
+  const before = new Database(source, {readonly: true});
+  const {timeline} = readIdentity(before)!;
+  before.close();
+  for (const check of ['whole', 'structure'] as const) {
+    expect(await adopt(check)).toEqual({timeline: NOTE.timeline});
+    expect(identityNow()).toEqual({
+      identity: {tenant: 'b', generation: 7, createdMs: 5, timeline: NOTE.timeline},
+      origin: {timeline, commit: expect.any(Number)},
+    });
+  }
+});
+
+test.each<[string, (path: string) => void, RegExp]>([
+  ['no SQLite file', path => writeFileSync(path, 'x'.repeat(8192)), /it is not an SQLite file/],
+  ['another SQLite file', path => change(path, 'PRAGMA application_id = 1'), /is not the file of a tenant/],
+  ['a later version', path => change(path, 'PRAGMA user_version = 99'), /has storage version 99, and this svc knows/],
+  ['a trigger', path => change(path, 'CREATE TRIGGER t AFTER INSERT ON jobs BEGIN DELETE FROM jobs; END'), /trigger t/],
+  ['a view', path => change(path, 'CREATE VIEW v AS SELECT 1'), /has the view v, which svc did not make/],
+  ['a table less', path => change(path, 'DROP TABLE idempotency'), /lacks the .*idempotency/],
+  [
+    'a changed row',
+    path => change(path, "UPDATE meta SET value = 5 WHERE key = 'journal_floor'"),
+    /^the file cannot be a tenant's: ./,
+  ],
+])('a file with %s is refused, and says why', async (_, damage, why) => {
+  damage(join(directory, TENANT_FILE));
+  await expect(adopt()).rejects.toMatchObject({code: 'op.invalid_input', message: expect.stringMatching(why)});
+});
+
+test('a wake ends the errand of a tenant, which goes first', async () => {
+  const entry = new TenantEntry({id: 'b', generation: 7, createdMs: 5}, {isMarkedAwake: false, isToOpen: false});
+  const give = (_: TenantEntry, input: Input): void => {
+    const {next, effects} = step(entry.lifecycle, input, 0);
+    entry.lifecycle = next;
+    for (const {type} of effects) {
+      if (type === 'start_errand') {
+        entry.startErrand?.();
+        give(entry, {type: 'want', requested: true});
+      }
+      if (type === 'kill') (entry.worker as Worker).child.kill();
+    }
+  };
+  const placement = {find: () => entry, give, errandEnded: () => give(entry, {type: 'ended', error: null})};
+  const done = errands({placement}).runFor('b', {kind: 'adopt', check: 'structure'});
+  await expect(done).rejects.toMatchObject({code: 'op.conflict'} satisfies Partial<ServiceError>);
+  expect(entry.lifecycle.state).toBe('queued');
+});
+
+function change(path: string, sql: string): void {
+  const db = new Database(path);
+  db.exec(sql);
+  db.close();
+}
