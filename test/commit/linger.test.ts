@@ -14,17 +14,7 @@ import {Catalog} from '../../engine/storage/catalog.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {createLogger} from '../../shared/log.ts';
 import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-
-/** A generator of numbers from 0 to 1. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import {seededRandom} from '../harness/random.ts';
 
 type Load = {
   syncMs: number;
@@ -117,7 +107,7 @@ describe('how long a group is held back', () => {
         fc.double({min: LINGER_SYNC_MS_MIN, max: 10, noNaN: true}),
         (from, perSync, syncMs) => {
           const untilMs = 1_000 * syncMs;
-          const arrivals = poisson(perSync / syncMs, untilMs, randomFrom(from));
+          const arrivals = poisson(perSync / syncMs, untilMs, seededRandom(from));
           const groups = simulate({syncMs, arrivals, untilMs});
           expect(groups.filter(({waitedMs}) => waitedMs > 0).length).toBeLessThanOrEqual(0.03 * groups.length + 3);
         },
@@ -142,7 +132,7 @@ describe('how long a group is held back', () => {
         fc.integer({min: 2, max: 64}),
         fc.double({min: 2, max: 10, noNaN: true}),
         (from, writers, syncMs) => {
-          const random = randomFrom(from);
+          const random = seededRandom(from);
           const thinkMs = () => random() * 0.8 * Math.min(syncMs, LINGER_MS_MAX);
           const groups = simulate({syncMs, writers, thinkMs, untilMs: 100 * syncMs});
           expect(groups.slice(30).filter(({writes}) => writes !== writers)).toEqual([]);
@@ -158,7 +148,7 @@ describe('how long a group is held back', () => {
     expect(linger.remainingMs(2_000)).toBe(Math.min(LINGER_SYNCS * 5, LINGER_MS_MAX));
     linger.notified(LINGER_WRITES_MAX, 1, 2_000);
     expect(linger.remainingMs(2_000)).toBe(0);
-    const random = randomFrom(7);
+    const random = seededRandom(7);
     const slow = simulate({syncMs: 4, writers: 8, thinkMs: () => 4.2 + random() * 10, untilMs: 4_000});
     expect(slow.filter(({waitedMs}) => waitedMs > 0).length).toBeLessThan(0.05 * slow.length);
   });
@@ -173,7 +163,7 @@ describe('how long a group is held back', () => {
   test('a circle that ends is forgotten after some groups', () => {
     const linger = new Linger();
     simulate({syncMs: 4, writers: 8, thinkMs: () => 0.5, untilMs: 400}, linger);
-    const arrivals = poisson(0.5, 4_000, randomFrom(3));
+    const arrivals = poisson(0.5, 4_000, seededRandom(3));
     const waits = simulate({syncMs: 4, arrivals, untilMs: 4_000}, linger).filter(({waitedMs}) => waitedMs > 0);
     expect(waits.length).toBeLessThan(32);
   });

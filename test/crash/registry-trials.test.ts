@@ -9,6 +9,7 @@ import {afterAll, beforeAll, describe, expect, onTestFailed, test} from 'vitest'
 import {svc} from '../harness/command.ts';
 import {copyOf, directoryIn, startOrRefusal} from '../harness/data-directory.ts';
 import {nightly, rounds} from '../harness/nightly.ts';
+import {seededRandom} from '../harness/random.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 
@@ -43,15 +44,9 @@ afterAll(() => rmSync(directory, {recursive: true}));
 
 type Random = (below: number) => number;
 
-/** mulberry32: small, and the same everywhere. */
 function randomFrom(seed: number): Random {
-  let state = seed | 0;
-  return below => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
+  const random = seededRandom(seed);
+  return below => Math.floor(random() * below);
 }
 
 function flipBit(path: string, random: Random): void {
