@@ -1,0 +1,53 @@
+/**
+ * Limits of copies and their repository, with their units in their names: the reason for each number, and what happens
+ * beyond it. docs/limits.md is made of them.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/* Store */
+
+/** Objects that one request to a store lists. Beyond: the next request goes on. (ours) */
+export const LIST_PAGE_MAX = 1_000;
+/** Bytes of an object that is read into memory. Beyond: it is refused as damaged; packs with more are streamed. (ours) */
+export const OBJECT_BYTES_MAX = 64 * MIB;
+/** Bytes of an object that are in memory while it is streamed from a directory. (ours) */
+export const STREAM_CHUNK_BYTES = MIB;
+
+/* Repository */
+
+/** Bytes that are sealed at once. Beyond: the next frame. The format depends on it: it never changes. (design) */
+export const FRAME_BYTES = MIB;
+/** Segments of one pack that is made in memory. Beyond: they go into several packs. (ours) */
+export const PACK_BYTES_MAX = 32 * MIB;
+/** A segment that is given as bytes. Beyond: it has to be given as a file, which is streamed. (ours) */
+export const SEGMENT_BYTES_MAX = 16 * MIB;
+/** The end of a pack that is read first: it has the index of most packs. Beyond: a second request. (ours) */
+export const PACK_END_BYTES = 64 * KIB;
+/** Attempts to store a pack or manifest and read it back. Beyond: the error is the caller's. (ours) */
+export const STORE_ATTEMPTS_MAX = 3;
+/** Names of failed packs that the next pack lists, so that readers ignore them. Beyond: the oldest are dropped. (ours) */
+export const FAILED_PACKS_MAX = 100;
+/** Pause before the second attempt, doubled after each further one. (ours) */
+export const STORE_RETRY_MS = 200;
+export const STORE_RETRY_MS_MAX = 5_000;
+/** Objects that are read from a store at the same time. (ours) */
+export const READS_AT_ONCE = 16;
+/** A manifest or pack index after decompression. Beyond: it is refused as damaged. (ours) */
+export const SEALED_JSON_BYTES_MAX = 256 * MIB;
+/** Notes about a tenant, such as deployments, that its manifest lists. Beyond: the oldest are dropped. (ours) */
+export const NOTES_MAX = 1_000;
+/** Older manifests that are read if the newest cannot be. Beyond: the tenant's copies count as damaged. (ours) */
+export const MANIFESTS_TRIED_MAX = 3;
+/** Items that a writer remembers and no manifest has. Beyond: more manifests are due than one in an interval. (ours) */
+export const PENDING_ITEMS_MAX = 100_000;
+
+/* Lease */
+
+/** How often the holder of a repository's lease renews it. (ours) */
+export const LEASE_RENEW_MS = 30_000;
+/** A lease that was not renewed for so long can be taken by another server. (ours) */
+export const LEASE_MS = 120_000;
+/** Earlier claims of the lease that stay. A server that held one of them and comes back finds that it is gone. (ours) */
+export const LEASE_CLAIMS_KEPT = 16;
