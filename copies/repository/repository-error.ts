@@ -1,0 +1,44 @@
+/** A repository cannot be used, or an object of it cannot. The code is for programs, the message for people. */
+export type RepositoryCode =
+  /** The store has no repository. */
+  | 'no_repository'
+  /** There is one already. */
+  | 'exists'
+  | 'wrong_key'
+  /** A later svc wrote it. */
+  | 'unknown_format'
+  /** Bytes are missing, or are not those that were written. */
+  | 'damaged'
+  /** Another server writes to it. */
+  | 'locked'
+  /** The tenant has no copies, or none at or before the moment. */
+  | 'no_copies'
+  | 'unavailable';
+
+/** Who holds a repository's lease. */
+export type LeaseHolder = {readonly host: string; readonly serverId: string; readonly sinceMs: number};
+
+export class RepositoryError extends Error {
+  override name = 'RepositoryError';
+  readonly code: RepositoryCode;
+  /** The name of the object at fault. */
+  readonly object: string | null;
+  /** Of `locked`. */
+  readonly holder: LeaseHolder | null;
+
+  constructor(
+    code: RepositoryCode,
+    message: string,
+    options?: ErrorOptions & {object?: string; holder?: LeaseHolder | null},
+  ) {
+    super(message, options);
+    this.code = code;
+    this.object = options?.object ?? null;
+    this.holder = options?.holder ?? null;
+  }
+}
+
+/** @param object its name */
+export function damaged(object: string, detail: string, cause?: unknown): RepositoryError {
+  return new RepositoryError('damaged', `the object ${object} is damaged: ${detail}`, {object, cause});
+}
