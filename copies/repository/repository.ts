@@ -1,0 +1,306 @@
+/**
+ * A repository of copies: what is read of it. It needs the store and the repository's key, and nothing of the server
+ * that wrote it. `repository-writer.ts` writes.
+ */
+import {createHash, randomBytes} from 'node:crypto';
+import {open, rm} from 'node:fs/promises';
+import type {Position} from '../../engine/copies/page-set.ts';
+import {LIST_PAGE_MAX, READS_AT_ONCE} from '../limits.ts';
+import {listed, type ObjectStore} from '../store/object-store.ts';
+import {StoreError} from '../store/store-error.ts';
+import {inBatches} from './batches.ts';
+import {sealJson, unsealJson} from './json.ts';
+import {type DataKey, RepositoryKeys} from './keys.ts';
+import {emptyManifest, type Manifest, newestManifest} from './manifest.ts';
+import {
+  counterOf,
+  KEYS,
+  keyName,
+  manifestsOf,
+  newName,
+  PACKS,
+  proofsOf,
+  REPOSITORY_OBJECT,
+  tenantOfKey,
+} from './object-names.ts';
+import {type PackIndex, readPackIndex, segmentContext} from './pack.ts';
+import {pointsOf} from './plan.ts';
+import {damaged, RepositoryError} from './repository-error.ts';
+import {UnsealError, unsealedParts} from './sealed.ts';
+import {addItem, type Item, positionAfter, type TenantCopies} from './tenant-copies.ts';
+
+/** The content of `svc-repository.json`. */
+type Stored = {format: number; id: string; created_at: string; key_check: string};
+
+const FORMAT = 1;
+
+/** A pack, and what its index says. `index` null: it cannot be read. */
+export type ListedPack = {
+  readonly name: string;
+  readonly bytes: number;
+  readonly counter: number;
+  readonly index: PackIndex | null;
+};
+
+export class Repository {
+  readonly id: string;
+  readonly store: ObjectStore;
+  readonly keys: RepositoryKeys;
+  readonly #dataKeys = new Map<string, DataKey>();
+
+  private constructor(store: ObjectStore, keys: RepositoryKeys, id: string) {
+    this.store = store;
+    this.keys = keys;
+    this.id = id;
+  }
+
+  /** Makes a repository in an empty store. @throws RepositoryError `exists`; StoreError */
+  static async init(store: ObjectStore, key: Buffer): Promise<Repository> {
+    await store.prepare();
+    const there = await store.list('', {most: 1});
+    if (there.length > 0) {
+      const isOne = (await store.get(REPOSITORY_OBJECT)) !== null;
+      const what = isOne ? 'a repository' : `other objects, like ${there[0]!.name}`;
+      throw new RepositoryError('exists', `${store.url} has ${what} already`);
+    }
+    const id = randomBytes(16).toString('hex');
+    const keys = new RepositoryKeys(key, id);
+    const stored: Stored = {format: FORMAT, id, created_at: new Date().toISOString(), key_check: keys.check};
+    await store.put(REPOSITORY_OBJECT, Buffer.from(`${JSON.stringify(stored)}\n`), {ifAbsent: true});
+    return Repository.open(store, key);
+  }
+
+  /** @throws RepositoryError `no_repository`, `unknown_format`, `wrong_key`, `damaged`; StoreError */
+  static async open(store: ObjectStore, key: Buffer): Promise<Repository> {
+    const bytes = await store.get(REPOSITORY_OBJECT).catch(noStore(store));
+    if (bytes === null) {
+      throw new RepositoryError('no_repository', `${store.url} has no repository: svc backup init makes one`);
+    }
+    const {format, id, key_check: check} = parsedObject<Stored>(REPOSITORY_OBJECT, bytes);
+    if (format !== FORMAT) {
+      const message = `${store.url} has a repository of format ${format}; this svc knows ${FORMAT}`;
+      throw new RepositoryError('unknown_format', message, {object: REPOSITORY_OBJECT});
+    }
+    if (typeof id !== 'string' || typeof check !== 'string') throw damaged(REPOSITORY_OBJECT, 'it has no id');
+    const keys = new RepositoryKeys(key, id);
+    if (keys.check === check) return new Repository(store, keys, id);
+    throw new RepositoryError('wrong_key', `the key is not that of the repository in ${store.url}`);
+  }
+
+  /** The names of tenants that have a data key, sorted; the server's own files are not one. */
+  async tenants(): Promise<string[]> {
+    const names: string[] = [];
+    for await (const {name} of listed(this.store, KEYS, LIST_PAGE_MAX)) {
+      const tenant = tenantOfKey(name);
+      if (tenant !== null && !tenant.startsWith('.')) names.push(tenant);
+    }
+    return names.sort();
+  }
+
+  /** @throws RepositoryError `no_copies`, `damaged`; StoreError */
+  async copies(tenant: string): Promise<TenantCopies> {
+    const key = await this.dataKey(tenant);
+    if (key === null) {
+      throw new RepositoryError('no_copies', `${this.store.url} has no copies of the tenant ${tenant}`);
+    }
+    const found = await newestManifest(this.store, key, this.id, tenant);
+    const manifest = found?.manifest ?? emptyManifest(tenant);
+    const packs = await this.packsAfter(manifest.through);
+    return copiesWith(manifest, packs, key, found?.unreadable ?? []);
+  }
+
+  /** Where the newest state of a tenant is. Null: there is none. @throws RepositoryError; StoreError */
+  async newest(tenant: string): Promise<Position | null> {
+    if ((await this.dataKey(tenant)) === null) return null;
+    return newestPosition(await this.copies(tenant));
+  }
+
+  /** The packs after a counter, oldest first. @throws StoreError */
+  async packsAfter(counter: number): Promise<ListedPack[]> {
+    const packs: Omit<ListedPack, 'index'>[] = [];
+    for await (const {name, bytes} of listed(this.store, PACKS, LIST_PAGE_MAX)) {
+      const its = counterOf(name);
+      if (its === null) continue;
+      if (its <= counter) break;
+      packs.unshift({name, bytes, counter: its});
+    }
+    return inBatches(packs, READS_AT_ONCE, async pack => ({...pack, index: await this.#indexOf(pack)}));
+  }
+
+  /**
+   * Reads an item into a new file: a page set, or the content of a package or of the server's state. Nothing is left at
+   * the path if it fails. @throws RepositoryError `damaged`; StoreError; errors of the file system
+   */
+  async fetch(tenant: string, item: Item, path: string): Promise<void> {
+    const sum = createHash('sha256');
+    let bytes = 0;
+    const file = await open(path, 'wx', 0o600);
+    try {
+      try {
+        for await (const part of this.parts(tenant, item)) {
+          sum.update(part);
+          bytes += part.length;
+          await file.writeFile(part);
+        }
+      } finally {
+        await file.close();
+      }
+      if (bytes !== item.bytes || sum.digest('hex') !== item.sha256) {
+        throw damaged(item.place.pack, `it has other bytes than its index says at ${item.place.at}`);
+      }
+    } catch (caught) {
+      await rm(path, {force: true});
+      throw caught;
+    }
+  }
+
+  /** The bytes of an item. All of them have to be compared with its SHA-256 before they are used. */
+  async *parts(tenant: string, item: Item): AsyncGenerator<Buffer, void, undefined> {
+    const {pack, at, sealedBytes} = item.place;
+    const key = await this.dataKey(tenant);
+    if (key === null) throw new RepositoryError('no_copies', `the data key of ${tenant} is gone: so are its copies`);
+    const sealed = await this.store.stream(pack, {at, length: sealedBytes});
+    if (sealed === null) throw damaged(pack, 'it is missing');
+    try {
+      yield* unsealedParts(key.bytes, segmentContext(this.id, tenant, item), sealed);
+    } catch (caught) {
+      if (caught instanceof UnsealError) throw damaged(pack, caught.message, caught);
+      throw caught;
+    }
+  }
+
+  /** Null: the tenant has no copies. @throws RepositoryError `damaged`; StoreError */
+  async dataKey(tenant: string): Promise<DataKey | null> {
+    const known = this.#dataKeys.get(tenant);
+    if (known !== undefined) return known;
+    const name = keyName(tenant);
+    const stored = await this.store.get(name);
+    if (stored === null) return null;
+    try {
+      const key = this.keys.dataKey(tenant, stored);
+      this.#dataKeys.set(tenant, key);
+      return key;
+    } catch (caught) {
+      throw damaged(name, (caught as Error).message, caught);
+    }
+  }
+
+  /** Makes a data key if the tenant has none. @throws RepositoryError `damaged`; StoreError */
+  async dataKeyMade(tenant: string): Promise<DataKey> {
+    const known = await this.dataKey(tenant);
+    if (known !== null) return known;
+    await this.#removeAll(manifestsOf(tenant)); // those of a tenant that was forgotten have another key
+    const {stored} = this.keys.newDataKey(tenant);
+    await this.store.put(keyName(tenant), stored, {ifAbsent: true}).catch(unlessExists);
+    // What the store has is used, and nothing that it did not keep.
+    const key = await this.dataKey(tenant);
+    if (key === null) throw damaged(keyName(tenant), 'the store did not keep it');
+    return key;
+  }
+
+  /** Removes the data key, without which no copy of the tenant can be read. @throws StoreError */
+  async removeDataKey(tenant: string): Promise<void> {
+    await this.store.remove([keyName(tenant)]);
+    this.#dataKeys.delete(tenant);
+    for (const prefix of [manifestsOf(tenant), proofsOf(tenant)]) await this.#removeAll(prefix);
+  }
+
+  /** Stores what a drill has found. It needs no lease. @throws RepositoryError; StoreError */
+  async addProof(tenant: string, proof: object): Promise<void> {
+    const key = await this.dataKey(tenant);
+    if (key === null) throw new RepositoryError('no_copies', `there are no copies of ${tenant}`);
+    const name = newName(proofsOf(tenant), Date.now());
+    await this.store.put(name, await sealJson(key.bytes, [this.id, 'proof', tenant], proof), {ifAbsent: true});
+  }
+
+  /** Null: there is none. @throws RepositoryError `damaged`; StoreError */
+  async newestProof(tenant: string): Promise<unknown> {
+    const [newest] = await this.store.list(proofsOf(tenant), {most: 1});
+    const key = await this.dataKey(tenant);
+    const bytes = newest === undefined ? null : await this.store.get(newest.name);
+    if (newest === undefined || key === null || bytes === null) return null;
+    return unsealJson(key.bytes, [this.id, 'proof', tenant], bytes).catch(caught => {
+      throw damaged(newest.name, (caught as Error).message, caught);
+    });
+  }
+
+  close(): void {
+    this.store.close();
+  }
+
+  async #removeAll(prefix: string): Promise<void> {
+    for (let page = [{name: ''}]; page.length > 0; ) {
+      page = await this.store.list(prefix, {most: LIST_PAGE_MAX});
+      await this.store.remove(page.map(({name}) => name));
+    }
+  }
+
+  async #indexOf(pack: Omit<ListedPack, 'index'>): Promise<PackIndex | null> {
+    try {
+      return await readPackIndex(this.store, this.keys.index, this.id, pack);
+    } catch (caught) {
+      if (caught instanceof RepositoryError) return null;
+      throw caught;
+    }
+  }
+}
+
+/** @param packs those after the manifest's */
+export function copiesWith(
+  manifest: Manifest,
+  packs: readonly ListedPack[],
+  key: DataKey,
+  unreadable: readonly string[],
+): TenantCopies {
+  const {tenant, files, notes, timelines} = manifest;
+  const copies: TenantCopies = {
+    tenant,
+    timelines: timelines.map(one => ({...one, bases: [...one.bases], sets: [...one.sets]})),
+    files: [...files],
+    notes,
+    unreadable: [...unreadable, ...missingOf(packs, manifest.through)],
+  };
+  for (const {index} of packs) {
+    for (const {tenant: its, key: id, item, origin, isMerged} of index?.entries ?? []) {
+      if (its === tenant && id === key.id) addItem(copies, item, {atMs: index!.storedMs, origin, isMerged});
+    }
+  }
+  return copies;
+}
+
+/** The newest state of the newest timeline. */
+export function newestPosition({timelines}: Pick<TenantCopies, 'timelines'>): Position | null {
+  const newest = timelines.at(-1);
+  const end = newest === undefined ? undefined : pointsOf(newest).at(-1);
+  return end === undefined ? null : positionAfter(end);
+}
+
+/** Packs that cannot be read, and those that a later one names and that are gone. */
+function missingOf(packs: readonly ListedPack[], through: number): string[] {
+  const names = new Set(packs.map(({name}) => name));
+  const failed = new Set(packs.flatMap(({index}) => index?.failed ?? []));
+  const lost = packs.filter(({name, index}) => index === null && !failed.has(name)).map(({name}) => name);
+  const gone = packs
+    .flatMap(({index}) => index?.previous ?? [])
+    .filter(name => (counterOf(name) ?? 0) > through && !names.has(name));
+  return [...lost, ...gone];
+}
+
+function parsedObject<T>(name: string, bytes: Buffer): Partial<T> {
+  try {
+    return JSON.parse(bytes.toString()) as Partial<T>;
+  } catch (caught) {
+    throw damaged(name, (caught as Error).message, caught);
+  }
+}
+
+function noStore(store: ObjectStore): (caught: unknown) => never {
+  return caught => {
+    if (!(caught instanceof StoreError)) throw caught;
+    throw new RepositoryError('unavailable', `${store.url}: ${caught.message}`, {cause: caught});
+  };
+}
+
+function unlessExists(caught: unknown): void {
+  if (!(caught instanceof StoreError && caught.code === 'exists')) throw caught;
+}
