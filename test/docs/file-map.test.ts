@@ -7,7 +7,19 @@ import {join, relative} from 'node:path';
 import {expect, test} from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const ROOMS = ['shared', 'engine', 'copies', 'worker', 'supervisor', 'router', 'egress', 'sdk', 'cli', 'build', 'dashboard'];
+const ROOMS = [
+  'shared',
+  'engine',
+  'copies',
+  'worker',
+  'supervisor',
+  'router',
+  'egress',
+  'sdk',
+  'cli',
+  'build',
+  'dashboard',
+];
 
 type Source = {path: string; says: string};
 

@@ -8,7 +8,19 @@ import {join} from 'node:path';
 import {expect, test} from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const ROOMS = ['build', 'cli', 'copies', 'dashboard', 'egress', 'engine', 'router', 'sdk', 'shared', 'supervisor', 'worker'];
+const ROOMS = [
+  'build',
+  'cli',
+  'copies',
+  'dashboard',
+  'egress',
+  'engine',
+  'router',
+  'sdk',
+  'shared',
+  'supervisor',
+  'worker',
+];
 
 /** In comments and messages. */
 const PROSE =

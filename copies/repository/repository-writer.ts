@@ -1,0 +1,327 @@
+/**
+ * The writer of a repository: holds its lease, and adds packs and manifests.
+ *
+ *   segments ─▶ pack: put, read back ─▶ still the holder? ─▶ they count     a manifest lists them later
+ *
+ * What has been returned by `addPack` or `addLarge` can be restored: a reader finds the packs that no manifest lists.
+ * Counters of packs grow, also over attempts that failed. A manifest is `through` the counter below which no pack is
+ * being stored, because a pack that is completed later would not be found below it.
+ */
+
+import {setTimeout as delay} from 'node:timers/promises';
+import type {Position} from '../../engine/copies/page-set.ts';
+import {backOffMs} from '../../shared/back-off.ts';
+import {
+  FAILED_PACKS_MAX,
+  NOTES_MAX,
+  PACK_BYTES_MAX,
+  PENDING_ITEMS_MAX,
+  READS_AT_ONCE,
+  STORE_ATTEMPTS_MAX,
+  STORE_RETRY_MS,
+  STORE_RETRY_MS_MAX,
+} from '../limits.ts';
+import type {ObjectStore} from '../store/object-store.ts';
+import {StoreError} from '../store/store-error.ts';
+import {inBatches} from './batches.ts';
+import {Lease, type LeaseRequest} from './lease.ts';
+import {emptyManifest, type Manifest, newestManifest, sealManifest} from './manifest.ts';
+import {itemOf, type LargeSegment, LargeSource, type NewSegment} from './new-segment.ts';
+import {counterOf, manifestsOf, newName, PACKS} from './object-names.ts';
+import type {PackEntry, PackIndex} from './pack.ts';
+import {originOf, type Prepared, prepared, putAndReadBack, storeLargePack, storePack} from './pack-upload.ts';
+import {copiesWith, newestPosition, type Repository} from './repository.ts';
+import {RepositoryError} from './repository-error.ts';
+import {addItem, isFile, type Note, type Origin, positionAfter, SERVER, type Stored} from './tenant-copies.ts';
+
+type Pending = {counter: number; entry: PackEntry; storedMs: number};
+
+/** What the writer knows of a tenant. */
+type Known = {
+  /** Of its newest manifest. */
+  through: number;
+  writtenMs: number;
+  newest: Position | null;
+  /** In the order in which they were stored. */
+  pending: Pending[];
+  notes: Note[];
+};
+
+export class RepositoryWriter {
+  readonly repository: Repository;
+  readonly #store: ObjectStore;
+  readonly #lease: Lease;
+  readonly #known = new Map<string, Known>();
+  #counter = 0;
+  /** Counters of packs that are being stored. */
+  readonly #storing = new Set<number>();
+  /** Packs that were completed since the last index was made. */
+  #completed: string[] = [];
+  /** Packs that the store did not take, or not as they are, since then. */
+  #failed: string[] = [];
+  #pendingItems = 0;
+  /** Manifests are written one after the other. */
+  #manifests: Promise<unknown> = Promise.resolve();
+
+  private constructor(repository: Repository, lease: Lease) {
+    this.repository = repository;
+    this.#store = repository.store;
+    this.#lease = lease;
+  }
+
+  /** @throws RepositoryError `locked`, `damaged`; StoreError */
+  static async open(repository: Repository, request: LeaseRequest): Promise<RepositoryWriter> {
+    const lease = await Lease.acquire(repository.store, request);
+    const writer = new RepositoryWriter(repository, lease);
+    try {
+      await writer.#recover();
+      return writer;
+    } catch (caught) {
+      lease.abandon();
+      throw caught;
+    }
+  }
+
+  get epoch(): number {
+    return this.#lease.epoch;
+  }
+
+  /** Where the newest stored state of the tenant is. Null: a base is needed. */
+  newest(tenant: string): Position | null {
+    return this.#known.get(tenant)?.newest ?? null;
+  }
+
+  /**
+   * Stores segments, in as few packs as they fit, and reads them back: they count when it returns.
+   * @throws RepositoryError `locked`; StoreError; PageSetError
+   */
+  async addPack(segments: readonly NewSegment[]): Promise<void> {
+    let [group, bytes] = [[] as Prepared[], 0];
+    for (const segment of segments) {
+      const key = await this.repository.dataKeyMade(segment.tenant);
+      const next = prepared(this.repository.id, key, segment, itemOf(segment));
+      if (group.length > 0 && bytes + next.sealed.length > PACK_BYTES_MAX) {
+        await this.#addGroup(group);
+        [group, bytes] = [[], 0];
+      }
+      group.push(next);
+      bytes += next.sealed.length;
+    }
+    if (group.length > 0) await this.#addGroup(group);
+  }
+
+  /** A page set, package or other file of any size, in a pack of its own. @throws as addPack */
+  async addLarge(segment: LargeSegment): Promise<void> {
+    const {tenant} = segment;
+    const key = await this.repository.dataKeyMade(tenant);
+    const source = await LargeSource.open(segment);
+    const of = {tenant, key, source, ...originOf(segment)};
+    try {
+      await this.#stored((name, index) =>
+        storeLargePack(this.#store, this.#sealing, name, index, of).then(one => [one]),
+      );
+    } finally {
+      await source.close();
+    }
+  }
+
+  /** @param path of a page set that is a base. @throws as addPack */
+  addBase(tenant: string, path: string, origin: Origin | null = null): Promise<void> {
+    return this.addLarge({tenant, kind: 'base', path, origin});
+  }
+
+  /** Appears in the tenant's next manifest. */
+  addNote(tenant: string, note: Note): void {
+    const known = this.#knownOf(tenant);
+    known.notes = [...known.notes, note].slice(-NOTES_MAX);
+  }
+
+  /** The tenant whose manifest is the oldest of those with news. Null: there is no news. */
+  nextManifest(): string | null {
+    let [next, oldest]: [string | null, number] = [null, Number.POSITIVE_INFINITY];
+    for (const [tenant, {pending, notes, writtenMs}] of this.#known) {
+      if ((pending.length > 0 || notes.length > 0) && writtenMs < oldest) [next, oldest] = [tenant, writtenMs];
+    }
+    return next;
+  }
+
+  /** More than one manifest is due in an interval. */
+  get isBehind(): boolean {
+    return this.#pendingItems > PENDING_ITEMS_MAX;
+  }
+
+  /** @throws RepositoryError `locked`, `damaged`; StoreError */
+  writeManifest(tenant: string): Promise<void> {
+    return this.changeManifest(tenant, () => undefined);
+  }
+
+  /** Writes the tenant's next manifest. @param change is applied to what is in the repository */
+  changeManifest(tenant: string, change: (manifest: Manifest) => void): Promise<void> {
+    const written = this.#manifests.then(() => this.#writeManifest(tenant, change));
+    this.#manifests = written.catch(() => undefined);
+    return written;
+  }
+
+  /** Whether this is still the writer. @throws RepositoryError `locked`; StoreError */
+  check(): Promise<void> {
+    return this.#lease.check();
+  }
+
+  /** Removes the tenant's data key: none of its copies can be read any more. @throws RepositoryError; StoreError */
+  async forget(tenant: string): Promise<void> {
+    await this.#lease.check();
+    await this.repository.removeDataKey(tenant);
+    this.#pendingItems -= this.#known.get(tenant)?.pending.length ?? 0;
+    this.#known.delete(tenant);
+  }
+
+  /** Ends writing. Another server can begin at once. @throws StoreError */
+  async release(): Promise<void> {
+    await this.#manifests;
+    await this.#lease.release().catch(unlessLocked);
+  }
+
+  get #sealing(): {repositoryId: string; indexKey: Buffer} {
+    return {repositoryId: this.repository.id, indexKey: this.repository.keys.index};
+  }
+
+  async #addGroup(group: readonly Prepared[]): Promise<void> {
+    await this.#stored((name, index) => storePack(this.#store, this.#sealing, name, index, group));
+  }
+
+  /** Stores a pack under a new counter, and again under another if the store fails. */
+  async #stored(
+    store: (name: string, index: Omit<PackIndex, 'entries'>) => Promise<readonly PackEntry[]>,
+  ): Promise<void> {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await this.#storedOnce(store);
+      } catch (caught) {
+        if (!isWorthRetrying(caught) || failures + 1 >= STORE_ATTEMPTS_MAX) throw caught;
+        await delay(backOffMs(STORE_RETRY_MS, STORE_RETRY_MS_MAX, failures));
+      }
+    }
+  }
+
+  async #storedOnce(
+    store: (name: string, index: Omit<PackIndex, 'entries'>) => Promise<readonly PackEntry[]>,
+  ): Promise<void> {
+    const counter = ++this.#counter;
+    const name = newName(PACKS, counter);
+    const [previous, failed] = [this.#completed, this.#failed];
+    const storedMs = Date.now();
+    [this.#completed, this.#failed] = [[], []];
+    this.#storing.add(counter);
+    try {
+      const entries = await store(name, {format: 1, counter, epoch: this.epoch, storedMs, previous, failed});
+      await this.#lease.check();
+      for (const entry of entries) this.#record({counter, entry, storedMs});
+      this.#completed.push(name);
+    } catch (caught) {
+      // It is not removed: a writer that took the lease can have found it, and count on it.
+      this.#completed = [...previous, ...this.#completed];
+      this.#failed = [...failed, ...this.#failed, name].slice(-FAILED_PACKS_MAX);
+      throw caught;
+    } finally {
+      this.#storing.delete(counter);
+    }
+  }
+
+  #record(pending: Pending): void {
+    const {tenant, item, isMerged} = pending.entry;
+    const known = this.#knownOf(tenant);
+    known.pending.push(pending);
+    this.#pendingItems++;
+    if (!isFile(item) && !isMerged) known.newest = positionAfter(item);
+  }
+
+  #knownOf(tenant: string): Known {
+    const known = this.#known.get(tenant) ?? {through: 0, writtenMs: 0, newest: null, pending: [], notes: []};
+    this.#known.set(tenant, known);
+    return known;
+  }
+
+  async #writeManifest(tenant: string, change: (manifest: Manifest) => void): Promise<void> {
+    const known = this.#knownOf(tenant);
+    const key = await this.repository.dataKeyMade(tenant);
+    await this.#lease.check();
+    const found = await newestManifest(this.#store, key, this.repository.id, tenant);
+    const counter = ++this.#counter;
+    const included = [...known.pending];
+    const notes = [...known.notes];
+    const through = Math.min(counter, ...[...this.#storing].map(one => one - 1));
+    const before = found?.manifest ?? emptyManifest(tenant);
+    // A newer manifest that cannot be read is replaced by what the packs say.
+    const isKnown = before.through === known.through;
+    const copies = copiesWith(before, isKnown ? [] : await this.repository.packsAfter(before.through), key, []);
+    for (const {entry, storedMs} of included) addItem(copies, entry.item, storedOf(entry, storedMs));
+    const {unreadable: _, ...listed} = copies;
+    const manifest: Manifest = {
+      ...listed,
+      format: 1,
+      retired: before.retired,
+      notes: [...listed.notes, ...notes].slice(-NOTES_MAX),
+      through: Math.max(through, before.through),
+      epoch: this.epoch,
+      writtenMs: Date.now(),
+    };
+    change(manifest);
+    const name = newName(manifestsOf(tenant), counter);
+    await putAndReadBack(this.#store, name, await sealManifest(key, this.repository.id, manifest));
+    await this.#lease.check();
+    known.through = manifest.through;
+    known.writtenMs = manifest.writtenMs;
+    known.pending.splice(0, included.length);
+    known.notes.splice(0, notes.length);
+    this.#pendingItems -= included.length;
+  }
+
+  /** Reads what the packs and manifests of earlier writers say. */
+  async #recover(): Promise<void> {
+    const tenants = [...(await this.repository.tenants()), SERVER];
+    const found = await inBatches(tenants, READS_AT_ONCE, tenant => this.#recoveredManifest(tenant));
+    const [newestPack] = await this.#store.list(PACKS, {most: 1});
+    this.#counter = Math.max(counterOf(newestPack?.name ?? '') ?? 0, ...found.map(one => one?.counter ?? 0));
+    const throughs = found.flatMap(one => (one === null ? [] : [one.manifest?.through ?? 0]));
+    const packs = throughs.length === 0 ? [] : await this.repository.packsAfter(Math.min(...throughs));
+    for (const [i, tenant] of tenants.entries()) {
+      const key = await this.repository.dataKey(tenant);
+      if (key === null || found[i] === null) continue;
+      const manifest = found[i]!.manifest ?? emptyManifest(tenant);
+      const newer = packs.filter(({counter}) => counter > manifest.through);
+      const known = this.#knownOf(tenant);
+      known.through = manifest.through;
+      known.writtenMs = manifest.writtenMs;
+      for (const {counter, index} of newer) {
+        for (const entry of index?.entries ?? []) {
+          if (entry.tenant !== tenant || entry.key !== key.id) continue;
+          known.pending.push({counter, entry, storedMs: index!.storedMs});
+          this.#pendingItems++;
+        }
+      }
+      known.newest = newestPosition(copiesWith(manifest, newer, key, []));
+    }
+    this.#completed = packs.slice(-1).flatMap(({name, index}) => (index === null ? [] : [name]));
+  }
+
+  /** Null: the tenant has no copies. */
+  async #recoveredManifest(tenant: string): Promise<{manifest: Manifest | null; counter: number} | null> {
+    const key = await this.repository.dataKey(tenant);
+    if (key === null) return null;
+    const found = await newestManifest(this.#store, key, this.repository.id, tenant);
+    return {manifest: found?.manifest ?? null, counter: found === null ? 0 : (counterOf(found.name) ?? 0)};
+  }
+}
+
+function storedOf({origin, isMerged}: PackEntry, atMs: number): Stored {
+  return {atMs, origin, isMerged};
+}
+
+/** Credentials and a full disk do not change within seconds. */
+function isWorthRetrying(caught: unknown): boolean {
+  return caught instanceof StoreError && ['unavailable', 'timeout'].includes(caught.code);
+}
+
+function unlessLocked(caught: unknown): void {
+  if (!(caught instanceof RepositoryError && caught.code === 'locked')) throw caught;
+}
