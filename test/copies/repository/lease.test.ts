@@ -1,0 +1,44 @@
+/** One server writes to a repository at a time. */
+import {utimesSync} from 'node:fs';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {expect, test} from 'vitest';
+import {LEASE_MS} from '../../../copies/limits.ts';
+import {LEASE_OBJECT} from '../../../copies/repository/object-names.ts';
+import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
+import {made, SERVER_A, SERVER_B, segment, writerOf} from './fixture.ts';
+
+test('a second server is refused while the first is seen, and takes the lease after its time', async () => {
+  const {store, repository} = await made();
+  await writerOf(repository);
+  const refused = {code: 'locked', holder: {host: 'alpha', serverId: 'server-a'}};
+  await expect(RepositoryWriter.open(repository, SERVER_B)).rejects.toMatchObject(refused);
+  const seconds = (Date.now() - LEASE_MS) / 1000;
+  utimesSync(join(fileURLToPath(store.url), LEASE_OBJECT), seconds, seconds);
+  await writerOf(repository, SERVER_B);
+});
+
+test('the same server takes its own lease at once, and another one a lease that was released', async () => {
+  const {repository} = await made();
+  const killed = await writerOf(repository);
+  const again = await writerOf(repository);
+  expect(again.epoch).toBe(killed.epoch + 1);
+  await again.release();
+  await writerOf(repository, SERVER_B);
+});
+
+test('a writer that lost the lease stores nothing that counts, and does not end the lease of the other', async () => {
+  const {repository} = await made();
+  const old = await writerOf(repository);
+  await old.addPack([segment('acme', 0, 1)]);
+  const taker = await RepositoryWriter.open(repository, {...SERVER_B, force: true});
+  const lost = {code: 'locked', holder: {serverId: 'server-b'}};
+  await expect(old.addPack([segment('acme', 2, 2)])).rejects.toMatchObject(lost);
+  await expect(old.writeManifest('acme')).rejects.toMatchObject(lost);
+  await old.release();
+  await expect(RepositoryWriter.open(repository, SERVER_A)).rejects.toMatchObject(lost);
+  expect(taker.newest('acme')).toMatchObject({commit: 1});
+  await taker.addPack([segment('acme', 2, 3)]);
+  await taker.writeManifest('acme');
+  await taker.release();
+});

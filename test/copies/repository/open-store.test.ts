@@ -1,0 +1,22 @@
+/** A URL names the store of a repository. */
+import {join} from 'node:path';
+import {expect, test} from 'vitest';
+import {openStore, StoreUrlError} from '../../../copies/store/open-store.ts';
+import {scratch} from './fixture.ts';
+
+test('a path and a file URL name the same directory, and anything else is explained', async () => {
+  const path = join(scratch(), 'a repository');
+  const store = await openStore(path);
+  await store.prepare();
+  await store.put('a/b', Buffer.from('bytes'));
+  const other = await openStore(store.url);
+  expect(String(await other.get('a/b'))).toBe('bytes');
+  expect(await other.list('', {most: 5})).toMatchObject([{name: 'a/b', bytes: 5}]);
+  for (const url of ['', 'ftp://host/x', 'file://host/x']) await expect(openStore(url)).rejects.toThrow(StoreUrlError);
+});
+
+test('a disk that is not mounted is not filled in its mount point', async () => {
+  const store = await openStore(join(scratch(), 'gone'));
+  await expect(store.put('a', Buffer.alloc(1))).rejects.toMatchObject({code: 'unavailable'});
+  expect(await store.get('a')).toBeNull();
+});
