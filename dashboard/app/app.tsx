@@ -6,7 +6,7 @@ import {Failed, Loading} from '../parts/states.tsx';
 import {ErrorBoundary} from './error-boundary.tsx';
 import {Frame} from './frame.tsx';
 import {NotFound} from './not-found.tsx';
-import {decoded, type Place, placeOf} from './place.ts';
+import {type Place, placeOf, stepsOf} from './place.ts';
 import {codeOfLink, SignIn} from './sign-in.tsx';
 
 /** A one-time link signs in even where a session is open: it can be another credential's. */
@@ -26,10 +26,11 @@ export function App() {
 
 function Pages() {
   const [path] = useLocation();
-  const steps = path.split('/').filter(step => step !== '');
+  const steps = stepsOf(path);
   if (steps.length === 0) return <Redirect to="/tenants" replace />;
-  if (steps.length === 2 && steps[0] === 't') return <Redirect to={`/t/${steps[1]}/overview`} replace />;
-  const place = placeOf(steps.map(decoded));
+  if (steps.length === 2 && steps[0] === 't')
+    return <Redirect to={`/t/${encodeURIComponent(steps[1]!)}/overview`} replace />;
+  const place = placeOf(steps);
   return (
     <Frame place={place}>
       <ErrorBoundary key={path}>

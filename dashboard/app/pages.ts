@@ -12,9 +12,17 @@ type PageEntry<Props> = {
   /** Pages that a session may not use are not in the navigation. */
   readonly needs: AnyOperation;
   readonly Content: ComponentType<Props>;
+  /** Loads its chunk, before it is shown. */
+  readonly load: () => Promise<unknown>;
 };
 export type TenantPage = PageEntry<TenantPageProps>;
 export type ServerPage = PageEntry<object>;
+
+function chunk<Props>(
+  load: () => Promise<{default: ComponentType<Props>}>,
+): Pick<PageEntry<Props>, 'Content' | 'load'> {
+  return {load, Content: lazy(load)};
+}
 
 /** In the order of the navigation. */
 export const TENANT_PAGES: readonly TenantPage[] = [
@@ -23,77 +31,77 @@ export const TENANT_PAGES: readonly TenantPage[] = [
     title: 'Overview',
     icon: 'overview',
     needs: 'tenants.status',
-    Content: lazy(() => import('../pages/overview/overview.tsx')),
+    ...chunk(() => import('../pages/overview/overview.tsx')),
   },
   {
     id: 'data',
     title: 'Data',
     icon: 'data',
     needs: 'documents.list',
-    Content: lazy(() => import('../pages/data/data.tsx')),
+    ...chunk(() => import('../pages/data/data.tsx')),
   },
   {
     id: 'schema',
     title: 'Schema',
     icon: 'schema',
     needs: 'schema.all',
-    Content: lazy(() => import('../pages/schema/schema.tsx')),
+    ...chunk(() => import('../pages/schema/schema.tsx')),
   },
   {
     id: 'journal',
     title: 'Journal',
     icon: 'journal',
     needs: 'journal.page',
-    Content: lazy(() => import('../pages/journal/journal.tsx')),
+    ...chunk(() => import('../pages/journal/journal.tsx')),
   },
   {
     id: 'functions',
     title: 'Functions',
     icon: 'functions',
     needs: 'functions.list',
-    Content: lazy(() => import('../pages/functions/functions.tsx')),
+    ...chunk(() => import('../pages/functions/functions.tsx')),
   },
   {
     id: 'logs',
     title: 'Logs',
     icon: 'logs',
     needs: 'logs.read',
-    Content: lazy(() => import('../pages/logs/logs.tsx')),
+    ...chunk(() => import('../pages/logs/logs.tsx')),
   },
   {
     id: 'schedules',
     title: 'Schedules',
     icon: 'schedules',
     needs: 'schedule.all',
-    Content: lazy(() => import('../pages/schedules/schedules.tsx')),
+    ...chunk(() => import('../pages/schedules/schedules.tsx')),
   },
   {
     id: 'deployments',
     title: 'Deployments',
     icon: 'deployments',
     needs: 'deployments.list',
-    Content: lazy(() => import('../pages/deployments/deployments.tsx')),
+    ...chunk(() => import('../pages/deployments/deployments.tsx')),
   },
   {
     id: 'live',
     title: 'Live queries',
     icon: 'live',
     needs: 'live_queries.list',
-    Content: lazy(() => import('../pages/live/live.tsx')),
+    ...chunk(() => import('../pages/live/live.tsx')),
   },
   {
     id: 'services',
     title: 'Services',
     icon: 'services',
     needs: 'services.list',
-    Content: lazy(() => import('../pages/services/services.tsx')),
+    ...chunk(() => import('../pages/services/services.tsx')),
   },
   {
     id: 'settings',
     title: 'Settings',
     icon: 'settings',
     needs: 'settings.get',
-    Content: lazy(() => import('../pages/settings/settings.tsx')),
+    ...chunk(() => import('../pages/settings/settings.tsx')),
   },
 ];
 
@@ -103,34 +111,34 @@ export const SERVER_PAGES: readonly ServerPage[] = [
     title: 'Tenants',
     icon: 'tenants',
     needs: 'tenants.overview',
-    Content: lazy(() => import('../pages/tenants/tenants.tsx')),
+    ...chunk(() => import('../pages/tenants/tenants.tsx')),
   },
   {
     id: 'keys',
     title: 'Keys',
     icon: 'keys',
     needs: 'keys.list',
-    Content: lazy(() => import('../pages/keys/keys.tsx')),
+    ...chunk(() => import('../pages/keys/keys.tsx')),
   },
   {
     id: 'sessions',
     title: 'Sessions',
     icon: 'people',
     needs: 'dashboard.sessions',
-    Content: lazy(() => import('../pages/sessions/sessions.tsx')),
+    ...chunk(() => import('../pages/sessions/sessions.tsx')),
   },
   {
     id: 'audit',
     title: 'Audit',
     icon: 'audit',
     needs: 'audit.page',
-    Content: lazy(() => import('../pages/audit/audit.tsx')),
+    ...chunk(() => import('../pages/audit/audit.tsx')),
   },
   {
     id: 'server',
     title: 'Server',
     icon: 'server',
     needs: 'server.status',
-    Content: lazy(() => import('../pages/server/server.tsx')),
+    ...chunk(() => import('../pages/server/server.tsx')),
   },
 ];

@@ -6,6 +6,14 @@ export type Place =
   | {readonly kind: 'tenant'; readonly page: TenantPage; readonly tenant: string; readonly rest: readonly string[]}
   | {readonly kind: 'none'};
 
+/** @param path below the dashboard's own. @returns its steps, decoded */
+export function stepsOf(path: string): string[] {
+  return path
+    .split('/')
+    .filter(step => step !== '')
+    .map(decoded);
+}
+
 /** @param steps of the path below the dashboard's own, decoded */
 export function placeOf(steps: readonly string[]): Place {
   if (steps[0] === 't') {
@@ -17,7 +25,7 @@ export function placeOf(steps: readonly string[]): Place {
   return page === undefined ? {kind: 'none'} : {kind: 'server', page};
 }
 
-export function decoded(step: string): string {
+function decoded(step: string): string {
   try {
     return decodeURIComponent(step);
   } catch {
