@@ -74,6 +74,8 @@ const STEPS: ((db: Connection) => void)[] = [
 ];
 
 export const STORAGE_VERSION = STEPS.length;
+/** From this version on a file has the tables of functions. */
+export const FUNCTIONS_VERSION = 2;
 /** From this version on the definitions have a checksum. */
 export const LAYOUT_VERSION = 10;
 /** From this version on commits have numbers. */

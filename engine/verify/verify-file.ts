@@ -24,7 +24,7 @@ import {parseFields, storedDocumentText} from '../storage/document.ts';
 import {digestOf as fileDigest} from '../storage/file-digest.ts';
 import {findLostLog} from '../storage/file-guard.ts';
 import {readIdentity} from '../storage/identity.ts';
-import {STORAGE_VERSION} from '../storage/migrations.ts';
+import {FUNCTIONS_VERSION, STORAGE_VERSION} from '../storage/migrations.ts';
 import {Reader} from '../storage/reader.ts';
 import {manifestCrc, ROW_KINDS, rowDamage} from '../storage/row-checksum.ts';
 import {layoutFinding, sumsFinding, unsoundRows} from '../storage/row-sums.ts';
@@ -64,7 +64,7 @@ export function verifyFile(path: string, owner: {tenant: string; generation: num
     said.exec('BEGIN');
     checkChain(db, said, report);
     if (!checkRows(db, report)) return report;
-    checkCode(db, report);
+    if (version >= FUNCTIONS_VERSION) checkCode(db, report);
     const catalog = Catalog.read(db);
     checkDocuments(db, said, catalog, report);
     for (const table of catalog.tables()) checkIndexes(db, table, report);
