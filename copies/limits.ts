@@ -51,3 +51,10 @@ export const LEASE_RENEW_MS = 30_000;
 export const LEASE_MS = 120_000;
 /** Earlier claims of the lease that stay. A server that held one of them and comes back finds that it is gone. (ours) */
 export const LEASE_CLAIMS_KEPT = 16;
+
+/* Restore */
+
+/** Copies that are downloaded at the same time, ahead of the one that is applied. (ours) */
+export const RESTORE_FETCHES = 8;
+/** Bytes of those on disk. Beyond: only the next one is downloaded, which can be larger. (ours) */
+export const RESTORE_AHEAD_BYTES = 64 * MIB;

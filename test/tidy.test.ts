@@ -129,7 +129,7 @@ const HOUSE: Record<string, string[]> = {
     'supervisor/server',
     'supervisor/main.ts',
   ],
-  copies: ['shared', 'engine', 'copies/limits.ts', 'copies/store', 'copies/repository'],
+  copies: ['shared', 'engine', 'copies/limits.ts', 'copies/store', 'copies/repository', 'copies/restore'],
   router: [
     'shared',
     'router/limits.ts',

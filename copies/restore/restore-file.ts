@@ -1,0 +1,168 @@
+/**
+ * Makes a tenant's file from a repository: the newest base at or before the target, and the sets after it. Each step is
+ * compared with its digest, and the finished file with the digest of all its pages.
+ *
+ * Everything is made in a scratch directory beside the file, which gets its name in the last step. A process that ends
+ * before leaves the scratch directory, and the next run for the same file removes it.
+ */
+import {closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync} from 'node:fs';
+import {mkdir, rm} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {sourceOfFile} from '../../engine/copies/bytes.ts';
+import {CopyError} from '../../engine/copies/copy-error.ts';
+import {CopyFile} from '../../engine/copies/copy-file.ts';
+import {DISK, type Disk} from '../../engine/copies/disk.ts';
+import type {Position} from '../../engine/copies/page-set.ts';
+import {PageSetError} from '../../engine/copies/page-set-error.ts';
+import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import {syncDirectory} from '../../shared/sync-directory.ts';
+import {type Plan, plan, pointsOf, type Target} from '../repository/plan.ts';
+import {type CopyItem, positionAfter, type TenantCopies} from '../repository/tenant-copies.ts';
+import {fetched} from './fetched.ts';
+import {RestoreError} from './restore-error.ts';
+
+/** The part of a repository that restores use. */
+export type CopiesReader = {
+  copies(tenant: string): Promise<TenantCopies>;
+  /** Leaves a page set in a new file. */
+  fetch(tenant: string, item: CopyItem, path: string): Promise<void>;
+};
+
+/** The scratch directory is discarded when a process ends early, so only the finished file is synced. */
+const SCRATCH_DISK: Disk = {...DISK, sync: () => undefined, syncDirectory: () => undefined};
+
+export type RestoreOptions = {
+  repository: CopiesReader;
+  tenant: string;
+  target: Target;
+  /** Only this one; undefined: the one that the tenant had then. */
+  timeline?: string | undefined;
+  /** Appears when the file is complete. Its directory exists. */
+  path: string;
+  onProgress?: (progress: RestoreProgress) => void;
+};
+
+/** `bytes`: of the copies that were read so far. */
+export type RestoreProgress = {sets: number; setsTotal: number; bytes: number; bytesTotal: number};
+
+export type Restored = Position & {
+  /** A base and page sets. */
+  sets: number;
+  bytes: number;
+  /** The point after it, if there is one: the target can lie between them. */
+  next: CopyItem | null;
+};
+
+/** @throws RestoreError; RepositoryError; StoreError. There is no file at `path` then, and no scratch directory. */
+export async function restoreFile(options: RestoreOptions): Promise<Restored> {
+  const {repository, tenant, target, timeline, path} = options;
+  const scratch = scratchOf(path);
+  await rm(scratch, {recursive: true, force: true});
+  if (existsSync(path)) throw new RestoreError('exists', `${path} exists: a restore replaces no file`);
+  const copies = await repository.copies(tenant);
+  const chosen = plan(copies, target, timeline);
+  await mkdir(scratch, {mode: 0o700});
+  try {
+    const file = join(scratch, 'copy');
+    const made = await makeCopy(options, chosen, file, scratch);
+    syncFile(file);
+    renameSync(file, path);
+    await syncDirectory(dirname(path));
+    return {...made, next: pointAfter(copies, chosen.end)};
+  } finally {
+    await rm(scratch, {recursive: true, force: true});
+  }
+}
+
+/** Where a restore to this path works, and a killed one has left files. */
+export function scratchOf(path: string): string {
+  return `${path}.restoring`;
+}
+
+function pointAfter({timelines}: TenantCopies, end: CopyItem): CopyItem | null {
+  for (const points of timelines.map(pointsOf)) {
+    const at = points.findIndex(({last, digestAfter}) => last === end.last && digestAfter === end.digestAfter);
+    if (at !== -1) return points[at + 1] ?? null;
+  }
+  return null;
+}
+
+async function makeCopy(
+  {repository, tenant, onProgress}: RestoreOptions,
+  {base, sets}: Plan,
+  file: string,
+  scratch: string,
+): Promise<Omit<Restored, 'next'>> {
+  const items = [base, ...sets];
+  const bytesTotal = items.reduce((sum, {bytes}) => sum + bytes, 0);
+  const fetch = (item: CopyItem, to: string) => repository.fetch(tenant, item, to);
+  let copy: CopyFile | null = null;
+  let [done, bytes] = [0, 0];
+  try {
+    for await (const {item, path} of fetched(items, fetch, scratch)) {
+      copy = applied(copy, item, path, file);
+      bytes += item.bytes;
+      onProgress?.({sets: ++done, setsTotal: items.length, bytes, bytesTotal});
+    }
+    copy!.verify();
+    return {...copy!.position, sets: done, bytes};
+  } catch (caught) {
+    throw caught instanceof CopyError ? new RestoreError('damaged', caught.message, {cause: caught}) : caught;
+  } finally {
+    copy?.close();
+  }
+}
+
+/**
+ * Makes the copy from a base, or applies a set to it. @param path of the page set, which is removed
+ * @throws RestoreError
+ */
+export function applied(
+  copy: CopyFile | null,
+  item: CopyItem,
+  path: string,
+  file: string,
+  disk: Disk = SCRATCH_DISK,
+): CopyFile {
+  const fd = openSync(path, 'r');
+  try {
+    const set = new PageSet(sourceOfFile(fd));
+    const fault = faultOf(item, set);
+    if (fault !== null) throw damaged(item, fault);
+    if (copy === null) return CopyFile.create(file, set, disk);
+    copy.apply(set);
+    return copy;
+  } catch (caught) {
+    if (!(caught instanceof PageSetError)) throw caught;
+    throw damaged(item, caught.message, caught);
+  } finally {
+    closeSync(fd);
+    rmSync(path);
+  }
+}
+
+/** Whether the set is the one that the repository lists. */
+function faultOf(item: CopyItem, {head, after}: PageSet): string | null {
+  const shown = (first: number, {digest, ...rest}: Position) => ({first, ...rest, digest: digest.toString('hex')});
+  const found = Object.entries(shown(head.first, after));
+  const listed = new Map<string, unknown>(Object.entries(shown(item.first, positionAfter(item))));
+  const wrong = found.find(([name, value]) => listed.get(name) !== value);
+  return wrong === undefined
+    ? null
+    : `its ${wrong[0]} is ${wrong[1]}, and the repository lists ${listed.get(wrong[0])}`;
+}
+
+function damaged(item: CopyItem, detail: string, cause?: unknown): RestoreError {
+  const {kind, first, last, place} = item;
+  const what = kind === 'base' ? `the base at commit ${last}` : `commits ${first} to ${last}`;
+  return new RestoreError('damaged', `${what} in ${place.pack}: ${detail}`, {object: place.pack, cause});
+}
+
+function syncFile(path: string): void {
+  const fd = openSync(path, 'r+');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
