@@ -12,6 +12,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   start: () => import('./start.ts'),
   verify: () => import('./verify.ts'),
   recover: () => import('./recover.ts'),
+  restore: () => import('./restore.ts'),
   import: () => import('./import.ts'),
   export: () => import('./export.ts'),
   init: () => import('./init.ts'),

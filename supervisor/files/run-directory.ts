@@ -227,7 +227,7 @@ function staleIn(base: string): string[] {
     .map(name => join(base, name));
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -49,18 +49,26 @@ function contentOf(db: Database.Database, table: string): string {
   return `${rows} rows ${hash.digest('hex').slice(0, 16)}`;
 }
 
+/** What sets say of the journal and the time after their last commits. */
+export type CapturedPoint = {sequence: number; timeMs: number};
+
 export class TenantCapture {
   readonly #log: LogReader;
+  readonly #pointNow: () => CapturedPoint;
   #position: Position;
   readonly sets: PageSet[] = [];
+  /** Of the newest one. */
+  bytes: Buffer;
 
   /** @param path of a file whose log has every commit since it was opened */
-  constructor(path: string) {
+  constructor(path: string, pointNow: () => CapturedPoint = () => ({sequence: 0, timeMs: 0})) {
     this.#log = new LogReader(path);
+    this.#pointNow = pointNow;
     const {commit, timeline, pages} = this.#caughtUp(path);
     const sink = new MemorySink();
-    this.#position = writeBase(this.#log, {timeline, pageBytes: 4096, pages, commit, sequence: 0, timeMs: 0}, sink);
-    this.sets.push(new PageSet(sourceOf(sink.bytes)));
+    this.#position = writeBase(this.#log, {timeline, pageBytes: 4096, pages, commit, ...pointNow()}, sink);
+    this.bytes = sink.bytes;
+    this.sets.push(new PageSet(sourceOf(this.bytes)));
   }
 
   /** Makes a set of the commits up to this one. @param most of them. @returns whether it was reached */
@@ -70,9 +78,10 @@ export class TenantCapture {
       const taken = this.#log.take(commits);
       const commit = this.#position.commit + commits;
       const sink = new MemorySink();
-      this.#position = writeSet(this.#log, this.#position, taken, {commit, sequence: 0, timeMs: 0}, sink);
+      this.#position = writeSet(this.#log, this.#position, taken, {commit, ...this.#pointNow()}, sink);
       this.#log.accept(taken);
-      this.sets.push(new PageSet(sourceOf(sink.bytes)));
+      this.bytes = sink.bytes;
+      this.sets.push(new PageSet(sourceOf(this.bytes)));
     }
     if (this.#position.commit > last) throw new Error(`commit ${last} was taken before`);
     return this.#position.commit === last;

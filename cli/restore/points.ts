@@ -1,0 +1,60 @@
+/** Shows the points to which a tenant can be restored, and what happened to it between them. */
+import {pointsOf} from '../../copies/repository/plan.ts';
+import type {CopyItem, TenantCopies, TimelineCopies} from '../../copies/repository/tenant-copies.ts';
+import {eventsIn, type TenantEvent} from '../../copies/restore/file-contents.ts';
+import {printable, printableJson} from '../printable.ts';
+import {withFile} from './look.ts';
+import type {Wanted} from './make-file.ts';
+
+/** Without --json: the newest of a timeline. */
+const POINTS_SHOWN = 50;
+
+type Line = {timeMs: number; text: string};
+
+/** @param isJson all points, one per line */
+export async function listPoints(wanted: Wanted, withEvents: boolean, isJson: boolean): Promise<TenantCopies> {
+  const copies = await wanted.repository.copies(wanted.tenant);
+  const timelines = copies.timelines.filter(({timeline}) => (wanted.timeline ?? timeline) === timeline);
+  const events = withEvents ? await withFile({...wanted, target: 'newest'}, eventsIn) : notesOf(copies);
+  if (isJson) {
+    for (const timeline of timelines) for (const point of pointsOf(timeline)) print(JSON.stringify(pointRecord(point)));
+    for (const event of events) print(printableJson(JSON.stringify(eventRecord(event))));
+  } else for (const [i, timeline] of timelines.entries()) show(timeline, timelines[i + 1] ?? null, events);
+  return copies;
+}
+
+/** A point as JSON. */
+export function pointRecord({timeline, timeMs, sequence, last}: CopyItem) {
+  return {type: 'point', timeline, time: new Date(timeMs).toISOString(), sequence, commit: last};
+}
+
+function eventRecord({timeMs, kind, id, text}: TenantEvent) {
+  return {type: kind, time: new Date(timeMs).toISOString(), id, text};
+}
+
+function notesOf({notes}: TenantCopies): TenantEvent[] {
+  return notes.map(({kind, timeMs, text}) => ({kind, timeMs, id: '', text}));
+}
+
+/** @param next the timeline after it, whose events are not shown with this one */
+function show(timeline: TimelineCopies, next: TimelineCopies | null, events: readonly TenantEvent[]): void {
+  const points = pointsOf(timeline);
+  const {origin} = timeline;
+  const from = origin === null ? '' : `, restored from commit ${origin.commit} of ${origin.timeline}`;
+  const shown = points.slice(-POINTS_SHOWN);
+  print(`timeline ${timeline.timeline}: ${points.length} points${from}`);
+  if (shown.length < points.length) print(`  ${points.length - shown.length} earlier ones: --json shows all`);
+  const fromMs = shown[0]?.timeMs ?? 0;
+  const during = events.filter(({timeMs}) => timeMs >= fromMs && (next === null || timeMs < next.startedMs));
+  const lines: Line[] = [
+    ...shown.map(({timeMs, sequence, last}) => ({timeMs, text: `sequence ${sequence}  commit ${last}`})),
+    ...during.map(({timeMs, kind, id, text}) => ({timeMs, text: `${kind} ${id} ${text}`.trimEnd()})),
+  ];
+  for (const {timeMs, text} of lines.sort((a, b) => a.timeMs - b.timeMs)) {
+    print(printable(`  ${new Date(timeMs).toISOString()}  ${text}`));
+  }
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
