@@ -49,7 +49,6 @@ type StatusOptions = ServerOptions & Pick<QueryOf<'tenants.overview'>, 'search' 
 const ACTIONS = {
   wake: 'start the worker of a tenant',
   sleep: 'stop the worker of an idle tenant',
-  pause: 'stop a tenant: its requests are refused and its jobs wait until it is resumed',
   resume: 'resume a paused tenant',
 } as const;
 
@@ -77,6 +76,17 @@ function registerStates(tenants: Command): void {
         }),
     );
   }
+  addServerOptions(
+    tenants
+      .command('pause <id>')
+      .description('stop a tenant: its requests are refused and its jobs wait until it is resumed')
+      .option('--serve <what>', 'nothing, or reads: it answers reads and queries, and nothing of it runs', 'nothing'),
+  ).action((id: string, options: ServerOptions & Required<QueryOf<'tenants.pause'>>) =>
+    atServer('tenants pause', options, async client => {
+      const {tenant} = await client.ask('tenants.pause', [id], {query: {serve: options.serve}});
+      process.stdout.write(`${id} is ${tenant.state}${tenant.serves === 'reads' ? ' and answers reads' : ''}\n`);
+    }),
+  );
 }
 
 async function showAll(client: ServiceClient, {search, state, order, json}: StatusOptions): Promise<void> {

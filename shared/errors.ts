@@ -29,6 +29,7 @@ export const ERROR_STATUS = {
   'session.tenant_not_found': 404,
   'session.tenant_exists': 409,
   'session.tenant_paused': 503,
+  'session.tenant_read_only': 409,
   'session.worker_unavailable': 503,
   'session.outcome_unknown': 503,
   'session.overloaded': 503,
@@ -104,6 +105,14 @@ export class ServiceError extends Error {
 }
 
 type Detail = Record<string, unknown>;
+
+/** An operator paused the tenant so that it answers reads only. */
+export function readOnlyTenant(): ServiceError {
+  return new ServiceError(
+    'session.tenant_read_only',
+    'the tenant is paused and answers reads only: nothing was changed; send it again after an operator has resumed it',
+  );
+}
 
 /** The errors that most broken rules end in. The input was wrong in itself. */
 export function invalid(message: string, detail?: Detail): ServiceError {

@@ -100,7 +100,7 @@ import {
 import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
 import {SettingsBody, SettingsChange} from './protocol/settings.ts';
 import {FoundTask, StartedTask, TaskBody, TaskList} from './protocol/tasks.ts';
-import {FoundTenant, OverviewQuery, TenantOverview, WokenTenant} from './protocol/tenant-status.ts';
+import {FoundTenant, OverviewQuery, PauseQuery, TenantOverview, WokenTenant} from './protocol/tenant-status.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
 import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
 
@@ -150,7 +150,7 @@ export const OPERATION_TYPES = {
   'figures.functions': {query: FunctionFiguresQuery, answer: FunctionFigures},
   'tenants.wake': {answer: WokenTenant},
   'tenants.sleep': {answer: FoundTenant},
-  'tenants.pause': {answer: FoundTenant},
+  'tenants.pause': {query: PauseQuery, answer: FoundTenant},
   'tenants.resume': {answer: FoundTenant},
   'audit.page': {query: AuditQuery, answer: AuditPage},
   'audit.refusals': {query: AuditQuery, answer: RefusalPage},

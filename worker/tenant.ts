@@ -2,7 +2,7 @@
  * The composition root: opens one tenant's file and wires the stages in the order in which a write passes them. All
  * state of a tenant is reachable from here; a worker process has exactly one tenant.
  */
-import {existsSync, statSync, writeFileSync} from 'node:fs';
+import {existsSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {BackgroundWrites} from '../engine/commit/background.ts';
 import {CleanMark} from '../engine/commit/clean-mark.ts';
@@ -52,6 +52,8 @@ import {
   openTenantFile,
   openTenantFileForReading,
 } from '../engine/storage/tenant-file.ts';
+import {unwritableError} from '../shared/disk-errors.ts';
+import {readOnlyTenant} from '../shared/errors.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {EgressSettings} from '../shared/ipc/egress.ts';
 import type {Logger} from '../shared/log.ts';
@@ -73,6 +75,7 @@ import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
 import {FILE_POLL_MS, OWNER_WAIT_MS} from './limits.ts';
 import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
+import {measureTenant} from './tenant-metrics.ts';
 
 /** Messages from a tenant to the supervisor. */
 export type Upwards = {
@@ -89,7 +92,6 @@ export class Tenant {
   readonly sockets: SocketGate;
   readonly metrics = new WorkerMetrics();
   #lagSeconds = 0;
-  readonly #tenant: string;
   readonly #path: string;
   /** Null: the disk is read-only, and so is the tenant. */
   readonly #lock: OwnerLock | null;
@@ -145,7 +147,6 @@ export class Tenant {
     {onUse, egress, installNode}: Upwards,
   ) {
     this.#lock = lock;
-    this.#tenant = settings.tenant;
     reportDamageTo((damage, isNew) => {
       this.metrics.count('svc_storage_damage_total', {check: damage.check});
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
@@ -209,7 +210,7 @@ export class Tenant {
       beforeCommit,
       stages,
       sync: this.#sync.sync,
-      isReadOnly,
+      refusal: isReadOnly ? unwritableError : settings.isReadOnly ? readOnlyTenant : null,
       inThread: {place: new SyncPlace(), sync: this.#sync.syncNow},
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
@@ -335,14 +336,19 @@ export class Tenant {
       onRebuild: () => this.#backFill.wake(),
       onStructure: finding => stopDamaged(settings.directory, log, finding),
     });
-    this.#measure();
-    void schemas.resume();
-    this.#backFill.wake();
-    this.#tasks.wake();
-    void this.#counts.complete();
-    this.#schedule.arm();
+    measureTenant(this.metrics, {
+      tenant: settings.tenant,
+      path: this.#path,
+      journalHead: () => this.#groups.durableSequence,
+      journalRecords: () => this.#journalRecords(),
+      quota: this.#quota,
+      catalog,
+      crons: this.#crons,
+      schedule: this.#schedule,
+      lagSeconds: () => this.#lagSeconds,
+    });
     this.#functions.warm();
-    this.#control.warm();
+    if (!settings.isReadOnly) this.#begin(schemas);
     if (!this.#clean.wasClean) {
       log.info('the tenant did not close in order the last time; checking its file in the background');
       checkInBackground(
@@ -354,6 +360,16 @@ export class Tenant {
         error => log.error('the check of the file could not run', {error}),
       );
     }
+  }
+
+  /** What goes on without a request. */
+  #begin(schemas: SchemaChanges): void {
+    void schemas.resume();
+    this.#backFill.wake();
+    this.#tasks.wake();
+    void this.#counts.complete();
+    this.#schedule.arm();
+    this.#control.warm();
   }
 
   /** A thread can read a commit that is not yet durable, so its results are delivered once that commit is. */
@@ -389,27 +405,6 @@ export class Tenant {
 
   #journalRecords(): number {
     return Math.max(0, this.#groups.durableSequence - this.#retention.floor + 1);
-  }
-
-  #measure(): void {
-    const {metrics} = this;
-    const tenant = this.#tenant;
-    metrics.measure('svc_journal_head', () => this.#groups.durableSequence);
-    metrics.measure('svc_journal_records', () => this.#journalRecords());
-    metrics.measure('svc_tenant_storage_bytes', () => [[{tenant}, this.#quota.usedBytes]]);
-    metrics.measure('svc_documents', () => this.#catalog.documents);
-    metrics.measure('svc_storage_file_bytes', () => sizeOf(this.#path));
-    metrics.measure('svc_storage_wal_bytes', () => sizeOf(`${this.#path}-wal`));
-    metrics.measure('svc_worker_event_loop_lag_seconds', () => this.#lagSeconds);
-    // Only tenants that are awake and have failing crons appear, so the series are few.
-    metrics.measure('svc_crons_failing', () => {
-      const failing = this.#crons.failing();
-      return failing > 0 || this.#schedule.cronFailures > 0 ? [[{tenant}, failing]] : [];
-    });
-    metrics.measure('svc_cron_failures_total', () => {
-      const {cronFailures} = this.#schedule;
-      return cronFailures > 0 || this.#crons.failing() > 0 ? [[{tenant}, cronFailures]] : [];
-    });
   }
 
   /** Finishes work under way and closes the file. Returns when the tenant has work again, or null. */
@@ -456,10 +451,12 @@ export class Tenant {
   #putInOrder(): void {
     try {
       syncEachCommit(this.#writerDb);
-      this.#writer.numbers.alone(() => {
-        this.#scrub.remember();
-        this.#clean.set();
-      });
+      if (!this.#groups.isPaused) {
+        this.#writer.numbers.alone(() => {
+          this.#scrub.remember();
+          this.#clean.set();
+        });
+      }
       this.#writerDb.pragma('busy_timeout = 0');
       this.#files.removeNote();
       this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
@@ -478,10 +475,6 @@ function warnOfFuture(newestMs: number, log: Logger): void {
     newest: new Date(newestMs).toISOString(),
     aheadSeconds: Math.round(aheadMs / 1000),
   });
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, {throwIfNoEntry: false})?.size ?? 0;
 }
 
 /**

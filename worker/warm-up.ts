@@ -55,6 +55,7 @@ function settingsIn(directory: string): TenantSettings {
     tenant: TENANT,
     user: null,
     generation: 1,
+    isReadOnly: false,
     createdMs: 0,
     directory,
     reservePath: join(directory, 'reserve'),

@@ -32,6 +32,7 @@ const MEANINGS: Record<HttpErrorCode, string> = {
   'session.tenant_not_found': 'no such tenant',
   'session.tenant_exists': 'the tenant exists',
   'session.tenant_paused': 'an operator paused the tenant; nothing was done',
+  'session.tenant_read_only': 'an operator paused the tenant so that it answers reads only; nothing was changed',
   'session.worker_unavailable': 'the tenant cannot be reached; nothing was done',
   'session.outcome_unknown': 'the tenant’s process ended during the request: the write may or may not have happened',
   'session.overloaded': 'too many requests are waiting; nothing was done',

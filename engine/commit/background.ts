@@ -98,6 +98,7 @@ export class BackgroundWrites {
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'session.storage_full',
   'session.storage_read_only',
+  'session.tenant_read_only',
   'session.overloaded',
   'op.storage_damaged',
 ]);

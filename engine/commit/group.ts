@@ -21,8 +21,7 @@
  */
 import {performance} from 'node:perf_hooks';
 import {AssertionError, assert} from '../../shared/assert.ts';
-import {unwritableError} from '../../shared/disk-errors.ts';
-import {asServiceError, overloaded, ServiceError, tenantClosing} from '../../shared/errors.ts';
+import {asServiceError, overloaded, readOnlyTenant, ServiceError, tenantClosing} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import {
@@ -77,8 +76,8 @@ export type GroupParts = {
   /** The stages that receive each durable commit, in this order, before its writes are settled. */
   stages: readonly Stage[];
   sync: Sync;
-  /** The tenant is open read-only: every write is refused. */
-  isReadOnly?: boolean;
+  /** Every write is refused with this. */
+  refusal?: (() => ServiceError) | null;
   /** Undefined: the thread pool makes each sync. */
   inThread?: {readonly place: Pick<SyncPlace, 'isThread' | 'inThread' | 'inPool'>; readonly sync: SyncNow};
   snapshot?: Snapshot;
@@ -109,6 +108,8 @@ const UNFINISHED = Symbol('a write goes on in the next turn');
 type Committed = {group: Group; commit: Commit; isInThread: boolean; isDurable: boolean};
 
 export class CommitGroups {
+  /** Null: writes are accepted. */
+  readonly refusal: (() => ServiceError) | null;
   readonly #parts: GroupParts;
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
@@ -128,10 +129,16 @@ export class CommitGroups {
 
   constructor(parts: GroupParts) {
     this.#parts = parts;
+    this.refusal = parts.refusal ?? null;
     this.#writer = parts.writer;
     this.#durableSequence = parts.writer.head.sequence;
     const {writer, metrics, log, scans} = parts;
     this.#checkpoints = new Checkpoints(writer.db, metrics, log, scans ?? null, () => this.#schedule());
+  }
+
+  /** An operator paused the tenant: nothing runs that could change anything, also outside of it. */
+  get isPaused(): boolean {
+    return this.refusal === readOnlyTenant;
   }
 
   /** Sequence of the newest record that a crash cannot take back. */
@@ -150,8 +157,8 @@ export class CommitGroups {
       write.settle(tenantClosing());
       return;
     }
-    if (this.#parts.isReadOnly === true) {
-      write.settle(unwritableError());
+    if (this.refusal !== null) {
+      write.settle(this.refusal());
       return;
     }
     if (this.#queue.length >= WRITE_QUEUE_MAX) {

@@ -119,7 +119,7 @@ export class OwnAnswers {
       case 'tenants.pause':
       case 'tenants.resume':
         this.#tenant(exchange, parameters[0]!);
-        this.#steps.later(exchange, () => controlTenant(control, exchange, own));
+        this.#steps.later(exchange, () => controlTenant(control, exchange, own, query));
         return;
       case 'audit.page':
       case 'audit.refusals': {

@@ -5,7 +5,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {OverviewRequest} from '../../shared/ipc/overview.ts';
 import {OVERVIEW_PAGE_TENANTS_MAX} from '../../shared/limits.ts';
 import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
-import {OVERVIEW_ORDERS, TENANT_STATES} from '../../shared/protocol/tenant-status.ts';
+import {OVERVIEW_ORDERS, PAUSE_MODES, TENANT_STATES} from '../../shared/protocol/tenant-status.ts';
 import {CreateTenantBody, TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import {numberIn} from '../auth/audited.ts';
@@ -59,14 +59,18 @@ const ACTIONS = {
   'tenants.resume': 'resume',
 } as const;
 
-/** POST /api/tenants/{tenant_id}/wake, sleep, pause, resume → 200 {tenant}, once it is done */
+/** POST /api/tenants/{tenant_id}/wake, sleep, pause?serve=, resume → 200 {tenant}, once it is done */
 export async function controlTenant(
   control: ControlChannel,
   exchange: Exchange,
   operation: keyof typeof ACTIONS,
+  query: string,
 ): Promise<void> {
   const {tenantId: tenant} = exchange;
-  const done = await control.status({action: 'tenant_control', tenant, does: ACTIONS[operation]});
+  const isForReads =
+    operation === 'tenants.pause' && oneIn(new URLSearchParams(query), 'serve', PAUSE_MODES) === 'reads';
+  const does = isForReads ? 'pause_for_reads' : ACTIONS[operation];
+  const done = await control.status({action: 'tenant_control', tenant, does});
   exchange.reply(ROUTER_OPERATIONS[operation].success, JSON.stringify(done));
 }
 

@@ -219,6 +219,8 @@ export type TenantSettings = {
   /** The tenant's file must contain the same generation, or it is refused. */
   generation: number;
   createdMs: number;
+  /** An operator paused the tenant: it answers reads, refuses all else, and runs nothing by itself. */
+  isReadOnly: boolean;
   /** The tenant's own directory; it exists. */
   directory: string;
   /** A file whose blocks can be released when the disk is full. */
@@ -241,7 +243,7 @@ export type TenantSettings = {
   copies: CopySettings | null;
 };
 
-export type ErrandSettings = Omit<TenantSettings, 'socketPath' | 'secret' | 'egress' | 'routers'>;
+export type ErrandSettings = Omit<TenantSettings, 'isReadOnly' | 'socketPath' | 'secret' | 'egress' | 'routers'>;
 
 export type SupervisorToWorker =
   /** Open this tenant and listen; answered by `opened` or `open_failed`. */

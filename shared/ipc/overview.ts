@@ -12,7 +12,8 @@ export type OverviewRequest = {
 /** `name`: of a function; null: all. */
 export type FiguresRequest = {fromMs: number; toMs: number; stepSeconds: number; name: string | null};
 
-export type TenantAction = 'wake' | 'sleep' | 'pause' | 'resume';
+/** `pause_for_reads`: it goes on answering reads. */
+export type TenantAction = 'wake' | 'sleep' | 'pause' | 'pause_for_reads' | 'resume';
 
 /** `visible`: the tenants of the caller's key; null: all. */
 export type StatusRequest =

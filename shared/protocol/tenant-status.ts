@@ -8,6 +8,19 @@ const EpochMs = Type.Number({description: 'epoch milliseconds'});
 export const TENANT_STATES = ['asleep', 'waking', 'awake', 'cool_down', 'paused', 'damaged'] as const;
 export type TenantState = (typeof TENANT_STATES)[number];
 
+/** What a paused tenant answers: nothing, or reads only. */
+export const PAUSE_MODES = ['nothing', 'reads'] as const;
+export type PauseMode = (typeof PAUSE_MODES)[number];
+
+export const PauseQuery = Type.Object({
+  serve: Type.Optional(
+    Type.Enum([...PAUSE_MODES], {
+      description:
+        'what it answers meanwhile. `reads`: documents, queries, functions that are queries; default: nothing',
+    }),
+  ),
+});
+
 export const WAKE_CAUSES = ['request', 'due', 'start', 'crash', 'code', 'operator'] as const;
 export type WakeCause = (typeof WAKE_CAUSES)[number];
 
@@ -27,6 +40,7 @@ export const TenantStatus = Type.Object({
     description:
       '`cool_down`: its worker crashed repeatedly, and is started again later; `damaged`: its file cannot be opened',
   }),
+  serves: Type.Enum(['all', ...PAUSE_MODES], {description: 'a paused tenant serves `nothing`, or `reads` only'}),
   error: orNull(
     Type.Object({code: Type.String(), message: Type.String()}),
     'why it could not be opened, for `damaged` and `cool_down`',

@@ -1,9 +1,10 @@
 /**
- * Which tenants an operator paused: a table of the registry. A lost registry forgets them, and their tenants run again.
+ * Which tenants an operator paused, and whether they answer reads meanwhile: a table of the registry. A lost registry forgets them, and their tenants run again.
  * A row of an earlier tenant with the id has another generation and means nothing.
  */
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
+import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
 
 export const PAUSED_TABLE = `
   CREATE TABLE IF NOT EXISTS paused (
@@ -11,16 +12,18 @@ export const PAUSED_TABLE = `
     generation INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 `;
+/** A release without this column pauses such a tenant altogether. */
+const MODE_COLUMN = "ALTER TABLE paused ADD COLUMN serves TEXT NOT NULL DEFAULT 'nothing'";
 /** For a query of the table `tenants`: paused ones are not woken for their due work. */
 export const IS_NOT_PAUSED =
   'NOT EXISTS (SELECT 1 FROM paused WHERE paused.id = tenants.id AND paused.generation = tenants.generation)';
 
 export class PausedTenants {
-  /** Generations by id. */
-  readonly #paused: Map<string, number>;
+  /** By id. */
+  readonly #paused: Map<string, {generation: number; serves: PauseMode}>;
   readonly #change: (change: () => void) => void;
   readonly #isStored: boolean;
-  readonly #write: Database.Statement<[string, number]>;
+  readonly #write: Database.Statement<[string, number, PauseMode]>;
   readonly #remove: Database.Statement<[string]>;
 
   /**
@@ -30,23 +33,29 @@ export class PausedTenants {
   constructor(db: Database.Database, isStored: boolean, change: (change: () => void) => void) {
     this.#change = change;
     this.#isStored = isStored;
-    this.#write = db.prepare('INSERT OR REPLACE INTO paused (id, generation) VALUES (?, ?)');
+    const columns = db.pragma('table_info(paused)') as {name: string}[];
+    if (!columns.some(({name}) => name === 'serves')) change(() => db.exec(MODE_COLUMN));
+    this.#write = db.prepare('INSERT OR REPLACE INTO paused (id, generation, serves) VALUES (?, ?, ?)');
     this.#remove = db.prepare('DELETE FROM paused WHERE id = ?');
-    const rows = db.prepare<[], {id: string; generation: number}>('SELECT id, generation FROM paused').all();
-    this.#paused = new Map(rows.map(({id, generation}) => [id, generation]));
+    const rows = db.prepare<[], {id: string; generation: number; serves: string}>('SELECT * FROM paused').all();
+    this.#paused = new Map(
+      rows.map(({id, generation, serves}) => [id, {generation, serves: serves === 'reads' ? 'reads' : 'nothing'}]),
+    );
   }
 
-  has(id: string, generation: number): boolean {
-    return this.#paused.get(id) === generation;
+  /** Null: it is not paused. */
+  modeOf(id: string, generation: number): PauseMode | null {
+    const paused = this.#paused.get(id);
+    return paused?.generation === generation ? paused.serves : null;
   }
 
   /** It is on disk when this returns. @throws session.storage_full 507, session.storage_read_only 503 */
-  add(id: string, generation: number): void {
+  add(id: string, generation: number, serves: PauseMode): void {
     if (!this.#isStored) {
       throw new ServiceError('session.storage_full', 'the disk was full when the server started: restart it to pause');
     }
-    this.#change(() => this.#write.run(id, generation));
-    this.#paused.set(id, generation);
+    this.#change(() => this.#write.run(id, generation, serves));
+    this.#paused.set(id, {generation, serves});
   }
 
   /** As `add`. Also called for a tenant that is deleted. */

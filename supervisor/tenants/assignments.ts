@@ -127,6 +127,7 @@ export class Assignments {
       egress: entry.endpoint,
       user,
       generation: entry.generation,
+      isReadOnly: entry.isReadOnly,
       createdMs: entry.createdMs,
       directory,
       reservePath: this.#parts.reservePath,

@@ -78,7 +78,7 @@ export class Placement {
   /** Opens the tenants that were open when the server last stopped. From now on, watches for idle and due tenants. */
   start(): void {
     for (const entry of this.#entries.values())
-      if (entry.isToOpen) this.give(entry, {type: 'want', requested: false}, 'start');
+      if (entry.isToOpen && !entry.isReadOnly) this.give(entry, {type: 'want', requested: false}, 'start');
     const {idleStopMs} = this.#parts.settings;
     const sweepMs = idleStopMs === 0 ? SWEEP_MS_MAX : Math.min(SWEEP_MS_MAX, Math.max(SWEEP_MS_MIN, idleStopMs / 4));
     this.#sweepTimer = setInterval(() => this.#sweep(), sweepMs);
@@ -142,7 +142,9 @@ export class Placement {
   add(tenant: PlacedTenant, marks: EntryMarks): void {
     assert(!this.#entries.has(tenant.id), `tenant ${tenant.id} has one place`);
     const entry = new TenantEntry(tenant, marks);
-    if (this.#parts.registry.paused.has(tenant.id, tenant.generation)) entry.lifecycle = {state: 'paused', crashes: 0};
+    const paused = this.#parts.registry.paused.modeOf(tenant.id, tenant.generation);
+    if (paused === 'nothing') entry.lifecycle = {state: 'paused', crashes: 0};
+    entry.isReadOnly = paused === 'reads';
     this.#parts.code.known(entry);
     this.#entries.set(tenant.id, entry);
   }

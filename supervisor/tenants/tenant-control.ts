@@ -3,6 +3,7 @@
  * that was asked for.
  */
 import {ServiceError} from '../../shared/errors.ts';
+import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
 import type {PausedTenants} from '../files/paused-tenants.ts';
 import type {Effect, Lifecycle} from './lifecycle-states.ts';
 import type {Placement} from './placement.ts';
@@ -16,6 +17,8 @@ export type TenantControlParts = {
 
 type State = Lifecycle['state'];
 const SERVING: ReadonlySet<State> = new Set(['awake', 'releasing']);
+/** On the way to a worker with other settings. */
+const WITH_OTHER: ReadonlySet<State> = new Set(['moving', 'closing', 'pausing']);
 /** Or with one that serves no requests. */
 const WITHOUT_WORKER: ReadonlySet<State> = new Set(['asleep', 'resting', 'paused', 'errand']);
 
@@ -56,23 +59,47 @@ export class TenantControl {
   }
 
   /**
-   * Resolves when it has no worker.
+   * Resolves when it has no worker, or none that writes.
+   * @param serves `reads`: its next worker answers reads only
    * @throws session.storage_full 507, session.storage_read_only 503, session.tenant_not_found 404
    */
-  async pause(id: string): Promise<void> {
+  async pause(id: string, serves: PauseMode): Promise<void> {
     const entry = this.#entry(id);
     // On disk first: a crash from here on leaves a paused tenant.
-    this.#parts.paused.add(id, entry.generation);
+    this.#parts.paused.add(id, entry.generation, serves);
+    const wasReadOnly = entry.isReadOnly;
+    entry.isReadOnly = serves === 'reads';
+    if (serves === 'reads') {
+      await this.#reopen(entry, wasReadOnly);
+      return;
+    }
     if (entry.lifecycle.state === 'paused') return;
     const done = this.#until(entry, state => state !== 'pausing', null);
     this.#parts.placement.give(entry, {type: 'pause'});
     await done;
   }
 
+  /** Ends a worker that has other settings. Resolves when it has none. */
+  async #reopen(entry: TenantEntry, wasReadOnly: boolean): Promise<void> {
+    const {placement} = this.#parts;
+    const {state} = entry.lifecycle;
+    if (state === 'paused' || state === 'pausing') placement.give(entry, {type: 'resume'}, 'operator');
+    if (wasReadOnly === entry.isReadOnly) return;
+    const done = this.#until(entry, next => !WITH_OTHER.has(next), null);
+    placement.give(entry, {type: 'reopen'}, 'operator');
+    await done;
+  }
+
   /** @throws as `pause` */
-  resume(id: string): void {
+  async resume(id: string): Promise<void> {
     const entry = this.#entry(id);
     this.#parts.paused.remove(id);
+    if (entry.isReadOnly) {
+      entry.isReadOnly = false;
+      await this.#reopen(entry, true);
+      this.#parts.placement.resumed(entry);
+      return;
+    }
     const {state} = entry.lifecycle;
     if (state !== 'paused' && state !== 'pausing' && state !== 'errand') return;
     this.#parts.placement.give(entry, {type: 'resume'}, 'operator');

@@ -37,6 +37,8 @@ export class TenantEntry {
   openError: ErrorObject | null = null;
   /** It has a deployment, or may have one, so its worker must be able to run code. */
   hasCode = true;
+  /** An operator paused it, and it goes on answering reads: its workers refuse everything else. */
+  isReadOnly = false;
   /** `worker` found a deployment and cannot hold isolates: it ends, and another one is started. */
   needsIsolates = false;
   /** The mark in the registry, cached so that a second worker of the same tenant costs no second write. */

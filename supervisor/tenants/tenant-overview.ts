@@ -57,8 +57,9 @@ export class TenantOverview {
     const {control} = this.#parts;
     const tookMs = does === 'wake' ? await control.wake(id) : null;
     if (does === 'sleep') await control.sleep(id);
-    if (does === 'pause') await control.pause(id);
-    if (does === 'resume') control.resume(id);
+    if (does === 'pause') await control.pause(id, 'nothing');
+    if (does === 'pause_for_reads') await control.pause(id, 'reads');
+    if (does === 'resume') await control.resume(id);
     const tenant = this.#status(this.#entry(id));
     return tookMs === null ? {tenant} : {tenant, took_ms: tookMs};
   }
@@ -105,6 +106,7 @@ export class TenantOverview {
     return {
       id: entry.id,
       state,
+      serves: state === 'paused' ? (entry.isReadOnly ? 'reads' : 'nothing') : 'all',
       error: error === null ? null : {code: error.code, message: error.message},
       created_at: entry.createdMs,
       disk_bytes: files.fileState(entry.id, entry.generation).bytes,
@@ -120,8 +122,16 @@ export class TenantOverview {
   }
 }
 
+/** One that is paused and answers reads has a worker or not, which is of no interest. */
+function stateOf(entry: TenantEntry): TenantState {
+  const state = stateOfWorker(entry);
+  return entry.isReadOnly && WITHOUT_FAULT.has(state) ? 'paused' : state;
+}
+
+const WITHOUT_FAULT: ReadonlySet<TenantState> = new Set(['asleep', 'waking', 'awake']);
+
 /** A tenant that is closing, or waits for an attempt after a crash, is what it becomes. */
-function stateOf({lifecycle, openError}: TenantEntry): TenantState {
+function stateOfWorker({lifecycle, openError}: TenantEntry): TenantState {
   switch (lifecycle.state) {
     case 'asleep':
       return openError?.code === DAMAGED ? 'damaged' : 'asleep';

@@ -8,11 +8,11 @@ import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import type {LiveQueries} from '../../engine/live/live-queries.ts';
 import {refusalOf} from '../../engine/storage/failure.ts';
 import {checkWireType, wireType} from '../../engine/wire-type.ts';
-import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {asServiceError, readOnlyTenant, ServiceError} from '../../shared/errors.ts';
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-import type {Operation} from '../../shared/operations.ts';
+import {type Operation, traitsOf} from '../../shared/operations.ts';
 import {LiveQueryObject} from '../../shared/protocol/queries.ts';
 import {parseJson} from '../../shared/values/json.ts';
 import {decoded} from '../ipc/decode.ts';
@@ -43,6 +43,7 @@ export class Dispatch {
     const request = decoded(meta, body, incoming);
     const pending = new PendingRequest(link, stream, request, tenant.functions);
     try {
+      if (tenant.groups.isPaused && isRefusedForReads(request.op)) throw readOnlyTenant();
       if (meta.n !== undefined) judgeBodyScope(meta.op, meta.n, body);
       if (meta.t !== undefined) judgeBodyTables(meta.op, meta.t, body);
       this.#answer(pending, handlerOf(request.op)(request, tenant));
@@ -104,6 +105,11 @@ export class Dispatch {
 function succeed(pending: PendingRequest, answer: Answer): void {
   if (typeof answer === 'string') pending.succeed(answer);
   else pending.succeed(answer.json, answer.variant, answer.etag);
+}
+
+/** A function that an operator runs can be a query; the others are refused where they would begin. */
+function isRefusedForReads(op: Operation): boolean {
+  return traitsOf(op).kind === 'write' && op !== 'functions.run';
 }
 
 const queryBody = wireType(LiveQueryObject);

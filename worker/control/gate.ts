@@ -5,7 +5,7 @@
  */
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
-import {tenantClosing} from '../../shared/errors.ts';
+import {readOnlyTenant, tenantClosing} from '../../shared/errors.ts';
 import type {Control} from './control.ts';
 import type {ControlParts} from './control-parts.ts';
 import {CONTROL_WARM_RETRY_MS, CONTROL_WARM_RETRY_MS_MAX} from './limits.ts';
@@ -33,9 +33,11 @@ export class ControlGate implements Stage {
     metrics.measure('svc_service_bytes', () => this.#control?.services.bytes ?? 0);
   }
 
-  /** @throws session.worker_unavailable 503 while the tenant is being closed */
+  /** @throws session.worker_unavailable 503 while the tenant is being closed; session.tenant_read_only 409 */
   loaded(): Promise<Control> {
     if (this.#isClosed) throw tenantClosing();
+    // Loading it starts services, and stores which sandboxes a crash ended.
+    if (this.#parts.groups.isPaused) throw readOnlyTenant();
     if (this.#control !== null) return Promise.resolve(this.#control);
     this.#loading ??= this.#load().finally(() => {
       this.#loading = null; // The next request retries a failed load.

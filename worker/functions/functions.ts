@@ -17,7 +17,7 @@ import {withIds} from '../../engine/reads/read-log.ts';
 import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import type {Catalog} from '../../engine/storage/catalog.ts';
 import {unreachable} from '../../shared/assert.ts';
-import {overloaded, ServiceError} from '../../shared/errors.ts';
+import {overloaded, readOnlyTenant, ServiceError} from '../../shared/errors.ts';
 import type {EgressEndpoint} from '../../shared/ipc/egress.ts';
 import {OTHER_FUNCTIONS} from '../../shared/metrics/function-counts.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
@@ -314,7 +314,8 @@ export class Functions {
   /** Releases the call's arguments: actions can wait for minutes, and many may have large arguments. */
   async #action(live: LiveDeployment, entry: FunctionEntry, call: Call): Promise<CallResult> {
     const lines = new ActionLines();
-    const {actions, nodeActions} = this.#parts;
+    const {actions, nodeActions, groups} = this.#parts;
+    if (groups.isPaused) throw readOnlyTenant();
     const runtime = entry.runtime === 'node' ? nodeActions : actions;
     const outcome = await runtime.run(this.#actionRequest(live, entry, call), {
       lines,

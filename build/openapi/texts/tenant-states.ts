@@ -4,6 +4,7 @@ import type {OperationTexts} from './text.ts';
 const tenant = {
   id: 'acme',
   state: 'awake',
+  serves: 'all',
   error: null,
   created_at: 1767225600000,
   disk_bytes: 139264,
@@ -111,9 +112,10 @@ export const TENANT_STATE_TEXTS: OperationTexts<
     description:
       'Lets requests under way finish for a few seconds, closes the sockets and the worker, and answers once it has ' +
       'ended. Until the tenant is resumed, its requests get 503 `session.tenant_paused`, and no job, cron or service of ' +
-      'it runs. A pause survives restarts of the server.',
+      'it runs. With `serve=reads` it goes on answering reads, queries, live queries and functions that are queries; ' +
+      'all else gets 409 `session.tenant_read_only`. A pause survives restarts of the server.',
     errors: ['session.tenant_not_found', 'session.storage_full', 'session.storage_read_only'],
-    example: {answer: {tenant: {...tenant, state: 'paused'}}},
+    example: {answer: {tenant: {...tenant, state: 'paused', serves: 'nothing'}}},
   },
   'tenants.resume': {
     tag: 'tenants',
