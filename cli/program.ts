@@ -13,6 +13,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   verify: () => import('./verify.ts'),
   recover: () => import('./recover.ts'),
   restore: () => import('./restore.ts'),
+  backup: () => import('./backup.ts'),
   import: () => import('./import.ts'),
   export: () => import('./export.ts'),
   init: () => import('./init.ts'),

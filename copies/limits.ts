@@ -58,3 +58,8 @@ export const LEASE_CLAIMS_KEPT = 16;
 export const RESTORE_FETCHES = 8;
 /** Bytes of those on disk. Beyond: only the next one is downloaded, which can be larger. (ours) */
 export const RESTORE_AHEAD_BYTES = 64 * MIB;
+
+/* Drill */
+
+/** Free bytes that a drill leaves on its scratch disk. Beyond: the tenant is not drilled. (ours) */
+export const DRILL_DISK_RESERVE_BYTES = 256 * MIB;

@@ -130,7 +130,15 @@ const HOUSE: Record<string, string[]> = {
     'supervisor/server',
     'supervisor/main.ts',
   ],
-  copies: ['shared', 'engine', 'copies/limits.ts', 'copies/store', 'copies/repository', 'copies/restore'],
+  copies: [
+    'shared',
+    'engine',
+    'copies/limits.ts',
+    'copies/store',
+    'copies/repository',
+    'copies/restore',
+    'copies/drill',
+  ],
   router: [
     'shared',
     'router/limits.ts',
