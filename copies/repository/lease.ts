@@ -78,8 +78,12 @@ export class Lease {
     if (this.#lost !== null) throw this.#lost;
     const names = [leaseName(this.epoch), leaseName(this.epoch + 1)] as const;
     const [own, next] = await Promise.all([this.#store.get(names[0]), this.#store.get(names[1])]);
-    if (next === null && own !== null && parsed(own)?.instance === this.#mine.instance) return;
-    this.#lost = locked(this.#store, parsed(next ?? own));
+    const holder = parsed(next ?? own);
+    if (next === null && holder?.instance === this.#mine.instance) return;
+    if (next === null && holder === null && !(await this.#isOvertaken())) {
+      throw new StoreError('unavailable', `${this.#store.url} does not have ${names[0]} as it was stored`);
+    }
+    this.#lost = locked(this.#store, holder);
     clearInterval(this.#timer);
     throw this.#lost;
   }
@@ -104,6 +108,12 @@ export class Lease {
       if (!(caught instanceof StoreError && caught.code === 'exists')) throw caught;
       throw locked(this.#store, parsed(await this.#store.get(leaseName(this.epoch))));
     }
+  }
+
+  /** The claims after this one can have been removed with it. */
+  async #isOvertaken(): Promise<boolean> {
+    const [newest] = await this.#store.list(LEASES, {most: 1});
+    return newest !== undefined && (epochOf(newest.name) ?? 0) > this.epoch;
   }
 
   async #renew(): Promise<void> {

@@ -30,7 +30,7 @@ import {itemOf, type LargeSegment, LargeSource, type NewSegment} from './new-seg
 import {counterOf, manifestsOf, newName, PACKS} from './object-names.ts';
 import type {PackEntry, PackIndex} from './pack.ts';
 import {originOf, type Prepared, prepared, putAndReadBack, storeLargePack, storePack} from './pack-upload.ts';
-import {copiesWith, newestPosition, type Repository} from './repository.ts';
+import {copiesWith, type ListedPack, newestPosition, type Repository} from './repository.ts';
 import {RepositoryError} from './repository-error.ts';
 import {addItem, isFile, type Note, type Origin, positionAfter, SERVER, type Stored} from './tenant-copies.ts';
 
@@ -283,7 +283,7 @@ export class RepositoryWriter {
     const [newestPack] = await this.#store.list(PACKS, {most: 1});
     this.#counter = Math.max(counterOf(newestPack?.name ?? '') ?? 0, ...found.map(one => one?.counter ?? 0));
     const throughs = found.flatMap(one => (one === null ? [] : [one.manifest?.through ?? 0]));
-    const packs = throughs.length === 0 ? [] : await this.repository.packsAfter(Math.min(...throughs));
+    const packs = throughs.length === 0 ? [] : await this.#wholeAfter(Math.min(...throughs));
     for (const [i, tenant] of tenants.entries()) {
       const key = await this.repository.dataKey(tenant);
       if (key === null || found[i] === null) continue;
@@ -301,7 +301,20 @@ export class RepositoryWriter {
       }
       known.newest = newestPosition(copiesWith(manifest, newer, key, []));
     }
-    this.#completed = packs.slice(-1).flatMap(({name, index}) => (index === null ? [] : [name]));
+  }
+
+  /** The packs after a counter. Those that no later one calls complete may never have been read back, so that is done. */
+  async #wholeAfter(counter: number): Promise<ListedPack[]> {
+    const packs = await this.repository.packsAfter(counter);
+    const later = packs.flatMap(({index}) => (index === null ? [] : [...index.previous, ...index.failed]));
+    const judged = new Set(later);
+    return inBatches(packs, READS_AT_ONCE, async pack => {
+      const {name, index} = pack;
+      if (judged.has(name)) return pack;
+      const isWhole = index !== null && (await this.repository.isWhole(index));
+      (isWhole ? this.#completed : this.#failed).push(name);
+      return isWhole ? pack : {...pack, index: null};
+    });
   }
 
   /** Null: the tenant has no copies. */

@@ -228,6 +228,22 @@ export class Repository {
     this.store.close();
   }
 
+  /** Whether a pack has the bytes that its index says. @throws StoreError */
+  async isWhole(index: PackIndex): Promise<boolean> {
+    for (const {tenant, key, item} of index.entries) {
+      if ((await this.dataKey(tenant))?.id !== key) continue; // it was forgotten
+      const sum = createHash('sha256');
+      try {
+        for await (const part of this.parts(tenant, item)) sum.update(part);
+      } catch (caught) {
+        if (!(caught instanceof RepositoryError)) throw caught;
+        return false;
+      }
+      if (sum.digest('hex') !== item.sha256) return false;
+    }
+    return true;
+  }
+
   async #removeAll(prefix: string): Promise<void> {
     for (let page = [{name: ''}]; page.length > 0; ) {
       page = await this.store.list(prefix, {most: LIST_PAGE_MAX});
@@ -260,7 +276,9 @@ export function copiesWith(
     notes,
     unreadable: [...unreadable, ...missingOf(packs, manifest.through)],
   };
-  for (const {index} of packs) {
+  const failed = new Set(packs.flatMap(({index}) => index?.failed ?? []));
+  for (const {name, index} of packs) {
+    if (failed.has(name)) continue;
     for (const {tenant: its, key: id, item, origin, isMerged} of index?.entries ?? []) {
       if (its === tenant && id === key.id) addItem(copies, item, {atMs: index!.storedMs, origin, isMerged});
     }

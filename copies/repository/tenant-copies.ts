@@ -92,7 +92,7 @@ export type Stored = {
   readonly isMerged: boolean;
 };
 
-/** Adds an item that was stored. One that is there already, by a repeated upload, is left out. */
+/** Adds an item that was stored. It replaces an equal one, which was stored again because it had failed. */
 export function addItem(copies: Pick<TenantCopies, 'timelines' | 'files'>, item: Item, stored: Stored): void {
   if (isFile(item)) addFile(copies.files, item);
   else addPageSet(timelineFor(copies.timelines, item, stored), item);
@@ -104,7 +104,9 @@ function addPageSet(timeline: TimelineCopies, item: CopyItem): void {
   let at = list.length;
   while (at > 0 && list[at - 1]!.last > item.last) at--;
   for (let i = at - 1; i >= 0 && list[i]!.last === item.last; i--) {
-    if (list[i]!.first === item.first && list[i]!.digestAfter === item.digestAfter) return;
+    if (list[i]!.first !== item.first || list[i]!.digestAfter !== item.digestAfter) continue;
+    list[i] = item;
+    return;
   }
   list.splice(at, 0, item);
 }
