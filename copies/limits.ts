@@ -15,6 +15,19 @@ export const OBJECT_BYTES_MAX = 64 * MIB;
 /** Bytes of an object that are in memory while it is streamed from a directory. (ours) */
 export const STREAM_CHUNK_BYTES = MIB;
 
+/** Attempts of one request to an S3 server. Beyond: the error is the caller's. (ours) */
+export const S3_ATTEMPTS_MAX = 3;
+/** Time to connect to an S3 server, and to get an answer or the next bytes of it. Beyond: a time-out. (ours) */
+export const S3_CONNECT_MS = 10_000;
+export const S3_REQUEST_MS = 30_000;
+/** An upload has as much more time as its bytes need at this rate, in bytes per millisecond. (ours) */
+export const S3_SLOW_BYTES_PER_MS = 128;
+/** Parts of an upload in parts: bytes of each, one of which is in memory, and their number. Beyond: it fails. (spec S3) */
+export const S3_PART_BYTES = 16 * MIB;
+export const S3_PARTS_MAX = 10_000;
+/** Objects that are removed from an S3 server at the same time. (ours) */
+export const S3_REMOVALS_AT_ONCE = 16;
+
 /* Repository */
 
 /** Bytes that are sealed at once. Beyond: the next frame. The format depends on it: it never changes. (design) */

@@ -21,9 +21,9 @@ import {
   STORE_RETRY_MS,
   STORE_RETRY_MS_MAX,
 } from '../limits.ts';
+import {inBatches} from '../store/batches.ts';
 import type {ObjectStore} from '../store/object-store.ts';
 import {StoreError} from '../store/store-error.ts';
-import {inBatches} from './batches.ts';
 import {Lease, type LeaseRequest} from './lease.ts';
 import {emptyManifest, type Manifest, newestManifest, sealManifest} from './manifest.ts';
 import {itemOf, type LargeSegment, LargeSource, type NewSegment} from './new-segment.ts';

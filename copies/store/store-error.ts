@@ -19,3 +19,8 @@ export class StoreError extends Error {
     this.code = code;
   }
 }
+
+/** A URL names no store. The message is for the user. */
+export class StoreUrlError extends Error {
+  override name = 'StoreUrlError';
+}

@@ -1,7 +1,8 @@
 /** A URL names the store of a repository. */
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
-import {openStore, StoreUrlError} from '../../../copies/store/open-store.ts';
+import {openStore} from '../../../copies/store/open-store.ts';
+import {StoreUrlError} from '../../../copies/store/store-error.ts';
 import {scratch} from './fixture.ts';
 
 test('a path and a file URL name the same directory, and anything else is explained', async () => {
