@@ -382,3 +382,32 @@ export const PAGE_SETS_MERGED_MAX = 64;
 export const SPOOL_ENTRIES_MAX = 4_096;
 /** Bytes of a file with a position that are read. (ours) */
 export const POSITION_BYTES_MAX = 1_024;
+/** Pages of a base that are copied or written before the commits made meanwhile are taken: some 10 ms. (ours) */
+export const BASE_STEP_PAGES = 512;
+/** Page sets are made this often in each interval of the copier, so that a commit waits for a part of it only. (ours) */
+export const CAPTURES_PER_INTERVAL = 4;
+/** The interval of the copier that counts for this, if it is longer. (ours) */
+export const CAPTURE_EVERY_MS_MAX = 1_000;
+/** While this many page sets wait, the next has twice the commits. (ours) */
+export const SPOOL_SETS_PER_DOUBLING = 256;
+/** While nothing is written, the capture looks for requests and confirmations of the copier this often. (ours) */
+export const CAPTURE_IDLE_MS = 1_000;
+/** After a base that did not fit, the next is begun this much later, if it is requested then. (ours) */
+export const BASE_RETRY_MS = 60_000;
+/** The thread of the capture gets what processors others leave, as much as a process of this niceness. (ours) */
+export const CAPTURE_NICE = 5;
+/** Memory of its JavaScript objects. Beyond: copies are given up until the next open. (ours) */
+export const CAPTURE_HEAP_MB = 128;
+/** Pages before a checkpoint is due at which the capture is requested to take the log. (ours) */
+export const CAPTURE_REQUEST_PAGES = 300;
+/** A checkpoint waits this long for the capture. Beyond: it is put off. (ours) */
+export const CAPTURE_WAIT_MS = 4;
+/** Pages until a checkpoint that was put off is tried again. (ours) */
+export const CAPTURE_RETRY_PAGES = 250;
+/** Pages of the log (256 MiB) beyond which copies are given up until the next open. (ours) */
+export const CAPTURE_PAGES_MAX = 65_536;
+/** Time of the close of a tenant for its last page set. Beyond: copies are given up, and a base is due. (ours) */
+export const CAPTURE_CLOSE_MS = 1_500;
+/** Answer to a request to flush, at the latest, and how often it is tried. (ours) */
+export const CAPTURE_FLUSH_MS = 10_000;
+export const CAPTURE_FLUSH_POLL_MS = 5;

@@ -7,33 +7,47 @@
  *            └─ the log continues the spool ─▶ following ── a set does not fit: the spool is dropped ─▶ base due
  *                                                 ▲  │ durable commits: a set into the spool           │  │ durable
  *                                                 │  └───────────────────▶ following                   │  └ commits:
- *                                                 └───────────────── a base is written ────────────────┘    no set
+ *                                                 └───────── wanted: all pages are copied ─────────────┘    no set
  *
  * In each state the commits are read and accepted, so checkpoints go on while a base is due. A write never waits for the
- * receiver: it waits for a checkpoint at most, and the checkpoint for `take`.
+ * receiver: it waits for a checkpoint at most, and the checkpoint for `take`. A base is made in steps, between which
+ * commits are taken (`base-copy.ts`).
  */
 import {assert} from '../../shared/assert.ts';
-import type {Sink} from './bytes.ts';
-import {type CommitFacts, writeBase, writeSet} from './captured-set.ts';
-import {CopyError} from './copy-error.ts';
+import {isNoSpace} from '../../shared/disk-errors.ts';
+import {BaseCopy, type DatabaseState} from './base-copy.ts';
+import {type CommitFacts, writeSet} from './captured-set.ts';
+import {DISK, type Disk} from './disk.ts';
 import type {LogReader} from './log-reader.ts';
 import type {Position} from './page-set.ts';
 import type {Spool} from './spool.ts';
 
-/** What the file itself says about its newest commit, which is durable. */
-export type FileState = CommitFacts & Pick<Position, 'timeline' | 'pageBytes' | 'pages'>;
+/** What the file itself says about its newest commit, which is durable. `logFrames`: of the commits up to it. */
+export type FileState = DatabaseState & {readonly logFrames?: number};
+
+export type CaptureOptions = {
+  disk?: Disk | undefined;
+  /** Called between reading the log and using what was read. Throws if the log may have changed. */
+  checkLog?: () => void;
+};
 
 export class Capture {
   readonly #log: LogReader;
   readonly #spool: Spool;
+  readonly #disk: Disk;
+  readonly #checkLog: () => void;
   /** How far the log has been read. */
-  #at: FileState;
+  #at: DatabaseState;
+  #base: BaseCopy | null = null;
 
   /** @param log of which nothing has been taken. @throws CopyError */
-  constructor(log: LogReader, spool: Spool, file: FileState) {
+  constructor(log: LogReader, spool: Spool, {logFrames, ...file}: FileState, options: CaptureOptions = {}) {
+    const {disk = DISK, checkLog = () => undefined} = options;
     this.#log = log;
     this.#spool = spool;
-    const commitsInLog = log.take(Number.MAX_SAFE_INTEGER, 0).commits;
+    this.#disk = disk;
+    this.#checkLog = checkLog;
+    const commitsInLog = log.take(Number.MAX_SAFE_INTEGER, 0, logFrames).commits;
     log.rewind();
     const beforeLog = file.commit - commitsInLog;
     if (spool.position !== null && !continues(file, beforeLog, spool.position)) spool.drop();
@@ -48,6 +62,11 @@ export class Capture {
     return this.#spool.position === null;
   }
 
+  /** The newest commit that was taken. */
+  get commit(): number {
+    return this.#at.commit;
+  }
+
   /** The commits up to this one are durable: they are in the spool afterwards, unless a base is due. @throws CopyError */
   take(to: CommitFacts): void {
     const commits = to.commit - this.#at.commit;
@@ -55,23 +74,72 @@ export class Capture {
     const taken = this.#log.take(commits);
     const before = this.#spool.position;
     assert(before === null || before.commit === this.#at.commit, 'the spool has what has been read');
-    if (before !== null && !this.#spool.add(sink => writeSet(this.#log, before, taken, to, sink))) this.#spool.drop();
+    const write = (at: Position) =>
+      this.#spool.add(sink => {
+        const after = writeSet(this.#log, at, taken, to, sink);
+        this.#checkLog();
+        return after;
+      });
+    if (before !== null && !write(before)) this.#drop();
     this.#log.accept(taken);
     const {commit, sequence, timeMs} = to;
     this.#at = {...this.#at, commit, sequence, timeMs, pages: taken.pagesAfter ?? this.#at.pages};
+    if (this.#base?.hasBegun === false) this.#onDisk(base => base.took(this.#log, taken));
   }
 
-  /** Writes a base of what has been read. From now on the spool gets the sets after it. @throws CopyError: try again */
-  writeBase(sink: Sink): void {
-    this.#log.turn();
-    const position = writeBase(this.#log, this.#at, sink);
-    if (this.#log.turn()) throw new CopyError('the log began a new round while a base was written');
-    this.#spool.begin(position);
+  get isBaseUnderWay(): boolean {
+    return this.#base !== null;
+  }
+
+  /** Begins a base of what has been read. What waits in the spool is dropped: the receiver cannot use it. */
+  beginBase(): void {
+    this.#drop();
+    this.#onDisk(() => {
+      this.#base = new BaseCopy(this.#disk, this.#spool.basePaths, this.#at.pageBytes);
+    });
+  }
+
+  /** Makes a part of the base. @returns whether it is complete */
+  makeBase(): boolean {
+    let isComplete = false;
+    this.#onDisk(base => {
+      if (!base.hasBegun) {
+        if (!base.copySome(this.#log, this.#at.pages)) return;
+        const position = base.begin(this.#at);
+        this.#checkLog();
+        this.#spool.begin(position);
+      } else if (base.writeSome()) {
+        this.#spool.baseWritten();
+        this.#endBase();
+        isComplete = true;
+      }
+    });
+    return isComplete;
+  }
+
+  /** On a full disk the base is given up, and what was made of it is removed. */
+  #onDisk(act: (base: BaseCopy) => void): void {
+    try {
+      act(this.#base!);
+    } catch (caught) {
+      if (!isNoSpace(caught)) throw caught;
+      this.#drop();
+    }
+  }
+
+  #drop(): void {
+    this.#endBase();
+    this.#spool.drop();
+  }
+
+  #endBase(): void {
+    this.#base?.close();
+    this.#base = null;
   }
 }
 
 /** Whether the log has every commit after the position. @param beforeLog the newest commit that it lacks */
-function continues(file: FileState, beforeLog: number, {timeline, commit, sequence, pages}: Position): boolean {
+function continues(file: DatabaseState, beforeLog: number, {timeline, commit, sequence, pages}: Position): boolean {
   if (timeline !== file.timeline || commit < beforeLog || commit > file.commit) return false;
   return commit < file.commit || (sequence === file.sequence && pages === file.pages);
 }

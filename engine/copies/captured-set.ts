@@ -1,4 +1,4 @@
-/** Makes page sets of the commits in a log, and bases of the database before them. */
+/** Makes page sets of the commits in a log. */
 import type {Sink} from './bytes.ts';
 import type {LogReader, TakenCommits} from './log-reader.ts';
 import {PagesDigest, xorInto} from './page-digest.ts';
@@ -7,25 +7,6 @@ import {PageSetWriter} from './page-set-writer.ts';
 
 /** What the pages do not say about the last commit. */
 export type CommitFacts = Pick<Position, 'commit' | 'sequence' | 'timeMs'>;
-
-/** @param pages of the database, which is at these facts. @returns the position of the base */
-export function writeBase(
-  log: LogReader,
-  of: Pick<Position, 'timeline' | 'pageBytes' | 'pages'> & CommitFacts,
-  sink: Sink,
-): Position {
-  const {timeline, pageBytes, pages, commit, sequence, timeMs} = of;
-  const digest = new PagesDigest();
-  const head = {timeline, pageBytes, first: 0, last: commit, sequence, timeMs, pagesBefore: 0, pagesAfter: pages};
-  const writer = new PageSetWriter({...head, digestBefore: digest.value}, sink);
-  for (let number = 1; number <= pages; number++) {
-    const bytes = log.pageBefore(number, pageBytes);
-    digest.toggle(number, bytes);
-    writer.add({number, isDelta: false, bytes});
-  }
-  writer.end(digest.value);
-  return {...of, digest: digest.value};
-}
 
 /**
  * @param before where the database is before the taken commits, of which there is at least one.

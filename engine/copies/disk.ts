@@ -4,7 +4,7 @@ import {syncDirectory} from '../storage/file-guard.ts';
 import {writeAll} from './bytes.ts';
 
 export type Disk = {
-  open(path: string, flags: 'r' | 'r+' | 'w'): number;
+  open(path: string, flags: 'r' | 'r+' | 'w' | 'w+'): number;
   close(fd: number): void;
   /** @param at null: where the last write ended */
   write(fd: number, bytes: Buffer, at: number | null): void;
@@ -12,6 +12,7 @@ export type Disk = {
   /** The bytes and the size of a file are on disk. */
   sync(fd: number): void;
   rename(from: string, to: string): void;
+  /** A directory with what is in it. */
   remove(path: string): void;
   syncDirectory(path: string): void;
 };
@@ -23,6 +24,6 @@ export const DISK: Disk = {
   truncate: ftruncateSync,
   sync: fsyncSync,
   rename: renameSync,
-  remove: path => rmSync(path, {force: true}),
+  remove: path => rmSync(path, {force: true, recursive: true}),
   syncDirectory,
 };

@@ -54,16 +54,16 @@ export class LogReader {
 
   /**
    * Reads the next commits. Call `accept` before the next call.
-   * @param most commits. @param least fewer are a loss. @throws CopyError
+   * @param most commits. @param least fewer are a loss. @param framesMax of the log. @throws CopyError
    */
-  take(most: number, least = most): TakenCommits {
+  take(most: number, least = most, framesMax = Number.MAX_SAFE_INTEGER): TakenCommits {
     const changed = new Map<number, number>();
     const open = new Map<number, number>();
     let [commits, pagesAfter]: [number, number | null] = [0, null];
     this.turn();
     let place = this.#place;
     while (commits < most) {
-      const next = place === null ? null : this.#frameAfter(place);
+      const next = place === null || place.frames >= framesMax ? null : this.#frameAfter(place);
       if (next === null) break;
       place = next.place;
       open.set(next.pageNumber, frameOffset(place.header, place.frames) + FRAME_HEADER_BYTES);

@@ -2,40 +2,47 @@
  * A capture and its spool, with a receiver that falls behind and processes that end: a copy that has what the receiver
  * was given is always the file at one of its commits, and in the end the file.
  */
-import {mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
-import {MemorySink, sourceOf} from '../../engine/copies/bytes.ts';
 import {Capture} from '../../engine/copies/capture.ts';
-import {CopyFile} from '../../engine/copies/copy-file.ts';
+import {CaptureLink} from '../../engine/copies/capture-link.ts';
+import {CaptureLoop} from '../../engine/copies/capture-loop.ts';
 import {LogReader} from '../../engine/copies/log-reader.ts';
-import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import {encodePosition} from '../../engine/copies/position-file.ts';
 import {Spool} from '../../engine/copies/spool.ts';
+import {SET_NAME} from '../../engine/copies/spool-files.ts';
+import {SpoolView} from '../../engine/copies/spool-view.ts';
 import {rounds} from '../harness/nightly.ts';
 import {Ended, endsAt} from './ending-disk.ts';
 import {QUICK_DISK, SMALL, setBytes, setOf, TIMELINE} from './model.ts';
+import {Receiver} from './receiver.ts';
 
 const RUNS = rounds({commit: 30, nightly: 100});
-const directory = mkdtempSync(join(tmpdir(), 'svc-test-capture-'));
-afterAll(() => rmSync(directory, {recursive: true}));
+const root = mkdtempSync(join(tmpdir(), 'svc-test-capture-'));
+afterAll(() => rmSync(root, {recursive: true}));
 let files = 0;
 
 /** A file whose commits are numbered, its capture, and the receiver of its page sets. */
 class Worker {
-  readonly path = join(directory, `${++files}.sqlite`);
+  readonly directory = join(root, String(++files));
+  readonly path = join(this.directory, 'tenant.sqlite');
+  readonly spool = join(this.directory, 'spool');
   readonly #bytesMax: number;
   readonly #opened: LogReader[] = [];
   #db!: Database.Database;
   #commit = 1;
-  spool!: Spool;
-  capture!: Capture;
-  copy: CopyFile | null = null;
+  #nowMs = 0;
+  #link!: CaptureLink;
+  #loop!: CaptureLoop;
+  readonly #receiver = new Receiver(this.directory, join(this.directory, 'copy'));
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
+    mkdirSync(this.directory);
     this.#open();
     this.#db.exec('CREATE TABLE t (n INTEGER PRIMARY KEY, bytes BLOB)');
     this.start();
@@ -57,18 +64,33 @@ class Worker {
   start(): void {
     const log = new LogReader(this.path);
     this.#opened.push(log);
-    this.spool = new Spool(`${this.path}-spool`, this.#bytesMax, QUICK_DISK);
-    this.capture = new Capture(log, this.spool, this.#file);
+    this.#link = new CaptureLink();
+    this.#link.publish(this.#file);
+    const settings = {everyMs: 1_000, spoolBytesMax: this.#bytesMax, spool: this.spool, file: this.#file};
+    const parts = {log, link: this.#link, onDropped: () => undefined, now: () => this.#nowMs, disk: QUICK_DISK};
+    this.#loop = new CaptureLoop(settings, parts);
   }
 
   write(n: number, bytes: number): void {
     this.#db.prepare('INSERT OR REPLACE INTO t VALUES (?, ?)').run(n, Buffer.alloc(bytes, n));
     this.#commit++;
+    this.#link.publish(this.#file);
   }
 
+  /** Time passes. */
+  turn(ms: number): void {
+    this.#nowMs += ms;
+    this.#loop.turn();
+    const view = SpoolView.open(this.directory)!;
+    expect(view.list().sets.reduce((sum, {bytes}) => sum + bytes, 0)).toBeLessThanOrEqual(this.#bytesMax);
+    view.close();
+  }
+
+  /** Everything durable is taken, as before a change of the log. */
   take(): void {
-    this.capture.take(this.#file);
-    expect(this.spool.bytes).toBeLessThanOrEqual(this.#bytesMax);
+    this.#link.request();
+    this.turn(0);
+    expect(this.#link.waitTaken(this.#commit, 0)).toBe(true);
   }
 
   checkpoint(): void {
@@ -76,19 +98,9 @@ class Worker {
     this.#db.pragma('wal_checkpoint(PASSIVE)');
   }
 
+  /** The copier has time for some sets. */
   receive(most: number): void {
-    if (this.capture.isBaseDue) {
-      const sink = new MemorySink();
-      this.capture.writeBase(sink);
-      this.copy?.close();
-      this.copy = CopyFile.create(`${this.path}-copy`, new PageSet(sourceOf(sink.bytes)), QUICK_DISK);
-    }
-    for (let sets = 0; sets < most; sets++) {
-      const oldest = this.spool.oldest();
-      if (oldest === null) return;
-      this.copy!.apply(new PageSet(sourceOf(oldest)));
-      this.spool.confirm();
-    }
+    this.#receiver.receive(most, 1 + (most % 3));
   }
 
   /** In order, with the log emptied; the next open has an empty one. */
@@ -99,23 +111,35 @@ class Worker {
   }
 
   end(): void {
-    this.take();
-    this.receive(Number.POSITIVE_INFINITY);
-    this.copy!.verify();
-    this.copy!.close();
+    // What was dropped is noticed, and a base is requested, made and received.
+    for (let turns = 0; turns < 200 && this.#receiver.commit !== this.#commit; turns++) {
+      this.receive(64);
+      this.turn(60_000);
+    }
+    this.#receiver.verify();
+    this.#receiver.close();
     this.#db.close();
-    expect(readFileSync(`${this.path}-copy`).equals(readFileSync(this.path))).toBe(true);
+    // What is in the log moves into the file at the close.
+    expect(readFileSync(join(this.directory, 'copy')).equals(readFileSync(this.path))).toBe(true);
     for (const log of this.#opened) log.close();
+  }
+
+  /** Opens the spool beside a file that says this of itself. */
+  isBaseDueFor(other: object): boolean {
+    const log = new LogReader(this.path);
+    const capture = new Capture(log, new Spool(this.spool, 2 ** 20, QUICK_DISK), {...this.#file, ...other});
+    log.close();
+    return capture.isBaseDue;
   }
 }
 
 const acts = fc.array(
   fc.record({
-    act: fc.constantFrom('write', 'write', 'write', 'take', 'receive', 'checkpoint', 'crash', 'close', 'lost'),
+    act: fc.constantFrom('write', 'write', 'write', 'turn', 'receive', 'checkpoint', 'crash', 'close', 'lost'),
     n: fc.integer({min: 1, max: 30}),
     bytes: fc.oneof(fc.nat({max: 300}), fc.nat({max: 30_000})),
   }),
-  {minLength: 5, maxLength: 40},
+  {minLength: 5, maxLength: 60},
 );
 
 test('any course of writes, checkpoints, ends and receivers that are late', () => {
@@ -124,12 +148,12 @@ test('any course of writes, checkpoints, ends and receivers that are late', () =
       const worker = new Worker(bytesMax);
       for (const {act, n, bytes} of steps) {
         if (act === 'write') worker.write(n, bytes);
-        if (act === 'take') worker.take();
+        if (act === 'turn') worker.turn(50 * n);
         if (act === 'receive') worker.receive(n % 4);
         if (act === 'checkpoint') worker.checkpoint();
         if (act === 'close') worker.close();
         // A set of the spool that a power cut has damaged.
-        if (act === 'lost') damageOne(`${worker.path}-spool`);
+        if (act === 'lost') damageOne(worker.spool);
         if (act === 'crash' || act === 'close' || act === 'lost') worker.start();
       }
       worker.end();
@@ -139,7 +163,7 @@ test('any course of writes, checkpoints, ends and receivers that are late', () =
 });
 
 function damageOne(spool: string): void {
-  const set = readdirSync(spool).find(name => name.endsWith('.set'));
+  const set = readdirSync(spool).find(name => SET_NAME.test(name));
   if (set !== undefined) writeFileSync(join(spool, set), readFileSync(join(spool, set)).subarray(0, -1));
 }
 
@@ -152,33 +176,49 @@ describe('a base is due', () => {
   ])('when the spool is beside a file %s', (_, other) => {
     const worker = new Worker(2 ** 20);
     worker.receive(0);
+    worker.turn(1_000);
+    worker.turn(1);
     worker.write(1, 10);
     worker.close();
-    const log = new LogReader(worker.path);
-    const spool = new Spool(`${worker.path}-spool`, 2 ** 20, QUICK_DISK);
-    const at = {timeline: TIMELINE, pageBytes: 4096, pages: 2, commit: 2, sequence: 20, timeMs: 2};
-    expect(new Capture(log, spool, at).isBaseDue).toBe(false);
-    expect(new Capture(log, spool, {...at, ...other}).isBaseDue).toBe(true);
-    expect(readdirSync(`${worker.path}-spool`)).toEqual([]);
-    log.close();
+    expect(worker.isBaseDueFor({})).toBe(false);
+    expect(worker.isBaseDueFor(other)).toBe(true);
+    expect(readdirSync(worker.spool)).toEqual([]);
     worker.start();
     worker.end();
   });
 });
 
+test('a base is made once for each request, and a receiver that is gone requests none', () => {
+  const worker = new Worker(0);
+  const bases = () => readdirSync(worker.spool).filter(name => name === 'base.set').length;
+  worker.receive(0);
+  for (let turns = 0; turns < 4; turns++) worker.turn(1_000);
+  expect(bases()).toBe(1);
+  worker.write(1, 10);
+  // The set does not fit: everything is dropped, and stays so.
+  for (let turns = 0; turns < 4; turns++) worker.turn(60_000);
+  expect(readdirSync(worker.spool)).toEqual([]);
+  worker.end();
+});
+
 test('a process that ends at any step of a spool leaves sets that follow one another, or none', () => {
-  const path = join(directory, 'spool');
+  const path = join(root, 'spool');
+  const after = (n: number) => setOf(SMALL, {first: n, last: n}).after;
   const addTo = (spool: Spool, n: number) =>
     spool.add(sink => {
       sink.write(setBytes(SMALL, {first: n, last: n}));
-      return setOf(SMALL, {first: n, last: n}).after;
+      return after(n);
     });
+  const confirm = (spool: Spool, n: number) => {
+    writeFileSync(join(path, 'confirmed'), encodePosition(after(n)));
+    spool.removeConfirmed();
+  };
   const run = (spool: Spool) => {
     spool.begin(setOf(SMALL, {first: 0, last: 1}).after);
     for (const n of [2, 3]) addTo(spool, n);
-    spool.confirm();
+    confirm(spool, 2);
     addTo(spool, 4);
-    spool.confirm();
+    confirm(spool, 3);
     spool.drop();
   };
   const found = new Set<string>();
@@ -191,9 +231,8 @@ test('a process that ends at any step of a spool leaves sets that follow one ano
       if (!(caught instanceof Ended)) throw caught;
     }
     const spool = new Spool(path, 2 ** 20, QUICK_DISK);
-    const oldest = spool.oldest();
-    const from = oldest === null ? '' : ` from ${new PageSet(sourceOf(oldest)).head.first}`;
-    found.add(`${spool.position?.commit ?? 'base due'}${from}`);
+    const sets = readdirSync(path).filter(name => SET_NAME.test(name));
+    found.add(`${spool.position?.commit ?? 'base due'} sets ${sets.map(name => Number(SET_NAME.exec(name)![1]))}`);
   }
-  expect([...found]).toEqual(['base due', '1', '2 from 2', '3 from 2', '3 from 3', '4 from 3', '4 from 4']);
+  expect([...found]).toEqual(['base due sets ', '1 sets ', '2 sets 2', '3 sets 3', '4 sets 4']);
 });

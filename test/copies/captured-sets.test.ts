@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import {afterAll, expect, test} from 'vitest';
 import {MemorySink, sourceOf} from '../../engine/copies/bytes.ts';
-import {writeBase, writeSet} from '../../engine/copies/captured-set.ts';
+import {writeSet} from '../../engine/copies/captured-set.ts';
 import {CopyFile} from '../../engine/copies/copy-file.ts';
 import {LogReader} from '../../engine/copies/log-reader.ts';
 import {mergePageSets} from '../../engine/copies/merge.ts';
@@ -14,6 +14,7 @@ import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {rounds} from '../harness/nightly.ts';
 import {QUICK_DISK, TIMELINE} from './model.ts';
+import {writeBase} from './written-base.ts';
 
 const RUNS = rounds({commit: 25, nightly: 100});
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-captured-'));
