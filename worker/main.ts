@@ -73,6 +73,9 @@ process.on('message', (message: SupervisorToWorker) => {
         functions: serving?.tenant.functionsText() ?? '[]',
       });
       return;
+    case 'copies_flush':
+      void flushCopies(message.id);
+      return;
     case 'close':
       close().catch(error => {
         log.error('closing failed', {error});
@@ -161,6 +164,11 @@ function reportLast(): void {
   } catch (error) {
     log.warn('metrics of this worker could not be reported', {error});
   }
+}
+
+async function flushCopies(id: number): Promise<void> {
+  await serving?.tenant.copies?.flush();
+  send({type: 'copies_flushed', id});
 }
 
 async function close(): Promise<void> {

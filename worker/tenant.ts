@@ -13,6 +13,8 @@ import {StorageQuota} from '../engine/commit/storage-quota.ts';
 import {SyncPlace} from '../engine/commit/sync-place.ts';
 import {TableCounts} from '../engine/commit/table-counts.ts';
 import {Writer} from '../engine/commit/writer.ts';
+import {fileStateOf} from '../engine/copies/file-state.ts';
+import {TenantCopies} from '../engine/copies/tenant-copies.ts';
 import {JournalBlocks} from '../engine/journal/blocks.ts';
 import {JournalReader} from '../engine/journal/read-page.ts';
 import {JournalRetention} from '../engine/journal/retention.ts';
@@ -91,6 +93,8 @@ export class Tenant {
   readonly live: LiveQueries;
   readonly sockets: SocketGate;
   readonly metrics = new WorkerMetrics();
+  /** Null: no copies are made. */
+  readonly copies: TenantCopies | null;
   #lagSeconds = 0;
   readonly #path: string;
   /** Null: the disk is read-only, and so is the tenant. */
@@ -203,6 +207,7 @@ export class Tenant {
     }, FILE_POLL_MS).unref();
     const stages: Stage[] = [];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
+    this.copies = isReadOnly ? null : this.#startCopies(settings, log);
     this.#groups = new CommitGroups({
       writer: this.#writer,
       metrics: this.metrics,
@@ -215,6 +220,7 @@ export class Tenant {
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
       scans: this.#scans,
+      copies: this.copies ?? undefined,
       linger: new Linger(),
     });
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
@@ -372,6 +378,13 @@ export class Tenant {
     this.#control.warm();
   }
 
+  #startCopies({copies: settings}: TenantSettings, log: Logger): TenantCopies | null {
+    if (settings === null) return null;
+    const {head} = this.#writer;
+    const file = fileStateOf(this.#writerDb, head, this.#writer.nowMs());
+    return new TenantCopies({path: this.#path, settings, file, metrics: this.metrics, log});
+  }
+
   /** A thread can read a commit that is not yet durable, so its results are delivered once that commit is. */
   #liveScan(scan: LiveScan, taker: LiveTaker): () => void {
     return this.#scans.live(scan, {
@@ -435,7 +448,11 @@ export class Tenant {
       this.#writerDb.close();
       return;
     }
-    this.#putInOrder();
+    unlessFull(() => this.#markClean());
+    const {numbers, head} = this.#writer;
+    this.copies?.close({commit: numbers.newest, sequence: head.sequence, timeMs: this.#writer.nowMs()});
+    unlessFull(() => this.#emptyLog());
+    this.#files.noteIfLogged();
     this.#writerDb.close();
     // Closing also empties the WAL, if the obstacle of a moment ago is gone.
     this.#files.noteIfLogged();
@@ -443,27 +460,31 @@ export class Tenant {
     this.#lock.release();
   }
 
+  #markClean(): void {
+    syncEachCommit(this.#writerDb);
+    if (this.#groups.isPaused) return;
+    this.#writer.numbers.alone(() => {
+      this.#scrub.remember();
+      this.#clean.set();
+    });
+  }
+
   /**
-   * Marks the file as cleanly closed and empties its WAL. Without disk space, or while a stream that is being cut still
-   * reads, the WAL stays as it is, complete, for the next open. Waiting for the reader would exceed the time that a
-   * close can take.
+   * Without disk space, or while a stream that is being cut still reads, the WAL stays as it is, complete, for the next
+   * open. Waiting for the reader would exceed the time that a close can take.
    */
-  #putInOrder(): void {
-    try {
-      syncEachCommit(this.#writerDb);
-      if (!this.#groups.isPaused) {
-        this.#writer.numbers.alone(() => {
-          this.#scrub.remember();
-          this.#clean.set();
-        });
-      }
-      this.#writerDb.pragma('busy_timeout = 0');
-      this.#files.removeNote();
-      this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
-    } catch (caught) {
-      if (storageFailure(caught) !== 'full') throw caught;
-    }
-    this.#files.noteIfLogged();
+  #emptyLog(): void {
+    this.#writerDb.pragma('busy_timeout = 0');
+    this.#files.removeNote();
+    this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
+  }
+}
+
+function unlessFull(act: () => void): void {
+  try {
+    act();
+  } catch (caught) {
+    if (storageFailure(caught) !== 'full') throw caught;
   }
 }
 

@@ -3,13 +3,26 @@
  * durable and no transaction is open, so that the next write can start the WAL from its beginning. PASSIVE never waits
  * for readers. When overlapping scans have let the WAL grow far too long, they must release it for a moment.
  *
+ * A checkpoint waits for the capture of copies, which reads the WAL (decision 0078):
+ *
+ *   growing ── soon due ──▶ requested ── due, and taken within a moment ──▶ moved ──▶ growing
+ *                              └── not taken: put off ── far too long ──▶ copies are given up ──▶ moved
+ *
  * SQLite syncs the WAL before it copies a page, and the file before it resets the WAL, so the file never contains
  * anything that a crash could take back.
  */
 import {performance} from 'node:perf_hooks';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-import {CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../limits.ts';
+import type {TenantCopies} from '../copies/tenant-copies.ts';
+import {
+  CAPTURE_PAGES_MAX,
+  CAPTURE_REQUEST_PAGES,
+  CAPTURE_RETRY_PAGES,
+  CAPTURE_WAIT_MS,
+  CHECKPOINT_WAL_PAGES,
+  WAL_PAGES_MAX,
+} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {storageFailure} from '../storage/database.ts';
 
@@ -19,64 +32,92 @@ export interface Pausable {
   pause(whenNoneRuns: () => Promise<void>): void;
 }
 
+/** The part of the capture that a checkpoint needs. */
+export type Captured = Pick<TenantCopies, 'request' | 'isTaken' | 'giveUp'>;
+
 const PAGE_BYTES = 4096;
 
+export type CheckpointParts = {
+  db: Connection;
+  metrics: WorkerMetrics;
+  log: Logger;
+  scans?: Pausable | undefined;
+  /** Undefined: nothing but readers uses the WAL. */
+  copies?: Captured | undefined;
+  /** Scans have released the WAL for a checkpoint. */
+  onDue: () => void;
+};
+
 export class Checkpoints {
-  readonly #db: Connection;
-  readonly #metrics: WorkerMetrics;
-  readonly #log: Logger;
-  readonly #scans: Pausable | null;
-  readonly #onDue: () => void;
+  readonly #parts: CheckpointParts;
   /** An estimate from the writes: reading it from SQLite would cost a checkpoint. */
   #pages = 0;
+  /** More than usual after a checkpoint was put off. */
+  #pagesDue = CHECKPOINT_WAL_PAGES;
+  #isRequested = false;
   #resume: (() => void) | null = null;
 
-  /** @param onDue scans have released the WAL for a checkpoint */
-  constructor(db: Connection, metrics: WorkerMetrics, log: Logger, scans: Pausable | null, onDue: () => void) {
-    this.#db = db;
-    this.#metrics = metrics;
-    this.#log = log;
-    this.#scans = scans;
-    this.#onDue = onDue;
+  constructor(parts: CheckpointParts) {
+    this.#parts = parts;
   }
 
   get isDue(): boolean {
-    return this.#pages >= CHECKPOINT_WAL_PAGES || this.#resume !== null;
+    return this.#pages >= this.#pagesDue || this.#resume !== null;
   }
 
   /** A group is in the WAL. Parameters: its number of writes, and the bytes of their documents and records. */
   wrote(writes: number, bytes: number): void {
     this.#pages += 4 + 2 * writes + Math.ceil((2 * bytes) / PAGE_BYTES);
+    const {copies} = this.#parts;
+    if (copies === undefined || this.#isRequested || this.#pages < this.#pagesDue - CAPTURE_REQUEST_PAGES) return;
+    this.#isRequested = true;
+    copies.request();
   }
 
   /** Call it when the WAL is durable and no transaction is open. */
   make(): void {
-    this.#pages = 0;
-    const pages = this.#checkpoint();
     const resume = this.#resume;
     this.#resume = null;
+    this.#isRequested = false;
+    if (!this.#isTaken()) {
+      this.#pagesDue = this.#pages + CAPTURE_RETRY_PAGES;
+      resume?.();
+      return;
+    }
+    this.#pages = 0;
+    this.#pagesDue = CHECKPOINT_WAL_PAGES;
+    const pages = this.#checkpoint();
     resume?.();
-    if (resume === null && pages > WAL_PAGES_MAX) this.#scans?.pause(() => this.#whileNoneRuns());
+    if (resume === null && pages > WAL_PAGES_MAX) this.#parts.scans?.pause(() => this.#whileNoneRuns());
+  }
+
+  #isTaken(): boolean {
+    const {copies} = this.#parts;
+    if (copies === undefined || copies.isTaken(CAPTURE_WAIT_MS)) return true;
+    if (this.#pages < CAPTURE_PAGES_MAX) return false;
+    copies.giveUp();
+    return true;
   }
 
   #whileNoneRuns(): Promise<void> {
     return new Promise(resolve => {
       this.#resume = resolve;
-      this.#onDue();
+      this.#parts.onDue();
     });
   }
 
   /** @returns pages of the WAL */
   #checkpoint(): number {
+    const {db, metrics, log} = this.#parts;
     const started = performance.now();
     try {
-      const [found] = this.#db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
-      this.#metrics.observe('svc_checkpoint_seconds', (performance.now() - started) / 1000);
+      const [found] = db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
+      metrics.observe('svc_checkpoint_seconds', (performance.now() - started) / 1000);
       return found!.log;
     } catch (caught) {
       // Without space the WAL stays as it is, complete and durable; the next checkpoint retries.
       if (storageFailure(caught) !== 'full') throw caught;
-      this.#log.error('the disk is full; a checkpoint was put off');
+      log.error('the disk is full; a checkpoint was put off');
       return 0;
     }
   }

@@ -18,6 +18,11 @@ export class CommitNumbers {
     this.#newest = storedCommitNumber(db);
   }
 
+  /** Of the newest commit, which may not be durable yet. */
+  get newest(): number {
+    return this.#newest;
+  }
+
   get next(): number {
     return this.#newest + 1;
   }

@@ -24,6 +24,8 @@ import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, overloaded, readOnlyTenant, ServiceError, tenantClosing} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
+import type {CommitFacts} from '../copies/captured-set.ts';
+import type {TenantCopies} from '../copies/tenant-copies.ts';
 import {
   GROUP_AHEAD_WRITES_MAX,
   GROUP_BYTES_MAX,
@@ -85,6 +87,8 @@ export type GroupParts = {
   beforeCommit?: (writer: Writer) => void;
   quota?: StorageQuota;
   scans?: Pausable;
+  /** Undefined: no copies are made. */
+  copies?: TenantCopies | undefined;
   /** Undefined: a group is committed as soon as the disk is free. */
   linger?: Linger;
 };
@@ -132,8 +136,8 @@ export class CommitGroups {
     this.refusal = parts.refusal ?? null;
     this.#writer = parts.writer;
     this.#durableSequence = parts.writer.head.sequence;
-    const {writer, metrics, log, scans} = parts;
-    this.#checkpoints = new Checkpoints(writer.db, metrics, log, scans ?? null, () => this.#schedule());
+    const {writer, metrics, log, scans, copies} = parts;
+    this.#checkpoints = new Checkpoints({db: writer.db, metrics, log, scans, copies, onDue: () => this.#schedule()});
   }
 
   /** An operator paused the tenant: nothing runs that could change anything, also outside of it. */
@@ -263,6 +267,7 @@ export class CommitGroups {
       if (durable !== null) {
         this.#committed = null;
         this.#parts.snapshot?.advance();
+        this.#parts.copies?.durable(this.#factsOf(durable.commit));
         // Writes that arrived while this thread made the sync have not been received yet.
         if (!durable.isInThread)
           this.#parts.linger?.notified(durable.group.writes.length, this.#waiting, performance.now());
@@ -456,6 +461,11 @@ export class CommitGroups {
     metrics.observe('svc_commit_fsync_seconds', syncMs / 1000);
     linger?.synced(syncMs);
     committed.isDurable = true;
+  }
+
+  /** Of a durable commit, which no other one has followed yet. */
+  #factsOf({lastSequence, committedMs}: Commit): CommitFacts {
+    return {commit: this.#writer.numbers.newest, sequence: lastSequence, timeMs: committedMs};
   }
 
   #tell({group, commit}: Committed): void {

@@ -35,6 +35,14 @@ export const WORKER_METRICS = {
     help: 'Time of a whole commit group, without the sync of the log.',
     buckets: DURATION,
   },
+  svc_copies_dropped_total: {
+    type: 'counter',
+    help: 'Spools of page sets for copies that were dropped because they were full, or the disk.',
+  },
+  svc_copies_given_up_total: {
+    type: 'counter',
+    help: 'Captures of commits for copies that failed or were too slow: the tenant has none until its next open.',
+  },
   svc_checkpoint_seconds: {type: 'histogram', help: 'Time of a WAL checkpoint.', buckets: DURATION},
   svc_scheduled_runs_total: {type: 'counter', help: 'Jobs and cron ticks that ran.', labels: ['kind', 'outcome']},
   svc_scheduled_lateness_seconds: {

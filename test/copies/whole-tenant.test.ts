@@ -1,75 +1,21 @@
 /** Everything that a tenant can do is in page sets, and each of its commits has the next number. */
-import {mkdtempSync, rmSync} from 'node:fs';
+import {existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
-import {MemorySink, sourceOf} from '../../engine/copies/bytes.ts';
 import {CopyFile} from '../../engine/copies/copy-file.ts';
-import {mergePageSets} from '../../engine/copies/merge.ts';
-import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {verifyFile} from '../../engine/verify/verify-file.ts';
 import {App} from '../functions/app.ts';
 import {sharedService} from '../harness/shared-service.ts';
-import {endedTask} from '../harness/tasks.ts';
-import {Tenant} from '../harness/tenant.ts';
-import {expectStatus, FUNCTIONS, filled, insertCity} from '../operations/samples/filled.ts';
+import {expectStatus, FUNCTIONS, insertCity} from '../operations/samples/filled.ts';
+import {EVERYTHING} from './everything.ts';
 import {QUICK_DISK} from './model.ts';
+import {merged} from './receiver.ts';
 import {ownerIn, snapshotOf, TenantCapture} from './tenant-capture.ts';
 
 const service = await sharedService();
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-tenant-copy-'));
 afterAll(() => rmSync(directory, {recursive: true}));
-
-/** Besides what `filled` does. */
-const MORE: ((app: App) => Promise<unknown>)[] = [
-  app =>
-    expectStatus(app.admin('POST', '/import?table=cities', lines(600), {'content-type': 'application/x-ndjson'}), 200),
-  app => index(app, 'cities', 'n'),
-  app => expectStatus(app.admin('POST', '/documents', {table: 'big', fields: {text: 'x'.repeat(300_000)}}), 201),
-  app => expectStatus(app.admin('POST', '/tables/big/rename', {to: 'large'}), 204),
-  app => task(app, app.admin('DELETE', '/tables/large')),
-  app => expectStatus(app.admin('POST', '/documents', {table: 'cities', fields: {}}), 400),
-  app => expectStatus(app.admin('POST', '/documents', CITY, {'idempotency-key': 'one'}), 201),
-  app => expectStatus(app.admin('POST', '/documents', CITY, {'idempotency-key': 'one'}), 201),
-  app => task(app, app.admin('POST', '/tasks', {type: 'delete', query: {table: 'cities', filters: [N_LARGE]}})),
-  app => app.deploy({'m.ts': FUNCTIONS['m.ts']}),
-  app => expectStatus(app.admin('POST', '/services', SERVICE), 201),
-  app => expectStatus(app.admin('DELETE', '/services/s'), 204),
-  app => Promise.all(Array.from({length: 20}, () => insertCity(app))),
-];
-const SERVICE = {
-  name: 's',
-  source: {type: 'inline', code: 'export default async () => {};'},
-  node_version: '22',
-  autostart: false,
-};
-const CITY = {table: 'cities', fields: {name: 'Rome'}};
-const N_LARGE = {field: 'n', op: 'gt', value: 100};
-
-function lines(count: number): string {
-  return Array.from({length: count}, (_, n) => JSON.stringify({name: `city ${n}`, n, text: 'y'.repeat(n % 500)})).join(
-    '\n',
-  );
-}
-
-async function index(app: App, table: string, field: string): Promise<void> {
-  const fields = [{name: 'name', field_type: 'string', required: true}];
-  const indexes = [{name: `by_${field}`, fields: [field]}];
-  await expectStatus(app.admin('PUT', `/schema/${table}`, {table, fields, indexes}), 204);
-}
-
-async function task(app: App, started: Promise<{status: number; text: string; body: unknown}>): Promise<void> {
-  const {status, text, body} = await started;
-  expect({status, text}).toMatchObject({status: 202});
-  const {id} = body as {id: string};
-  expect(await endedTask(Tenant.of(service, app.tenant), id)).toMatchObject({state: 'completed'});
-}
-
-function merged(sets: readonly PageSet[]): PageSet {
-  const sink = new MemorySink();
-  mergePageSets(sets, sink);
-  return new PageSet(sourceOf(sink.bytes));
-}
 
 test('a base and the sets after it, cut and merged in many ways, are the tenant', async () => {
   // The first code moves a tenant to another worker, which empties the log.
@@ -79,7 +25,7 @@ test('a base and the sets after it, cut and merged in many ways, are the tenant'
   const capture = new TenantCapture(path);
   const copyPath = join(directory, 'copy.sqlite');
   const copy = CopyFile.create(copyPath, capture.sets.shift()!, QUICK_DISK);
-  for (const [i, step] of [filled, ...MORE].entries()) {
+  for (const [i, step] of EVERYTHING.entries()) {
     await step(app);
     // Crons go on running meanwhile, so the file is compared with one of its snapshots.
     const snapshot = snapshotOf(path);
@@ -105,3 +51,20 @@ test('numbers go on after the tenant has slept: the close has one, and the next 
   await insertCity(app);
   expect(snapshotOf(path).commit).toBe(commit + 2);
 });
+
+test('without a repository a tenant has no spool, and its worker no thread for copies', async () => {
+  const app = await App.empty(service);
+  await insertCity(app);
+  expect(existsSync(join(service.directoryOf(app.tenant)!, 'spool'))).toBe(false);
+  const worker = await service.workerOf(app.tenant);
+  expect(readdirSync(`/proc/${worker}/fd`).filter(fd => linkIn(worker, fd).endsWith('tenant.sqlite'))).toHaveLength(2);
+});
+
+/** What the descriptor of the process is. */
+function linkIn(pid: number, fd: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/${fd}`);
+  } catch {
+    return ''; // closed meanwhile
+  }
+}

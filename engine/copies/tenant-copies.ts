@@ -1,0 +1,123 @@
+/**
+ * The capture of a tenant, as its serving thread sees it: publishes each durable commit to the capture thread, and says
+ * when the log may be changed.
+ *
+ *   capturing ── the thread has failed, or has not taken the log in time ──▶ given up: the spool is dropped
+ *       └── close: everything is taken ──▶ ended
+ *
+ * Given up, the tenant serves and writes as before, and has no copies until its next open. A thread that is late cannot
+ * spoil the spool then: it finishes nothing once `end` was called.
+ */
+import {rmSync} from 'node:fs';
+import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {Worker} from 'node:worker_threads';
+import type {CopySettings} from '../../shared/ipc/control.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
+import {SPOOL_DIRECTORY} from '../../shared/tenant-directory.ts';
+import {CAPTURE_CLOSE_MS, CAPTURE_FLUSH_MS, CAPTURE_FLUSH_POLL_MS, CAPTURE_HEAP_MB} from '../limits.ts';
+import type {CaptureThreadData, FromCaptureThread} from './capture.thread.ts';
+import type {FileState} from './capture.ts';
+import {CaptureLink} from './capture-link.ts';
+import type {CommitFacts} from './captured-set.ts';
+import {POSITION_FILE} from './spool-files.ts';
+
+const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'capture.thread.js');
+
+export type TenantCopiesParts = {
+  /** The tenant's file, which the writer has open. */
+  path: string;
+  settings: CopySettings;
+  file: FileState;
+  metrics: WorkerMetrics;
+  log: Logger;
+};
+
+export class TenantCopies {
+  readonly #link = new CaptureLink();
+  readonly #spool: string;
+  readonly #metrics: WorkerMetrics;
+  readonly #log: Logger;
+  #durable: number;
+  #isGivenUp = false;
+
+  constructor({path, settings, file, metrics, log}: TenantCopiesParts, thread: string | URL = THREAD) {
+    this.#spool = join(dirname(path), SPOOL_DIRECTORY);
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#durable = file.commit;
+    this.#link.publish(file);
+    const data: CaptureThreadData = {
+      path,
+      settings: {...settings, spool: this.#spool, file},
+      memory: this.#link.memory,
+    };
+    const worker = new Worker(thread, {
+      workerData: data,
+      resourceLimits: {maxOldGenerationSizeMb: CAPTURE_HEAP_MB},
+      // Its descriptors stay open when it ends.
+      trackUnmanagedFds: false,
+    });
+    worker.on('message', (_: FromCaptureThread) => {
+      metrics.count('svc_copies_dropped_total');
+      log.warn('page sets for copies did not fit the spool and were dropped: a base is due');
+    });
+    worker.on('error', error => this.#giveUp('the capture thread failed', error));
+    worker.unref();
+  }
+
+  /** The newest durable commit; there is no newer one in the log. */
+  durable(facts: CommitFacts): void {
+    this.#durable = facts.commit;
+    this.#link.publish(facts);
+  }
+
+  /** A checkpoint comes soon. */
+  request(): void {
+    if (!this.#isGivenUp) this.#link.request();
+  }
+
+  /** Blocks for up to `ms`. @returns whether the log may be changed, because every durable commit was taken */
+  isTaken(ms: number): boolean {
+    if (this.#isGivenUp || this.#link.waitTaken(this.#durable, 0)) return true;
+    this.#link.request();
+    return this.#link.waitTaken(this.#durable, ms);
+  }
+
+  /** The log cannot wait any longer. */
+  giveUp(): void {
+    this.#giveUp('the capture thread is too slow, or stuck', null);
+  }
+
+  /** Resolves when every commit that is durable now is in the spool, or cannot be. */
+  async flush(): Promise<void> {
+    const commit = this.#durable;
+    const endsAt = performance.now() + CAPTURE_FLUSH_MS;
+    this.request();
+    while (!this.#isGivenUp && !this.#link.waitTaken(commit, 0) && performance.now() < endsAt) {
+      await new Promise(resolve => setTimeout(resolve, CAPTURE_FLUSH_POLL_MS));
+    }
+  }
+
+  /** Takes the last commits, blocking. Afterwards the log may be changed. */
+  close(newest: CommitFacts): void {
+    this.durable(newest);
+    if (!this.isTaken(CAPTURE_CLOSE_MS)) this.giveUp();
+    this.#link.end();
+  }
+
+  #giveUp(reason: string, error: unknown): void {
+    if (this.#isGivenUp) return;
+    this.#isGivenUp = true;
+    this.#link.end();
+    this.#metrics.count('svc_copies_given_up_total');
+    this.#log.error(`${reason}: there are no copies of the tenant until its next open`, {error});
+    // Without its position the spool is nothing, so the receiver notices.
+    try {
+      rmSync(join(this.#spool, POSITION_FILE), {force: true});
+    } catch (caught) {
+      this.#log.error('the spool could not be dropped', {error: caught});
+    }
+  }
+}
