@@ -105,6 +105,7 @@ const HOUSE: Record<string, string[]> = {
     'worker/api/operations',
     'worker/api/dispatch.ts',
     'worker/limits.ts',
+    'worker/tenant-ends.ts',
     'worker/tenant-metrics.ts',
     'worker/tenant.ts',
     'worker/errands',

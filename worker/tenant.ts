@@ -2,7 +2,7 @@
  * The composition root: opens one tenant's file and wires the stages in the order in which a write passes them. All
  * state of a tenant is reachable from here; a worker process has exactly one tenant.
  */
-import {existsSync, writeFileSync} from 'node:fs';
+import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {BackgroundWrites} from '../engine/commit/background.ts';
 import {CleanMark} from '../engine/commit/clean-mark.ts';
@@ -20,7 +20,6 @@ import {JournalReader} from '../engine/journal/read-page.ts';
 import {JournalRetention} from '../engine/journal/retention.ts';
 import {JournalSearch} from '../engine/journal/search.ts';
 import {JournalTimes} from '../engine/journal/times.ts';
-import {CLOCK_STEP_MS} from '../engine/limits.ts';
 import {LiveIndex} from '../engine/live/live-index.ts';
 import {LiveQueries} from '../engine/live/live-queries.ts';
 import type {LiveScan} from '../engine/reads/scan-message.ts';
@@ -77,6 +76,7 @@ import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
 import {FILE_POLL_MS, OWNER_WAIT_MS} from './limits.ts';
 import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
+import {fail, stopDamaged, warnOfFuture} from './tenant-ends.ts';
 import {measureTenant} from './tenant-metrics.ts';
 
 /** Messages from a tenant to the supervisor. */
@@ -450,7 +450,7 @@ export class Tenant {
     }
     unlessFull(() => this.#markClean());
     const {numbers, head} = this.#writer;
-    this.copies?.close({commit: numbers.newest, sequence: head.sequence, timeMs: this.#writer.nowMs()});
+    this.copies?.close(numbers.newest, {lastSequence: head.sequence, committedMs: this.#writer.nowMs()});
     unlessFull(() => this.#emptyLog());
     this.#files.noteIfLogged();
     this.#writerDb.close();
@@ -486,29 +486,4 @@ function unlessFull(act: () => void): void {
   } catch (caught) {
     if (storageFailure(caught) !== 'full') throw caught;
   }
-}
-
-/** Times of a tenant never go back: after the clock was far ahead, they stand still until it catches up. */
-function warnOfFuture(newestMs: number, log: Logger): void {
-  const aheadMs = newestMs - Date.now();
-  if (aheadMs <= CLOCK_STEP_MS) return;
-  log.warn("the tenant's newest record is from the future: its times stand still until the clock is there", {
-    newest: new Date(newestMs).toISOString(),
-    aheadSeconds: Math.round(aheadMs / 1000),
-  });
-}
-
-/**
- * Serving a damaged file would spread the damage, so the tenant stops until an operator has repaired it and removed the
- * note.
- */
-function stopDamaged(directory: string, log: Logger, finding: string): never {
-  writeFileSync(join(directory, DAMAGED_FILE), `${finding}\n`, {flush: true});
-  return fail(log, 'the file is damaged', finding);
-}
-
-/** The tenant cannot continue in this process: ends it, so that the next one starts from disk. */
-function fail(log: Logger, message: string, error: unknown): never {
-  log.error(message, {error});
-  process.exit(1);
 }

@@ -24,7 +24,6 @@ import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, overloaded, readOnlyTenant, ServiceError, tenantClosing} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-import type {CommitFacts} from '../copies/captured-set.ts';
 import type {TenantCopies} from '../copies/tenant-copies.ts';
 import {
   GROUP_AHEAD_WRITES_MAX,
@@ -267,7 +266,7 @@ export class CommitGroups {
       if (durable !== null) {
         this.#committed = null;
         this.#parts.snapshot?.advance();
-        this.#parts.copies?.durable(this.#factsOf(durable.commit));
+        this.#parts.copies?.durable(this.#writer.numbers.newest, durable.commit);
         // Writes that arrived while this thread made the sync have not been received yet.
         if (!durable.isInThread)
           this.#parts.linger?.notified(durable.group.writes.length, this.#waiting, performance.now());
@@ -461,11 +460,6 @@ export class CommitGroups {
     metrics.observe('svc_commit_fsync_seconds', syncMs / 1000);
     linger?.synced(syncMs);
     committed.isDurable = true;
-  }
-
-  /** Of a durable commit, which no other one has followed yet. */
-  #factsOf({lastSequence, committedMs}: Commit): CommitFacts {
-    return {commit: this.#writer.numbers.newest, sequence: lastSequence, timeMs: committedMs};
   }
 
   #tell({group, commit}: Committed): void {

@@ -2,7 +2,7 @@
  * What the capture thread does: takes durable commits at a steady pace, or at once when a checkpoint waits for them;
  * removes what the receiver has confirmed; makes a base when the receiver requests one.
  *
- *   idle ──a commit──▶ gathering ──a quarter of the interval, or a request──▶ taken ──▶ idle
+ *   idle ──a commit──▶ pausing ──a quarter of the interval, or a request──▶ taken ──▶ idle
  *
  * While sets wait for a receiver that lags, each next set has more commits, so their number stays small.
  */
@@ -71,7 +71,7 @@ export class CaptureLoop {
     const now = this.#now();
     const durable = this.#link.durable;
     const isNew = durable.commit > this.#capture.commit;
-    if (isNew && this.#isIdle) this.#nextTakeMs = now + this.#gatherMs;
+    if (isNew && this.#isIdle) this.#nextTakeMs = now + this.#pauseMs;
     this.#isIdle = !isNew;
     if (this.#link.takeRequest() || now >= this.#nextTakeMs) this.#take();
     if (this.#capture.isBaseUnderWay) {
@@ -90,13 +90,13 @@ export class CaptureLoop {
     this.#isIdle = true;
     this.#spool.removeConfirmed();
     const now = this.#now();
-    this.#nextTakeMs = now + this.#gatherMs;
+    this.#nextTakeMs = now + this.#pauseMs;
     if (this.#capture.isBaseUnderWay || now < this.#nextBaseMs || !this.#spool.isBaseWanted) return;
     this.#nextBaseMs = now + BASE_RETRY_MS;
     this.#capture.beginBase();
   }
 
-  get #gatherMs(): number {
+  get #pauseMs(): number {
     const everyMs = Math.min(this.#settings.everyMs, CAPTURE_EVERY_MS_MAX) / CAPTURES_PER_INTERVAL;
     return everyMs * 2 ** (this.#spool.length / SPOOL_SETS_PER_DOUBLING);
   }

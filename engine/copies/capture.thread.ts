@@ -19,7 +19,7 @@ const port = parentPort;
 assert(port !== null, 'this is a thread');
 const post = (message: FromCaptureThread): void => port.postMessage(message);
 
-// On Linux a priority is of the thread: whoever writes goes first.
+// On Linux a priority is of the thread: the one that writes goes first.
 if (process.platform === 'linux') setPriority(CAPTURE_NICE);
 try {
   const link = new CaptureLink(memory);

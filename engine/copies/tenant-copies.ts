@@ -20,7 +20,6 @@ import {CAPTURE_CLOSE_MS, CAPTURE_FLUSH_MS, CAPTURE_FLUSH_POLL_MS, CAPTURE_HEAP_
 import type {CaptureThreadData, FromCaptureThread} from './capture.thread.ts';
 import type {FileState} from './capture.ts';
 import {CaptureLink} from './capture-link.ts';
-import type {CommitFacts} from './captured-set.ts';
 import {POSITION_FILE} from './spool-files.ts';
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'capture.thread.js');
@@ -33,6 +32,9 @@ export type TenantCopiesParts = {
   metrics: WorkerMetrics;
   log: Logger;
 };
+
+/** Of a durable commit, as its group knows it. */
+type DurableFacts = {readonly lastSequence: number; readonly committedMs: number};
 
 export class TenantCopies {
   readonly #link = new CaptureLink();
@@ -68,9 +70,9 @@ export class TenantCopies {
   }
 
   /** The newest durable commit; there is no newer one in the log. */
-  durable(facts: CommitFacts): void {
-    this.#durable = facts.commit;
-    this.#link.publish(facts);
+  durable(commit: number, {lastSequence: sequence, committedMs: timeMs}: DurableFacts): void {
+    this.#durable = commit;
+    this.#link.publish({commit, sequence, timeMs});
   }
 
   /** A checkpoint comes soon. */
@@ -101,8 +103,8 @@ export class TenantCopies {
   }
 
   /** Takes the last commits, blocking. Afterwards the log may be changed. */
-  close(newest: CommitFacts): void {
-    this.durable(newest);
+  close(commit: number, facts: DurableFacts): void {
+    this.durable(commit, facts);
     if (!this.isTaken(CAPTURE_CLOSE_MS)) this.giveUp();
     this.#link.end();
   }

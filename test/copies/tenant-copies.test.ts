@@ -81,7 +81,7 @@ test.each([
   expect(await givenUp()).toBe(1);
   expect(locks()).toBe(before);
   await groups.close();
-  copies.close({commit: writer.numbers.newest, sequence: writer.head.sequence, timeMs: 0});
+  copies.close(writer.numbers.newest, {lastSequence: writer.head.sequence, committedMs: 0});
 });
 
 test('the capture thread reads the number, the sequence and the time of one commit', () => {
