@@ -19,6 +19,11 @@ export const CONDITION_TAGS_MAX = 100;
  */
 export const RESERVE_CHUNK_BYTES = 64 * 1024;
 
+/* Upgrades */
+
+/** Pages read of a table of a file that SQLite must not open. Beyond: its svc is unknown. (ours) */
+export const STORED_PAGES_MAX = 200;
+
 /* IPC frames */
 
 /** A streamed response whose reader takes nothing for this long is ended, so that it cannot pin the WAL. (ours) */

@@ -48,6 +48,7 @@ import {DiskUse} from './server/disk-use.ts';
 import {ServerState} from './server/server-status.ts';
 import {type SupervisorSettings, settingsShown} from './server/settings.ts';
 import {openRegistry} from './start/open-registry.ts';
+import {claimServerFiles} from './start/server-files.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
 import {Errands} from './tenants/errands.ts';
 import {Placement} from './tenants/placement.ts';
@@ -106,6 +107,7 @@ export class Supervisor {
       if (settings.metricsPort !== null) await requireFree('127.0.0.1', settings.metricsPort);
     }
     const lock = await ownDataDirectory(settings.data);
+    await orStartError(settings.data, claimServerFiles(settings.data));
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
     await orStartError(settings.data, rewriteFile(`${join(settings.data, REGISTRY_FILE)}-wal`));

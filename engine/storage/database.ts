@@ -73,7 +73,7 @@ export function openForReading(path: string): Connection {
   try {
     checkVersion(db);
     const version = db.pragma('user_version', {simple: true}) as number;
-    if (version !== STORAGE_VERSION) throw unwritableError(new Error(`${path} has version ${version}`));
+    if (version < STORAGE_VERSION) throw unwritableError(new Error(`${path} has version ${version}`));
     for (const pragma of PRAGMAS.filter(([name]) => name !== 'journal_mode')) setPragma(db, pragma);
     refuse(path, layoutFinding(db));
     refuse(path, smallTablesFinding(db, ROWS_SUMMED_MAX));

@@ -10,6 +10,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import {numberTransaction} from './commit-number.ts';
 import type {Connection} from './connection.ts';
 import {metaRow, SET_META} from './meta.ts';
+import {setWrittenBy} from './written-by.ts';
 
 export type TenantIdentity = {
   tenant: string;
@@ -52,6 +53,7 @@ export function claimFile(db: Connection, tenant: TenantIdentity): void {
       set.run(...metaRow('tenant_id', tenant.tenant));
       set.run(...metaRow('tenant_generation', tenant.generation));
       set.run(...metaRow('tenant_created_ms', tenant.createdMs));
+      setWrittenBy(db);
       numberTransaction(db);
     }).immediate();
     return;

@@ -6,6 +6,7 @@ import {assert} from '../../shared/assert.ts';
 import {ROW_CHECKSUMS_AT_ONCE} from '../limits.ts';
 import {numberTransaction} from './commit-number.ts';
 import type {Connection} from './connection.ts';
+import {storedMeta} from './meta.ts';
 import {addManifestCrcs, addMissingChecksums, FILLED_KINDS} from './missing-checksums.ts';
 import {noteLayout} from './row-sums.ts';
 import {
@@ -74,6 +75,8 @@ const STEPS: ((db: Connection) => void)[] = [
 ];
 
 export const STORAGE_VERSION = STEPS.length;
+/** The oldest storage version whose svc can read and write files of the current one. */
+export const READABLE_FROM = 17;
 /** From this version on a file has the tables of functions. */
 export const FUNCTIONS_VERSION = 2;
 /** From this version on the definitions have a checksum. */
@@ -85,11 +88,18 @@ export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
   const from = db.pragma('user_version', {simple: true}) as number;
   if (from === STORAGE_VERSION) return 'current';
   if (from > STORAGE_VERSION) {
+    if (isReadable(db)) return 'current';
     throw new Error(`the file has storage version ${from}, this svc knows ${STORAGE_VERSION}: use the newer svc`);
   }
   stepTo(db, from, STORAGE_VERSION);
   assert(db.pragma('user_version', {simple: true}) === STORAGE_VERSION, 'every step of the layout was made');
   return from === 0 ? 'created' : 'migrated';
+}
+
+/** A file of a later version that this svc can use all the same. */
+function isReadable(db: Connection): boolean {
+  const from = storedMeta(db, 'readable_from');
+  return typeof from === 'number' && from <= STORAGE_VERSION;
 }
 
 /** Makes the tables as a file of this version has them, in an empty database. */

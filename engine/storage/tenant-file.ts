@@ -25,13 +25,15 @@ import {openForReading, openWriter, storageFailure} from './database.ts';
 import {findLostLog, syncDirectory} from './file-guard.ts';
 import {checkOwner, claimFile, damagedError, type TenantIdentity} from './identity.ts';
 import {findLogDamage} from './wal-log.ts';
+import {noteWrittenBy, refuseLater} from './written-by.ts';
 
 /** A disk with less free space than this counts as full, because SQLite needs as much to open a file. */
 const FREE_BYTES_MIN = 128 * 1024;
 
 /**
- * Runs before anything is created in the directory. @throws op.storage_damaged 503: the tenant was used, and its file
- * is gone
+ * Runs before anything is created in the directory.
+ * @throws op.storage_damaged 503: the tenant was used, and its file is gone; session.worker_unavailable 503: the file
+ * needs a later svc
  */
 export function checkFileIsThere(directory: string, isReadOnly = false): void {
   if (statSync(directory, {throwIfNoEntry: false}) === undefined) throw damagedError(`${directory} is missing`);
@@ -41,6 +43,7 @@ export function checkFileIsThere(directory: string, isReadOnly = false): void {
   if (size === undefined) throw damagedError(`${path} is missing`);
   // SQLite would remove a WAL that lies beside an empty file.
   if (size === 0) throw damagedError(`${path} is empty`);
+  refuseLater(path);
   // SQLite would open it read-only, and the first write would end the worker with its outcome unknown.
   accessSync(path, isReadOnly ? constants.R_OK : constants.R_OK | constants.W_OK);
 }
@@ -93,6 +96,7 @@ export function openTenantFile(directory: string, tenant: TenantIdentity): Conne
   const db = openWriter(path, isNew);
   try {
     claimFile(db, tenant);
+    noteWrittenBy(db);
     if (isNew) {
       rmSync(note);
       syncDirectory(directory);

@@ -31,6 +31,7 @@ import {layoutFinding, sumsFinding, unsoundRows} from '../storage/row-sums.ts';
 import {prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
+import {laterFinding} from '../storage/written-by.ts';
 
 export type VerifyReport = {
   documents: number;
@@ -47,6 +48,8 @@ export type VerifyReport = {
 
 /** @param owner the expected owner of the file */
 export function verifyFile(path: string, owner: {tenant: string; generation: number}): VerifyReport {
+  const later = laterFinding(path);
+  if (later !== null) return {documents: 0, records: 0, floor: 1, indexEntries: 0, findings: [`file: ${later}`]};
   const log = findLostLog(dirname(path)) ?? damagedLog(path);
   if (log !== null) return {documents: 0, records: 0, floor: 1, indexEntries: 0, findings: [`log: ${log}`]};
   const db = openReader(path);

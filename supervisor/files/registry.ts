@@ -57,7 +57,7 @@ export class RegistryUnusable extends Error {
 
 /** ASCII "svcR". */
 const APPLICATION_ID = 0x73766352;
-const VERSION = 2;
+export const REGISTRY_VERSION = 2;
 
 const COLUMNS = 'id, generation, awake, next_due_ms, created_ms, file_ms';
 const TABLES = `
@@ -129,7 +129,7 @@ export class Registry {
     this.#db = db;
     try {
       const version = checkedVersion(db);
-      if (version < VERSION) {
+      if (version < REGISTRY_VERSION) {
         beforeUpgrade(version, version === 1 ? rowsOfVersion1(db) : []);
         upgrade(db, version);
       }
@@ -382,8 +382,8 @@ function checkedVersion(db: Database.Database): number {
   if (id === 0 && version === 0 && tables === 0) return 0;
   if (id !== APPLICATION_ID)
     throw new RegistryUnusable(`is not a registry of tenants: its application_id is ${id}`, true);
-  if (version > VERSION) {
-    const clause = `was written by a newer svc: its version is ${version}, this one knows ${VERSION}`;
+  if (version > REGISTRY_VERSION) {
+    const clause = `was written by a newer svc: its version is ${version}, this one knows ${REGISTRY_VERSION}`;
     throw new RegistryUnusable(clause, false);
   }
   const damage = damageOf(db);
@@ -399,7 +399,7 @@ function upgrade(db: Database.Database, from: number): void {
     const write = db.prepare<Values>(`INSERT INTO tenants (${COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)`);
     for (const row of rows) write.run(...valuesOf(row));
     db.pragma(`application_id = ${APPLICATION_ID}`);
-    db.pragma(`user_version = ${VERSION}`);
+    db.pragma(`user_version = ${REGISTRY_VERSION}`);
   }).immediate();
 }
 

@@ -16,10 +16,12 @@ import type {AuditPage} from '../../shared/protocol/audit.ts';
 import {changeOwn, DatabaseUnusable, keepSpare, openOwnDatabase} from '../files/own-database.ts';
 import {AUDIT_RECORDS_MAX, AUDIT_SPARE_BYTES} from '../limits.ts';
 
+export const AUDIT_VERSION = 1;
+
 const FORM = {
   /** ASCII "svcA". */
   applicationId: 0x73766341,
-  version: 1,
+  version: AUDIT_VERSION,
   tables: `
     CREATE TABLE records (sequence INTEGER PRIMARY KEY, record TEXT NOT NULL, digest TEXT NOT NULL) STRICT;
     CREATE TABLE floor (previous_digest TEXT NOT NULL) STRICT;

@@ -14,8 +14,10 @@ import {changeOwn, keepSpare, openOwnDatabase} from '../files/own-database.ts';
 export const KEYS_FILE = 0x7376634b;
 export const SESSIONS_FILE = 0x73766353;
 
+export const KEYS_VERSION = 1;
+
 const FORM = {
-  version: 1,
+  version: KEYS_VERSION,
   tables: `
     CREATE TABLE keys (id TEXT PRIMARY KEY, record TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE uses (id TEXT PRIMARY KEY, used_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;

@@ -96,7 +96,7 @@ test('tenants of every storage version are served, written and checked', async (
   for (const line of before.stdout.trim().split('\n').slice(1)) expect(JSON.parse(line)).toMatchObject({findings: []});
   const adopted = await svc(['recover', '--data', data, '--adopt']);
   expect({...adopted, stdout: ''}).toEqual({code: 0, stdout: '', stderr: ''});
-  const service = await Service.start({data, args: ['--max-awake', '8']});
+  const service = await Service.start({data});
   service.showLogOnFailure();
   try {
     for (const version of versions) expect(versionOf(data, `app-${numberOf(version)}`)).toBe(version);
