@@ -46,29 +46,41 @@ export async function unsealManifest(
   }
 }
 
+export type FoundManifest = {
+  readonly manifest: Manifest;
+  /** Of the newest name: the next manifest has a higher one. */
+  readonly counter: number;
+  /** Names of newer ones that cannot be read. */
+  readonly unreadable: string[];
+};
+
 /**
  * The newest manifest that can be read. Null: the tenant has none.
- * @returns `unreadable`: names of newer ones. @throws RepositoryError `damaged`: none of the newest can be read; StoreError
+ * @throws RepositoryError `damaged`: none of the newest can be read; StoreError
  */
 export async function newestManifest(
   store: ObjectStore,
   key: DataKey,
   repositoryId: string,
   tenant: string,
-): Promise<{manifest: Manifest; name: string; unreadable: string[]} | null> {
+): Promise<FoundManifest | null> {
   const listed = await store.list(manifestsOf(tenant), {most: MANIFESTS_TRIED_MAX});
+  const names = listed.map(({name}) => name).filter(name => counterOf(name) !== null);
   const unreadable: string[] = [];
-  for (const {name} of listed.filter(one => counterOf(one.name) !== null)) {
+  const counter = names.length === 0 ? 0 : counterOf(names[0]!)!;
+  for (const name of names) {
     try {
       const bytes = await store.get(name);
       if (bytes === null) continue; // A newer one has replaced it.
-      return {manifest: await unsealManifest(key, repositoryId, tenant, {name, bytes}), name, unreadable};
+      return {manifest: await unsealManifest(key, repositoryId, tenant, {name, bytes}), counter, unreadable};
     } catch (caught) {
       if (!(caught instanceof RepositoryError)) throw caught;
       unreadable.push(name);
     }
   }
   if (unreadable.length === 0) return null;
+  // There was never another one, and nothing is removed before there is: the packs have everything.
+  if (counterOf(names.at(-1)!) === 1) return {manifest: emptyManifest(tenant), counter, unreadable};
   throw damaged(unreadable[0]!, `so are all of the ${unreadable.length} newest manifests of ${tenant}`);
 }
 

@@ -13,6 +13,7 @@ import type {Position} from '../../engine/copies/page-set.ts';
 import {backOffMs} from '../../shared/back-off.ts';
 import {
   FAILED_PACKS_MAX,
+  IDLE_PACKS_MAX,
   NOTES_MAX,
   PACK_BYTES_MAX,
   PENDING_ITEMS_MAX,
@@ -24,6 +25,7 @@ import {
 import {inBatches} from '../store/batches.ts';
 import type {ObjectStore} from '../store/object-store.ts';
 import {StoreError} from '../store/store-error.ts';
+import type {DataKey} from './keys.ts';
 import {Lease, type LeaseRequest} from './lease.ts';
 import {emptyManifest, type Manifest, newestManifest, sealManifest} from './manifest.ts';
 import {itemOf, type LargeSegment, LargeSource, type NewSegment} from './new-segment.ts';
@@ -40,7 +42,6 @@ type Pending = {counter: number; entry: PackEntry; storedMs: number};
 type Known = {
   /** Of its newest manifest. */
   through: number;
-  writtenMs: number;
   newest: Position | null;
   /** In the order in which they were stored. */
   pending: Pending[];
@@ -136,11 +137,15 @@ export class RepositoryWriter {
     known.notes = [...known.notes, note].slice(-NOTES_MAX);
   }
 
-  /** The tenant whose manifest is the oldest of those with news. Null: there is no news. */
+  /**
+   * The tenant whose manifest is the oldest of those that are due: with news, or without news after many packs of other
+   * tenants, whose indexes a reader of this one has to read. Null: none is due.
+   */
   nextManifest(): string | null {
     let [next, oldest]: [string | null, number] = [null, Number.POSITIVE_INFINITY];
-    for (const [tenant, {pending, notes, writtenMs}] of this.#known) {
-      if ((pending.length > 0 || notes.length > 0) && writtenMs < oldest) [next, oldest] = [tenant, writtenMs];
+    for (const [tenant, {pending, notes, through}] of this.#known) {
+      const isDue = pending.length > 0 || notes.length > 0 || this.#counter - through > IDLE_PACKS_MAX;
+      if (isDue && through < oldest) [next, oldest] = [tenant, through];
     }
     return next;
   }
@@ -236,7 +241,7 @@ export class RepositoryWriter {
   }
 
   #knownOf(tenant: string): Known {
-    const known = this.#known.get(tenant) ?? {through: 0, writtenMs: 0, newest: null, pending: [], notes: []};
+    const known = this.#known.get(tenant) ?? {through: 0, newest: null, pending: [], notes: []};
     this.#known.set(tenant, known);
     return known;
   }
@@ -246,10 +251,9 @@ export class RepositoryWriter {
     const key = await this.repository.dataKeyMade(tenant);
     await this.#lease.check();
     const found = await newestManifest(this.#store, key, this.repository.id, tenant);
-    const counter = ++this.#counter;
     const included = [...known.pending];
     const notes = [...known.notes];
-    const through = Math.min(counter, ...[...this.#storing].map(one => one - 1));
+    const through = Math.min(this.#counter, ...[...this.#storing].map(one => one - 1));
     const before = found?.manifest ?? emptyManifest(tenant);
     // A newer manifest that cannot be read is replaced by what the packs say.
     const isKnown = before.through === known.through;
@@ -266,63 +270,75 @@ export class RepositoryWriter {
       writtenMs: Date.now(),
     };
     change(manifest);
-    const name = newName(manifestsOf(tenant), counter);
-    await putAndReadBack(this.#store, name, await sealManifest(key, this.repository.id, manifest));
+    const name = newName(manifestsOf(tenant), found === null ? 1 : found.counter + 1);
+    await this.#putManifest(name, await sealManifest(key, this.repository.id, manifest));
     await this.#lease.check();
     known.through = manifest.through;
-    known.writtenMs = manifest.writtenMs;
     known.pending.splice(0, included.length);
     known.notes.splice(0, notes.length);
     this.#pendingItems -= included.length;
   }
 
-  /** Reads what the packs and manifests of earlier writers say. */
+  /** One that the store did not take as it is would be read before the older ones, so it is removed. */
+  async #putManifest(name: string, bytes: Buffer): Promise<void> {
+    try {
+      await putAndReadBack(this.#store, name, bytes);
+    } catch (caught) {
+      await this.#store.remove([name]).catch(ifStoreError);
+      throw caught;
+    }
+  }
+
+  /** Reads what the packs and manifests of earlier writers say. A few manifests are in memory at a time. */
   async #recover(): Promise<void> {
     const tenants = [...(await this.repository.tenants()), SERVER];
-    const found = await inBatches(tenants, READS_AT_ONCE, tenant => this.#recoveredManifest(tenant));
-    const [newestPack] = await this.#store.list(PACKS, {most: 1});
-    this.#counter = Math.max(counterOf(newestPack?.name ?? '') ?? 0, ...found.map(one => one?.counter ?? 0));
-    const throughs = found.flatMap(one => (one === null ? [] : [one.manifest?.through ?? 0]));
-    const packs = throughs.length === 0 ? [] : await this.#wholeAfter(Math.min(...throughs));
-    for (const [i, tenant] of tenants.entries()) {
+    await inBatches(tenants, READS_AT_ONCE, async tenant => {
       const key = await this.repository.dataKey(tenant);
-      if (key === null || found[i] === null) continue;
-      const manifest = found[i]!.manifest ?? emptyManifest(tenant);
-      const newer = packs.filter(({counter}) => counter > manifest.through);
+      if (key === null) return;
+      const manifest = await this.#manifestOf(tenant, key);
       const known = this.#knownOf(tenant);
       known.through = manifest.through;
-      known.writtenMs = manifest.writtenMs;
-      for (const {counter, index} of newer) {
-        for (const entry of index?.entries ?? []) {
-          if (entry.tenant !== tenant || entry.key !== key.id) continue;
-          known.pending.push({counter, entry, storedMs: index!.storedMs});
-          this.#pendingItems++;
-        }
+      known.newest = newestPosition(manifest);
+    });
+    const throughs = [...this.#known.values()].map(({through}) => through);
+    const [newestPack] = await this.#store.list(PACKS, {most: 1});
+    this.#counter = Math.max(counterOf(newestPack?.name ?? '') ?? 0, ...throughs);
+    const packs = throughs.length === 0 ? [] : await this.#wholeAfter(Math.min(...throughs));
+    for (const {counter, index} of packs) {
+      for (const entry of index?.entries ?? []) {
+        const known = this.#known.get(entry.tenant);
+        const key = await this.repository.dataKey(entry.tenant);
+        if (known === undefined || counter <= known.through || entry.key !== key?.id) continue;
+        known.pending.push({counter, entry, storedMs: index!.storedMs});
+        this.#pendingItems++;
       }
-      known.newest = newestPosition(copiesWith(manifest, newer, key, []));
     }
+    for (const [tenant, known] of this.#known) {
+      if (known.pending.length === 0) continue;
+      const key = await this.repository.dataKey(tenant);
+      const newer = packs.filter(({counter}) => counter > known.through);
+      known.newest = newestPosition(copiesWith(await this.#manifestOf(tenant, key!), newer, key!, []));
+    }
+  }
+
+  async #manifestOf(tenant: string, key: DataKey): Promise<Manifest> {
+    const found = await newestManifest(this.#store, key, this.repository.id, tenant);
+    return found?.manifest ?? emptyManifest(tenant);
   }
 
   /** The packs after a counter. Those that no later one calls complete may never have been read back, so that is done. */
   async #wholeAfter(counter: number): Promise<ListedPack[]> {
     const packs = await this.repository.packsAfter(counter);
-    const later = packs.flatMap(({index}) => (index === null ? [] : [...index.previous, ...index.failed]));
-    const judged = new Set(later);
+    const failed = new Set(packs.flatMap(({index}) => index?.failed ?? []));
+    const complete = new Set(packs.flatMap(({index}) => index?.previous ?? []));
     return inBatches(packs, READS_AT_ONCE, async pack => {
       const {name, index} = pack;
-      if (judged.has(name)) return pack;
+      if (failed.has(name)) return {...pack, index: null};
+      if (complete.has(name)) return pack;
       const isWhole = index !== null && (await this.repository.isWhole(index));
       (isWhole ? this.#completed : this.#failed).push(name);
       return isWhole ? pack : {...pack, index: null};
     });
-  }
-
-  /** Null: the tenant has no copies. */
-  async #recoveredManifest(tenant: string): Promise<{manifest: Manifest | null; counter: number} | null> {
-    const key = await this.repository.dataKey(tenant);
-    if (key === null) return null;
-    const found = await newestManifest(this.#store, key, this.repository.id, tenant);
-    return {manifest: found?.manifest ?? null, counter: found === null ? 0 : (counterOf(found.name) ?? 0)};
   }
 }
 
@@ -333,6 +349,10 @@ function storedOf({origin, isMerged}: PackEntry, atMs: number): Stored {
 /** Credentials and a full disk do not change within seconds. */
 function isWorthRetrying(caught: unknown): boolean {
   return caught instanceof StoreError && ['unavailable', 'timeout'].includes(caught.code);
+}
+
+function ifStoreError(caught: unknown): void {
+  if (!(caught instanceof StoreError)) throw caught;
 }
 
 function unlessLocked(caught: unknown): void {
