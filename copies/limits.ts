@@ -52,7 +52,7 @@ export const SEALED_JSON_BYTES_MAX = 256 * MIB;
 /** Notes about a tenant, such as deployments, that its manifest lists. Beyond: the oldest are dropped. (ours) */
 export const NOTES_MAX = 1_000;
 /** Older manifests that are read if the newest cannot be. Beyond: the tenant's copies count as damaged. (ours) */
-export const MANIFESTS_TRIED_MAX = 3;
+export const MANIFESTS_TRIED_MAX = 16;
 /** Items that a writer remembers and no manifest has. Beyond: more manifests are due than one in an interval. (ours) */
 export const PENDING_ITEMS_MAX = 100_000;
 
@@ -76,3 +76,30 @@ export const RESTORE_AHEAD_BYTES = 64 * MIB;
 
 /** Free bytes that a drill leaves on its scratch disk. Beyond: the tenant is not drilled. (ours) */
 export const DRILL_DISK_RESERVE_BYTES = 256 * MIB;
+
+/* Compaction and retention */
+
+/** Age from which one point of a minute, an hour and a day stays. Younger points all stay. (design) */
+export const THIN_TO_MINUTES_MS = 3_600_000;
+export const THIN_TO_HOURS_MS = 86_400_000;
+export const THIN_TO_DAYS_MS = 30 * 86_400_000;
+/** Page sets that one turn of the compaction merges, and their bytes. Beyond: the next turn goes on. (ours) */
+export const COMPACTION_SETS_MAX = 4_096;
+export const COMPACTION_BYTES_MAX = 64 * MIB;
+/**
+ * A new base is made when a restore of the newest state reads more sets than this, and they have more bytes than this and
+ * than half of the base. (ours)
+ */
+export const BASE_SETS_LEAST = 16;
+export const BASE_SETS_BYTES_LEAST = 4 * MIB;
+/** Page sets that one new base includes. Beyond: it is made of the first ones, and the next base of the others. (ours) */
+export const BASE_SETS_MAX = 4_096;
+/** Objects that nothing lists any more stay this long, for restores that are using them. (ours) */
+export const GRACE_MS = 86_400_000;
+/** Manifests of a tenant that stay after newer ones replaced them: this many, and those younger than this. (ours) */
+export const MANIFESTS_KEPT = 3;
+export const MANIFEST_GRACE_MS = 3_600_000;
+/** Proofs of a tenant that stay. (ours) */
+export const PROOFS_KEPT = 20;
+/** Packs after the manifest of a tenant without news, until it gets a manifest: a reader reads their indexes. (ours) */
+export const IDLE_PACKS_MAX = 1_000;

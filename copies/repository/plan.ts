@@ -20,7 +20,8 @@ export type Plan = {
   readonly end: CopyItem;
 };
 
-type Reached = {item: CopyItem; before: Reached | null; bytes: number};
+/** A state, by the way to it with the fewest bytes. */
+export type Reached = {readonly item: CopyItem; readonly before: Reached | null; readonly bytes: number};
 
 /** @param timeline only this one. @throws RepositoryError `no_copies` */
 export function plan(copies: TenantCopies, target: Target, timeline?: string): Plan {
@@ -59,7 +60,8 @@ function stateOf(commit: number, digest: string): string {
   return `${commit} ${digest}`;
 }
 
-function reachable({bases, sets}: TimelineCopies): Reached[] {
+/** In the order of their commits. */
+export function reachable({bases, sets}: TimelineCopies): Reached[] {
   const states = new Map<string, Reached>();
   const reach = (item: CopyItem, before: Reached | null): void => {
     const bytes = (before?.bytes ?? 0) + item.bytes;

@@ -4,21 +4,42 @@
  *
  *   before │ page  page: the later one     page  delta: page XOR delta     delta  delta: delta XOR delta
  */
+import {setImmediate as nextTurn} from 'node:timers/promises';
 import {assert} from '../../shared/assert.ts';
 import {PAGE_SETS_MERGED_MAX} from '../limits.ts';
 import type {Sink} from './bytes.ts';
 import {xorInto} from './page-digest.ts';
-import {checkFollows, type PageEntry, type PageSetHead} from './page-set.ts';
+import {checkFollows, entriesMax, type PageEntry, type PageSetHead} from './page-set.ts';
 import type {PageSet} from './page-set-reader.ts';
 import {PageSetWriter} from './page-set-writer.ts';
 
 /** @returns the SHA-256 of the merged set. @throws PageSetError */
 export function mergePageSets(sets: readonly PageSet[], sink: Sink): Buffer {
+  const steps = mergeSteps(sets, sink);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Like `mergePageSets`, with a pause after each chunk, in which the process does other things. */
+export async function mergePageSetsInTurns(sets: readonly PageSet[], sink: Sink): Promise<Buffer> {
+  const steps = mergeSteps(sets, sink);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await nextTurn();
+  }
+}
+
+function* mergeSteps(sets: readonly PageSet[], sink: Sink): Generator<void, Buffer> {
   const head = mergedHead(sets);
   const writer = new PageSetWriter(head, sink);
+  let entries = 0;
   for (const entry of mergedEntries(sets)) {
     // A later set has made the database shorter.
     if (entry.number <= head.pagesAfter) writer.add(entry);
+    if (++entries % entriesMax(head.pageBytes) === 0) yield;
   }
   return writer.end(sets.at(-1)!.after.digest);
 }

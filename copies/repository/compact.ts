@@ -1,0 +1,180 @@
+/**
+ * Compaction: merges the page sets between two points that stay into one, and makes a new base when the sets since the
+ * last one have grown, so that a restore reads a bounded number of bytes. One call does a bounded part of the work.
+ *
+ *   base ─ 1 s ─ 1 s ─ … ─ 1 s         base ─ 1 min ─ 1 min ─ …         base ───── 1 h ─────
+ *
+ * What was merged is stored and read back before a manifest drops what it was made of, and that stays in the store for
+ * as long as a reader can be using it.
+ */
+import {closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync} from 'node:fs';
+import {join} from 'node:path';
+import {sourceOfFile, writeAll} from '../../engine/copies/bytes.ts';
+import {mergePageSetsInTurns} from '../../engine/copies/merge.ts';
+import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import {PAGE_SETS_MERGED_MAX} from '../../engine/limits.ts';
+import {
+  BASE_SETS_BYTES_LEAST,
+  BASE_SETS_LEAST,
+  BASE_SETS_MAX,
+  COMPACTION_BYTES_MAX,
+  COMPACTION_SETS_MAX,
+  GRACE_MS,
+  READS_AT_ONCE,
+  SEGMENT_BYTES_MAX,
+} from '../limits.ts';
+import {inBatches} from '../store/batches.ts';
+import type {Manifest} from './manifest.ts';
+import type {LargeSegment, NewSegment} from './new-segment.ts';
+import {type Plan, plan} from './plan.ts';
+import type {RepositoryWriter} from './repository-writer.ts';
+import {type Policy, tidied} from './retention.ts';
+import type {CopyItem, TenantCopies} from './tenant-copies.ts';
+
+export type CompactOptions = {
+  /** A directory for files that are removed again. */
+  readonly scratch: string;
+  readonly policy: Policy | null;
+  readonly nowMs: number;
+};
+
+export type Compacted = {
+  readonly merged: number;
+  readonly dropped: number;
+  /** The commit of a base that was made. */
+  readonly base: number | null;
+};
+
+/** @returns null: there is nothing to do. @throws RepositoryError; StoreError; PageSetError; errors of the file system */
+export async function compact(
+  writer: RepositoryWriter,
+  tenant: string,
+  options: CompactOptions,
+): Promise<Compacted | null> {
+  const copies = await writer.repository.copies(tenant);
+  if (copies.unreadable.length > 0) return null; // Nothing is dropped while something is missing.
+  const directory = mkdtempSync(join(options.scratch, 'compact-'));
+  try {
+    const base = await makeBase(writer, copies, directory);
+    const {dropped, runs} = tidied(copies.timelines, options.policy, options.nowMs);
+    const merged = base === null ? await mergeRuns(writer, tenant, withinLimits(runs), directory) : 0;
+    if (base === null && merged === 0 && dropped.length === 0) return null;
+    let gone = 0;
+    await writer.changeManifest(tenant, manifest => {
+      gone = drop(manifest, tidied(manifest.timelines, options.policy, options.nowMs).dropped, options.nowMs);
+    });
+    return {merged, dropped: gone, base};
+  } finally {
+    rmSync(directory, {recursive: true, force: true});
+  }
+}
+
+/** Removes items from a manifest. Their packs stay for a while. @returns the number of items */
+function drop(manifest: Manifest, dropped: readonly CopyItem[], nowMs: number): number {
+  const gone = new Set(dropped);
+  for (const timeline of manifest.timelines) {
+    for (const list of [timeline.bases, timeline.sets]) {
+      list.splice(0, list.length, ...list.filter(item => !gone.has(item)));
+    }
+  }
+  const retired = new Set(dropped.map(({place}) => place.pack));
+  const fresh = manifest.retired.filter(({atMs}) => atMs > nowMs - GRACE_MS);
+  manifest.retired.splice(0, manifest.retired.length, ...fresh, ...[...retired].map(pack => ({pack, atMs: nowMs})));
+  return gone.size;
+}
+
+/** @returns the commit of the new base. Null: none is due */
+async function makeBase(writer: RepositoryWriter, copies: TenantCopies, directory: string): Promise<number | null> {
+  const timeline = copies.timelines.at(-1);
+  if (timeline === undefined || timeline.bases.length === 0) return null;
+  const {base, sets} = plan(copies, 'newest');
+  if (!isBaseDue(base, sets)) return null;
+  const items = [base, ...sets.slice(0, BASE_SETS_MAX)];
+  const path = await mergedFile(writer, copies.tenant, items, directory);
+  await writer.addLarge({tenant: copies.tenant, kind: 'base', path, isMerged: true});
+  return items.at(-1)!.last;
+}
+
+function isBaseDue(base: CopyItem, sets: Plan['sets']): boolean {
+  const bytes = sets.reduce((sum, set) => sum + set.bytes, 0);
+  return sets.length > BASE_SETS_LEAST && bytes > Math.max(base.bytes / 2, BASE_SETS_BYTES_LEAST);
+}
+
+function withinLimits(runs: readonly CopyItem[][]): CopyItem[][] {
+  let [sets, bytes] = [0, 0];
+  const chosen: CopyItem[][] = [];
+  for (const run of runs) {
+    sets += run.length;
+    bytes += run.reduce((sum, item) => sum + item.bytes, 0);
+    // One run is always within them, or it would never be merged.
+    if (chosen.length > 0 && (sets > COMPACTION_SETS_MAX || bytes > COMPACTION_BYTES_MAX)) break;
+    chosen.push(run.slice(0, COMPACTION_SETS_MAX));
+  }
+  return chosen;
+}
+
+/** @returns the number of sets that were merged */
+async function mergeRuns(
+  writer: RepositoryWriter,
+  tenant: string,
+  runs: readonly CopyItem[][],
+  directory: string,
+): Promise<number> {
+  let segments: NewSegment[] = [];
+  let [waiting, merged] = [0, 0];
+  for (const run of runs) {
+    const path = await mergedFile(writer, tenant, run, directory);
+    const of = {tenant, kind: 'set', isMerged: true} as const;
+    const {size} = statSync(path);
+    if (size > SEGMENT_BYTES_MAX) await writer.addLarge({...of, path} satisfies LargeSegment);
+    else {
+      segments.push({...of, bytes: readFileSync(path)});
+      waiting += size;
+    }
+    if (waiting > SEGMENT_BYTES_MAX) {
+      await writer.addPack(segments);
+      [segments, waiting] = [[], 0];
+    }
+    rmSync(path);
+    merged += run.length;
+  }
+  if (segments.length > 0) await writer.addPack(segments);
+  return merged;
+}
+
+/** The items merged into one file, a limited number at a time. */
+async function mergedFile(
+  writer: RepositoryWriter,
+  tenant: string,
+  items: readonly CopyItem[],
+  directory: string,
+): Promise<string> {
+  let paths: string[] = await inBatches(items, READS_AT_ONCE, async item => {
+    const path = join(directory, `${item.first}-${item.last}.set`);
+    await writer.repository.fetch(tenant, item, path);
+    return path;
+  });
+  for (let round = 0; paths.length > 1; round++) {
+    const next: string[] = [];
+    for (let at = 0; at < paths.length; at += PAGE_SETS_MERGED_MAX) {
+      const path = join(directory, `merged-${round}-${at}`);
+      await mergeFiles(paths.slice(at, at + PAGE_SETS_MERGED_MAX), path);
+      next.push(path);
+    }
+    paths = next;
+  }
+  return paths[0]!;
+}
+
+/** The files are removed. */
+async function mergeFiles(paths: readonly string[], into: string): Promise<void> {
+  const open = paths.map(path => openSync(path, 'r'));
+  const fd = openSync(into, 'wx', 0o600);
+  try {
+    const sets = open.map(one => new PageSet(sourceOfFile(one)));
+    await mergePageSetsInTurns(sets, {write: bytes => writeAll(fd, bytes, null)});
+  } finally {
+    for (const one of [...open, fd]) closeSync(one);
+  }
+  for (const path of paths) rmSync(path);
+}
