@@ -49,20 +49,22 @@ export class CaptureLink {
     this.#wake();
   }
 
-  /** Blocks for a while. @returns whether everything up to this commit has been taken */
+  /** Blocks for a while, unless the capture has ended. @returns whether everything up to this commit has been taken */
   waitTaken(commit: number, ms: number): boolean {
     const endsAt = performance.now() + ms;
     for (;;) {
       const taken = Atomics.load(this.#cells, TAKEN);
-      const leftMs = endsAt - performance.now();
-      if (taken >= BigInt(commit) || leftMs <= 0) return taken >= BigInt(commit);
+      if (taken >= BigInt(commit)) return true;
+      const leftMs = this.hasEnded ? 0 : endsAt - performance.now();
+      if (leftMs <= 0) return false;
       Atomics.wait(this.#cells, TAKEN, taken, leftMs);
     }
   }
 
-  /** From now on the capture finishes nothing: the log may be changed. */
+  /** From now on the capture finishes nothing, so the log may be changed. Either thread calls it. */
   end(): void {
     Atomics.store(this.#cells, STATE, ENDED);
+    Atomics.notify(this.#cells, TAKEN);
     this.#wake();
   }
 

@@ -21,10 +21,12 @@ const post = (message: FromCaptureThread): void => port.postMessage(message);
 
 // On Linux a priority is of the thread: the one that writes goes first.
 if (process.platform === 'linux') setPriority(CAPTURE_NICE);
+const link = new CaptureLink(memory);
 try {
-  const link = new CaptureLink(memory);
   const log = new LogReader(path);
   new CaptureLoop(settings, {log, link, onDropped: () => post({type: 'dropped'})}).run();
 } catch (caught) {
+  // The serving thread does not wait for this one any more.
+  link.end();
   if (!(caught instanceof CaptureEnded)) throw caught;
 }

@@ -23,7 +23,7 @@ import type {Position} from './page-set.ts';
 import type {Spool} from './spool.ts';
 
 /** What the file itself says about its newest commit, which is durable. `logFrames`: of the commits up to it. */
-export type FileState = DatabaseState & {readonly logFrames?: number};
+export type FileState = DatabaseState & {readonly logFrames?: number | undefined};
 
 export type CaptureOptions = {
   disk?: Disk | undefined;

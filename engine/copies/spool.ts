@@ -15,7 +15,6 @@ import {type Sink, sourceOfFile} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
 import {DISK, type Disk} from './disk.ts';
 import {checkFollows, type Position} from './page-set.ts';
-import {PageSetError} from './page-set-error.ts';
 import {PageSet} from './page-set-reader.ts';
 import {readPosition, writePosition} from './position-file.ts';
 import {BASE_FILE, CONFIRMED_FILE, POSITION_FILE, SET_NAME, setName, WANT_BASE_FILE} from './spool-files.ts';
@@ -48,8 +47,8 @@ export class Spool {
     mkdirSync(directory, {recursive: true, mode: 0o700});
     try {
       this.#read();
-    } catch (caught) {
-      if (!(caught instanceof CopyError || caught instanceof PageSetError)) throw caught;
+    } catch {
+      // A base is due, whatever is wrong with it: what is in the directory can be input from outside.
       this.drop();
     }
   }
@@ -164,9 +163,8 @@ export class Spool {
     if (!isThere(path)) return null;
     try {
       return readPosition(path);
-    } catch (caught) {
-      if (caught instanceof CopyError) return null;
-      throw caught;
+    } catch {
+      return null; // It is damaged, or not a file.
     }
   }
 

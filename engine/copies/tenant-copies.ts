@@ -89,7 +89,7 @@ export class TenantCopies {
 
   /** The log cannot wait any longer. */
   giveUp(): void {
-    this.#giveUp('the capture thread is too slow, or stuck', null);
+    this.#giveUp('the capture thread is too slow, or has ended', null);
   }
 
   /** Resolves when every commit that is durable now is in the spool, or cannot be. */

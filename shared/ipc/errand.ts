@@ -5,7 +5,9 @@
  */
 export type Errand =
   /** Makes the file in the directory that of the tenant in its note (shared/tenant-directory.ts). */
-  {kind: 'adopt'; check: AdoptCheck};
+  | {kind: 'adopt'; check: AdoptCheck}
+  /** Writes a base of the tenant's file into its spool. Its result has the commit of the base. */
+  | {kind: 'base'};
 
 /**
  * How much of the file is checked. `structure`: its definitions, and SQLite's quick check. `whole`: each record,

@@ -1,5 +1,5 @@
 /** Errands in real worker processes: what they do to a file that came from elsewhere, and what ends them. */
-import {copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -10,7 +10,7 @@ import {claimFile, readIdentity} from '../../engine/storage/identity.ts';
 import type {ServiceError} from '../../shared/errors.ts';
 import type {AdoptCheck} from '../../shared/ipc/errand.ts';
 import {createLogger} from '../../shared/log.ts';
-import {ADOPT_FILE, type AdoptNote, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {ADOPT_FILE, type AdoptNote, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {TenantFiles} from '../../supervisor/files/tenant-files.ts';
 import {KillRate} from '../../supervisor/processes/kill-rate.ts';
 import {type PoolSettings, type Worker, WorkerPool} from '../../supervisor/processes/worker-pool.ts';
@@ -19,6 +19,7 @@ import {step} from '../../supervisor/tenants/lifecycle.ts';
 import type {Input} from '../../supervisor/tenants/lifecycle-states.ts';
 import {TenantEntry} from '../../supervisor/tenants/tenant-entry.ts';
 import {TenantUsers} from '../../supervisor/tenants/tenant-users.ts';
+import {Receiver} from '../copies/receiver.ts';
 
 const data = mkdtempSync(join(tmpdir(), 'svc-errands-'));
 const log = createLogger({process: 'test'});
@@ -125,6 +126,17 @@ test.each<[string, (path: string) => void, RegExp]>([
 ])('a file with %s is refused, and says why', async (_, damage, why) => {
   damage(join(directory, TENANT_FILE));
   await expect(adopt()).rejects.toMatchObject({code: 'op.invalid_input', message: expect.stringMatching(why)});
+});
+
+test('a base of a file that no process has open is written beside it', async () => {
+  await adopt();
+  expect(await errands().runIn(place, {kind: 'base'})).toEqual({commit: expect.any(Number)});
+  const receiver = new Receiver(directory, join(directory, 'copy'));
+  receiver.receive(1);
+  receiver.close();
+  expect(readFileSync(join(directory, 'copy')).equals(readFileSync(join(directory, TENANT_FILE)))).toBe(true);
+  writeFileSync(join(directory, LOGGED_FILE), '');
+  await expect(errands().runIn(place, {kind: 'base'})).rejects.toMatchObject({code: 'op.storage_damaged'});
 });
 
 test('a wake ends the errand of a tenant, which goes first', async () => {

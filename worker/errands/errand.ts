@@ -1,5 +1,6 @@
 /** What a worker does instead of serving a tenant: see shared/ipc/errand.ts. */
 import {adoptFile} from '../../engine/adopt/adopt-file.ts';
+import {writeClosedBase} from '../../engine/copies/closed-base.ts';
 import type {ErrandSettings} from '../../shared/ipc/control.ts';
 import type {Errand} from '../../shared/ipc/errand.ts';
 
@@ -10,5 +11,7 @@ export async function runErrand({directory}: ErrandSettings, errand: Errand): Pr
       const {timeline} = await adoptFile(directory, errand.check);
       return {timeline};
     }
+    case 'base':
+      return {commit: await writeClosedBase(directory, Date.now())};
   }
 }

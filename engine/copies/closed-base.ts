@@ -1,0 +1,57 @@
+/**
+ * Writes a base of a tenant that sleeps into its spool. The tenant's next worker goes on from there. A process that ends
+ * at any step leaves a spool without a position, or the base.
+ */
+import {join} from 'node:path';
+import {setImmediate} from 'node:timers/promises';
+import {ServiceError} from '../../shared/errors.ts';
+import {SPOOL_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {openReader, storageFullError} from '../storage/database.ts';
+import {findLostLog, keepLogFiles} from '../storage/file-guard.ts';
+import {damagedError} from '../storage/identity.ts';
+import {STORAGE_VERSION} from '../storage/migrations.ts';
+import {Capture, type FileState} from './capture.ts';
+import {fileStateOf} from './file-state.ts';
+import {LogReader} from './log-reader.ts';
+import {Spool} from './spool.ts';
+
+/**
+ * @param directory of the tenant; no process has its file open. @returns the commit of the base
+ * @throws op.conflict 409: the file is of another version; session.storage_full 507;
+ * op.storage_damaged 503
+ */
+export async function writeClosedBase(directory: string, nowMs: number): Promise<number> {
+  const path = join(directory, TENANT_FILE);
+  const lost = findLostLog(directory);
+  if (lost !== null) throw damagedError(lost);
+  keepLogFiles(path);
+  const file = closedState(path, nowMs);
+  const log = new LogReader(path);
+  try {
+    const spool = new Spool(join(directory, SPOOL_DIRECTORY), 0);
+    const capture = new Capture(log, spool, file);
+    capture.beginBase();
+    // The supervisor ends a process that does not answer for long.
+    for (let isComplete = false; !isComplete; await setImmediate()) {
+      if (!capture.isBaseUnderWay) throw storageFullError();
+      isComplete = capture.makeBase();
+    }
+    return capture.commit;
+  } finally {
+    log.close();
+  }
+}
+
+function closedState(path: string, nowMs: number): FileState {
+  const db = openReader(path);
+  try {
+    const version = db.pragma('user_version', {simple: true});
+    if (version !== STORAGE_VERSION) {
+      throw new ServiceError('op.conflict', `the file has the storage version ${version}: open the tenant first`);
+    }
+    const newest = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck().get();
+    return {...fileStateOf(db, {sequence: newest ?? 0}, nowMs), logFrames: undefined};
+  } finally {
+    db.close();
+  }
+}
