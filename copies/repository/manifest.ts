@@ -55,8 +55,8 @@ export type FoundManifest = {
 };
 
 /**
- * The newest manifest that can be read. Null: the tenant has none.
- * @throws RepositoryError `damaged`: none of the newest can be read; StoreError
+ * The newest manifest that can be read; an empty one, under which all packs are read, if none can. Null: the tenant has
+ * none. @throws StoreError
  */
 export async function newestManifest(
   store: ObjectStore,
@@ -79,9 +79,8 @@ export async function newestManifest(
     }
   }
   if (unreadable.length === 0) return null;
-  // There was never another one, and nothing is removed before there is: the packs have everything.
-  if (counterOf(names.at(-1)!) === 1) return {manifest: emptyManifest(tenant), counter, unreadable};
-  throw damaged(unreadable[0]!, `so are all of the ${unreadable.length} newest manifests of ${tenant}`);
+  // The indexes of the packs have the same items.
+  return {manifest: emptyManifest(tenant), counter, unreadable};
 }
 
 function contextOf(repositoryId: string, tenant: string): readonly string[] {

@@ -326,19 +326,12 @@ export class RepositoryWriter {
     return found?.manifest ?? emptyManifest(tenant);
   }
 
-  /** The packs after a counter. Those that no later one calls complete may never have been read back, so that is done. */
   async #wholeAfter(counter: number): Promise<ListedPack[]> {
-    const packs = await this.repository.packsAfter(counter);
-    const failed = new Set(packs.flatMap(({index}) => index?.failed ?? []));
-    const complete = new Set(packs.flatMap(({index}) => index?.previous ?? []));
-    return inBatches(packs, READS_AT_ONCE, async pack => {
-      const {name, index} = pack;
-      if (failed.has(name)) return {...pack, index: null};
-      if (complete.has(name)) return pack;
-      const isWhole = index !== null && (await this.repository.isWhole(index));
-      (isWhole ? this.#completed : this.#failed).push(name);
-      return isWhole ? pack : {...pack, index: null};
-    });
+    const packs = await this.repository.packsAfter(counter, true);
+    const unnamed = packs.filter(({isNamed}) => !isNamed);
+    this.#completed = unnamed.flatMap(({name, index}) => (index === null ? [] : [name]));
+    this.#failed = unnamed.flatMap(({name, index}) => (index === null ? [name] : [])).slice(-FAILED_PACKS_MAX);
+    return packs;
   }
 }
 

@@ -5,7 +5,7 @@
 import {createHash, randomBytes} from 'node:crypto';
 import {open, rm} from 'node:fs/promises';
 import type {Position} from '../../engine/copies/page-set.ts';
-import {LIST_PAGE_MAX, READS_AT_ONCE} from '../limits.ts';
+import {LIST_PAGE_MAX, PACK_BYTES_MAX, READS_AT_ONCE} from '../limits.ts';
 import {inBatches} from '../store/batches.ts';
 import {listed, type ObjectStore} from '../store/object-store.ts';
 import {StoreError} from '../store/store-error.ts';
@@ -34,12 +34,14 @@ type Stored = {format: number; id: string; created_at: string; key_check: string
 
 const FORMAT = 1;
 
-/** A pack, and what its index says. `index` null: it cannot be read. */
+/** A pack, and what its index says. `index` null: it does not count, because it failed or cannot be read. */
 export type ListedPack = {
   readonly name: string;
   readonly bytes: number;
   readonly counter: number;
   readonly index: PackIndex | null;
+  /** A later pack says whether it is complete. */
+  readonly isNamed: boolean;
 };
 
 export class Repository {
@@ -115,16 +117,27 @@ export class Repository {
     return newestPosition(await this.copies(tenant));
   }
 
-  /** The packs after a counter, oldest first. @throws StoreError */
-  async packsAfter(counter: number): Promise<ListedPack[]> {
-    const packs: Omit<ListedPack, 'index'>[] = [];
+  /**
+   * The packs after a counter, oldest first. One that no later pack names may never have been read back by its writer,
+   * so that is done; a large one only if `readsLarge`. @throws StoreError
+   */
+  async packsAfter(counter: number, readsLarge = false): Promise<ListedPack[]> {
+    const packs: Omit<ListedPack, 'index' | 'isNamed'>[] = [];
     for await (const {name, bytes} of listed(this.store, PACKS, LIST_PAGE_MAX)) {
       const its = counterOf(name);
       if (its === null) continue;
       if (its <= counter) break;
       packs.unshift({name, bytes, counter: its});
     }
-    return inBatches(packs, READS_AT_ONCE, async pack => ({...pack, index: await this.#indexOf(pack)}));
+    const read = await inBatches(packs, READS_AT_ONCE, async pack => ({...pack, index: await this.#indexOf(pack)}));
+    const complete = new Set(read.flatMap(({index}) => index?.previous ?? []));
+    const failed = new Set(read.flatMap(({index}) => index?.failed ?? []));
+    return inBatches(read, READS_AT_ONCE, async pack => {
+      const {name, bytes, index} = pack;
+      if (index === null || failed.has(name)) return {...pack, index: null, isNamed: failed.has(name)};
+      const isKnown = complete.has(name) || (bytes > PACK_BYTES_MAX && !readsLarge);
+      return {...pack, index: isKnown || (await this.#isWhole(index)) ? index : null, isNamed: complete.has(name)};
+    });
   }
 
   /**
@@ -229,7 +242,7 @@ export class Repository {
   }
 
   /** Whether a pack has the bytes that its index says. @throws StoreError */
-  async isWhole(index: PackIndex): Promise<boolean> {
+  async #isWhole(index: PackIndex): Promise<boolean> {
     for (const {tenant, key, item} of index.entries) {
       if ((await this.dataKey(tenant))?.id !== key) continue; // it was forgotten
       const sum = createHash('sha256');
@@ -251,7 +264,7 @@ export class Repository {
     }
   }
 
-  async #indexOf(pack: Omit<ListedPack, 'index'>): Promise<PackIndex | null> {
+  async #indexOf(pack: Omit<ListedPack, 'index' | 'isNamed'>): Promise<PackIndex | null> {
     try {
       return await readPackIndex(this.store, this.keys.index, this.id, pack);
     } catch (caught) {
@@ -276,9 +289,7 @@ export function copiesWith(
     notes,
     unreadable: [...unreadable, ...missingOf(packs, manifest.through)],
   };
-  const failed = new Set(packs.flatMap(({index}) => index?.failed ?? []));
-  for (const {name, index} of packs) {
-    if (failed.has(name)) continue;
+  for (const {index} of packs) {
     for (const {tenant: its, key: id, item, origin, isMerged} of index?.entries ?? []) {
       if (its === tenant && id === key.id) addItem(copies, item, {atMs: index!.storedMs, origin, isMerged});
     }

@@ -86,7 +86,7 @@ async function expectPromised(repository: Repository, promised: ReadonlyMap<stri
   }
 }
 
-const SEEDS = rounds({commit: 4, nightly: 120});
+const SEEDS = rounds({commit: 4, nightly: 40});
 /** They mostly wait for their next attempt. */
 const AT_ONCE = 12;
 
