@@ -17,14 +17,21 @@ export function atRepository(
   options: RepositoryOptions,
   act: (repository: Repository) => Promise<void>,
 ): Promise<void> {
+  return reportRepositoryFailure(verb, async () => {
+    const repository = await opened(options);
+    try {
+      await act(repository);
+    } finally {
+      repository.close();
+    }
+  });
+}
+
+/** Errors of repositories and stores become a sentence and an exit code. */
+export function reportRepositoryFailure(verb: string, act: () => Promise<void>): Promise<void> {
   return reportFailure(verb, async () => {
     try {
-      const repository = await opened(options);
-      try {
-        await act(repository);
-      } finally {
-        repository.close();
-      }
+      await act();
     } catch (caught) {
       throw asFailure(caught);
     }

@@ -1,0 +1,85 @@
+/** `svc backup list [TENANT]` shows what a repository has: its tenants, or the points of one of them. */
+import type {Command} from 'commander';
+import {pointsOf} from '../../copies/repository/plan.ts';
+import type {Repository} from '../../copies/repository/repository.ts';
+import {RepositoryError} from '../../copies/repository/repository-error.ts';
+import type {TenantCopies} from '../../copies/repository/tenant-copies.ts';
+import {bytesText} from '../bytes-text.ts';
+import {printable, printableJson} from '../printable.ts';
+import {listPoints} from '../restore/points.ts';
+import {atRepository, type RepositoryOptions} from './at-repository.ts';
+import {EXIT_PARTIAL} from './exit-codes.ts';
+
+type Options = RepositoryOptions & {json?: true};
+
+/** What a line says of a tenant. */
+type Listed = {
+  tenant: string;
+  /** Null: it has no point, or its copies cannot be read. */
+  oldest: string | null;
+  newest: string | null;
+  sequence: number | null;
+  points: number;
+  bytes: number;
+  finding: string | null;
+};
+
+export function register(backup: Command): void {
+  backup
+    .command('list')
+    .description('show the tenants of a repository, or the points of one')
+    .argument('[tenant]', 'only this tenant, with all its points')
+    .option('--from <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
+    .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
+    .option('--json', 'one JSON object per line')
+    .action((tenant: string | undefined, options: Options) =>
+      atRepository('svc backup list', options, repository => list(repository, tenant, options.json === true)),
+    );
+}
+
+async function list(repository: Repository, tenant: string | undefined, isJson: boolean): Promise<void> {
+  if (tenant !== undefined) {
+    const wanted = {repository, tenant, target: 'newest', timeline: undefined} as const;
+    const {unreadable} = await listPoints(wanted, false, isJson);
+    for (const object of unreadable) process.stderr.write(`svc backup list: ${object} is missing or damaged\n`);
+    if (unreadable.length > 0) process.exitCode = EXIT_PARTIAL;
+    return;
+  }
+  for (const each of await repository.tenants()) {
+    const listed = await listedOf(repository, each);
+    process.stdout.write(isJson ? `${printableJson(JSON.stringify(listed))}\n` : `${printable(lineOf(listed))}\n`);
+    if (listed.finding !== null) process.exitCode = EXIT_PARTIAL;
+  }
+}
+
+async function listedOf(repository: Repository, tenant: string): Promise<Listed> {
+  try {
+    return described(await repository.copies(tenant));
+  } catch (caught) {
+    if (!(caught instanceof RepositoryError)) throw caught;
+    return {tenant, oldest: null, newest: null, sequence: null, points: 0, bytes: 0, finding: caught.message};
+  }
+}
+
+function described({tenant, timelines, unreadable}: TenantCopies): Listed {
+  const points = timelines.flatMap(pointsOf);
+  const items = timelines.flatMap(({bases, sets}) => [...bases, ...sets]);
+  const timeOf = (at: number): string | null => {
+    const point = points.at(at);
+    return point === undefined ? null : new Date(point.timeMs).toISOString();
+  };
+  return {
+    tenant,
+    oldest: timeOf(0),
+    newest: timeOf(-1),
+    sequence: points.at(-1)?.sequence ?? null,
+    points: points.length,
+    bytes: items.reduce((sum, {bytes}) => sum + bytes, 0),
+    finding: unreadable.length === 0 ? null : `missing or damaged: ${unreadable.join(', ')}`,
+  };
+}
+
+function lineOf({tenant, oldest, newest, sequence, points, bytes, finding}: Listed): string {
+  const what = points === 0 ? 'no point' : `${points} points from ${oldest} to ${newest}, sequence ${sequence}`;
+  return `${tenant}: ${what}, ${bytesText(bytes)}${finding === null ? '' : `; ${finding}`}`;
+}

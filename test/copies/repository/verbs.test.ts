@@ -1,0 +1,96 @@
+/** `svc backup init`, `list`, `check` and `expire`, from an empty directory on. */
+import {readdirSync, readFileSync, statSync, truncateSync} from 'node:fs';
+import {join} from 'node:path';
+import {afterEach, expect, test, vi} from 'vitest';
+import {run} from '../../../cli/program.ts';
+import {parseRepositoryKey} from '../../../copies/repository/keys.ts';
+import {Repository} from '../../../copies/repository/repository.ts';
+import {DirectoryStore} from '../../../copies/store/directory-store.ts';
+import {SERVER_A, scratch, segment, writerOf} from './fixture.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  process.exitCode = 0;
+});
+
+/** Runs a verb in this process. */
+async function svc(...args: string[]): Promise<{code: number; out: string; err: string}> {
+  const texts = {out: '', err: ''};
+  const spies = [
+    vi.spyOn(process.stdout, 'write').mockImplementation(text => {
+      texts.out += String(text);
+      return true;
+    }),
+    vi.spyOn(process.stderr, 'write').mockImplementation(text => {
+      texts.err += String(text);
+      return true;
+    }),
+  ];
+  process.exitCode = 0;
+  try {
+    await run(['node', 'svc', 'backup', ...args]);
+    return {code: Number(process.exitCode), ...texts};
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+    process.exitCode = 0;
+  }
+}
+
+async function prepared() {
+  const directory = scratch();
+  const [path, key] = [join(directory, 'repository'), join(directory, 'key')];
+  const made = await svc('init', '--to', path, '--key', key);
+  const repository = await Repository.open(new DirectoryStore(path), parseRepositoryKey(readFileSync(key, 'utf8')));
+  return {directory, path, key, made, repository, options: ['--from', path, '--key', key]};
+}
+
+test('init makes the repository and its key once', async () => {
+  const {directory, path, key, made} = await prepared();
+  expect(made).toMatchObject({code: 0, err: expect.stringContaining('keep a copy of the key somewhere else')});
+  expect(statSync(key).mode & 0o777).toBe(0o600);
+  expect(await svc('init', '--to', path, '--key', key)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('already'),
+  });
+  // A key that was made for a repository that could not be made does not stay.
+  const other = join(directory, 'other');
+  expect(await svc('init', '--to', path, '--key', other)).toMatchObject({code: 1});
+  expect(readdirSync(directory).sort()).toEqual(['key', 'repository']);
+  expect(await svc('init', '--key', key)).toMatchObject({code: 2});
+  expect(await svc('list', '--from', directory, '--key', key)).toMatchObject({code: 4});
+  expect(await svc('list', '--from', 'ftp://x', '--key', key)).toMatchObject({code: 2});
+});
+
+test('list and check say what is there and what is damaged, and a server in use is left alone', async () => {
+  const {path, repository, options} = await prepared();
+  const writer = await writerOf(repository, SERVER_A);
+  await writer.addPack([segment('acme', 0, 1)]);
+  await writer.addPack([segment('acme', 2, 4), segment('other', 0, 2)]);
+  await writer.writeManifest('acme');
+  const listed = await svc('list', ...options, '--json');
+  expect(listed.code).toBe(0);
+  expect(
+    listed.out
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line)),
+  ).toMatchObject([
+    {tenant: 'acme', points: 2, sequence: 40, finding: null},
+    {tenant: 'other', points: 1, sequence: 20},
+  ]);
+  expect((await svc('list', 'acme', ...options)).out).toContain('sequence 40');
+  expect(await svc('check', '--read-data', ...options)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/all is well/),
+  });
+  const expire = ['expire', '--to', path, '--key', options.at(-1)!, '--keep-last', '1', '--json'];
+  expect(await svc(...expire)).toMatchObject({code: 5, err: expect.stringContaining('server-a on alpha')});
+  await writer.release();
+  expect(JSON.parse((await svc(...expire, '--dry-run')).out)).toMatchObject({items: 0, dry_run: true});
+  expect(await svc(...expire)).toMatchObject({code: 0});
+
+  const [place] = (await repository.copies('acme')).timelines[0]!.bases.map(base => base.place);
+  truncateSync(join(path, place!.pack), 30);
+  const checked = await svc('check', ...options, '--json');
+  expect(checked).toMatchObject({code: 3, out: expect.stringContaining(`{"object":"${place!.pack}","tenant":"acme"`)});
+});
