@@ -24,6 +24,12 @@ export const RESERVE_CHUNK_BYTES = 64 * 1024;
 /** Pages read of a table of a file that SQLite must not open. Beyond: its svc is unknown. (ours) */
 export const STORED_PAGES_MAX = 200;
 
+/**
+ * Free space beyond the size of a tenant's file that the copy before its upgrade leaves, for the migration itself.
+ * (ours)
+ */
+export const UPGRADE_SPARE_BYTES = 4 * MIB;
+
 /* IPC frames */
 
 /** A streamed response whose reader takes nothing for this long is ended, so that it cannot pin the WAL. (ours) */

@@ -7,6 +7,7 @@
  *
  *   while it is adopted         tenant.sqlite, tenant.adopt
  *   while its log has commits   tenant.sqlite, tenant.sqlite-wal, tenant.logged
+ *   after an upgrade of svc     before-upgrade/, for seven days
  *
  * So a directory without `tenant.new` whose `tenant.sqlite` is missing or empty has lost it: the file is never created
  * a second time.
@@ -76,3 +77,48 @@ export const DAMAGED_FILE = 'damaged.txt';
 
 /** A directory: page sets that wait for the copier. */
 export const SPOOL_DIRECTORY = 'spool';
+
+/**
+ * A directory: copies of the tenant's file from before it was migrated, one for each storage version that it had. A
+ * copy is complete once it has its name.
+ *
+ *   before-upgrade/v16/tenant.sqlite, before-upgrade/v16/about.json
+ */
+export const BEFORE_UPGRADE = 'before-upgrade';
+/** JSON of KeptNote. */
+export const KEPT_NOTE = 'about.json';
+
+export type KeptNote = {
+  format: 1;
+  /** Storage version of the copy, and the one that the file was migrated to. */
+  from: number;
+  to: number;
+  /** The version of svc that migrated it. */
+  svc: string;
+  made_ms: number;
+  /** Of the file that was copied; null: it is older than timelines. */
+  timeline: string | null;
+  /** Of the newest record of its journal. */
+  sequence: number;
+};
+
+/** The storage version of a copy. Null: it is not the name of a complete one. */
+export function keptVersion(name: string): number | null {
+  return /^v[1-9][0-9]{0,5}$/.test(name) ? Number(name.slice(1)) : null;
+}
+
+/** Null: the text is no such note. */
+export function keptNoteIn(text: string): KeptNote | null {
+  let note: Partial<KeptNote> | null;
+  try {
+    note = JSON.parse(text) as Partial<KeptNote> | null;
+  } catch (caught) {
+    if (caught instanceof SyntaxError) return null;
+    throw caught;
+  }
+  if (typeof note !== 'object' || note === null || note.format !== 1) return null;
+  const {from, to, svc, made_ms, timeline, sequence} = note;
+  const areNumbers = isNumber(from) && isNumber(to) && isNumber(made_ms) && isNumber(sequence);
+  if (!areNumbers || typeof svc !== 'string' || (timeline !== null && !isTimeline(timeline))) return null;
+  return {format: 1, from, to, svc, made_ms, timeline, sequence};
+}

@@ -282,3 +282,12 @@ export const LOG_UNWRITTEN_BYTES_MAX = 4 * MIB;
 export const IN_USE_TURN_MS = 30_000;
 /** For the same time, a tenant that had traffic this recently keeps its worker too. (ours) */
 export const RECENT_TRAFFIC_MS = 2_000;
+
+/* Upgrades */
+
+/** How long the copy of a tenant's file from before an upgrade is kept. (ours) */
+export const KEPT_COPY_MS = 7 * 24 * 3_600_000;
+/** How often old copies are looked for. (ours) */
+export const KEPT_COPY_SWEEP_MS = 3_600_000;
+/** Entries read in a directory of such copies, which its tenant owns. Beyond: the others are not found. (ours) */
+export const KEPT_COPIES_MAX = 100;

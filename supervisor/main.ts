@@ -51,6 +51,7 @@ import {openRegistry} from './start/open-registry.ts';
 import {claimServerFiles} from './start/server-files.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
 import {Errands} from './tenants/errands.ts';
+import {KeptCopySweep} from './tenants/kept-copy-sweep.ts';
 import {Placement} from './tenants/placement.ts';
 import {TenantCode} from './tenants/tenant-code.ts';
 import {TenantControl} from './tenants/tenant-control.ts';
@@ -231,6 +232,7 @@ export class Supervisor {
       reservePath: this.#reserve.path,
       log,
     });
+    new KeptCopySweep(() => this.#registry.rows().map(({id, generation}) => files.path(id, generation)), log);
     const tellRouters = (message: SupervisorToRouter) => {
       this.#routers.broadcast(message);
       return this.#routers.settled();

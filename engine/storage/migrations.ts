@@ -79,10 +79,12 @@ export const STORAGE_VERSION = STEPS.length;
 export const READABLE_FROM = 17;
 /** From this version on a file has the tables of functions. */
 export const FUNCTIONS_VERSION = 2;
+/** From this version on a file has a timeline. */
+export const TIMELINE_VERSION = 3;
 /** From this version on the definitions have a checksum. */
 export const LAYOUT_VERSION = 10;
 /** From this version on commits have numbers. */
-const NUMBERED_VERSION = 17;
+export const NUMBERED_VERSION = 17;
 
 export function migrate(db: Connection): 'created' | 'migrated' | 'current' {
   const from = db.pragma('user_version', {simple: true}) as number;

@@ -20,6 +20,7 @@ import Database from 'better-sqlite3';
 import {isNoSpace, isReadOnly, unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {NEW_TENANT_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {keepBeforeUpgrade} from './before-upgrade.ts';
 import type {Connection} from './connection.ts';
 import {openForReading, openWriter, storageFailure} from './database.ts';
 import {findLostLog, syncDirectory} from './file-guard.ts';
@@ -92,6 +93,7 @@ export function openTenantFile(directory: string, tenant: TenantIdentity): Conne
   if (!isNew) {
     refuseLostLog(directory);
     refuseDamagedLog(path);
+    keepBeforeUpgrade(directory);
   }
   const db = openWriter(path, isNew);
   try {
