@@ -12,6 +12,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   start: () => import('./start.ts'),
   verify: () => import('./verify.ts'),
   recover: () => import('./recover.ts'),
+  upgrade: () => import('./upgrade.ts'),
   restore: () => import('./restore.ts'),
   backup: () => import('./backup.ts'),
   import: () => import('./import.ts'),

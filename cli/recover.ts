@@ -7,14 +7,14 @@
  */
 import {join} from 'node:path';
 import type {Command} from 'commander';
-import {acquireOwnerLock, OwnerLockHeld} from '../shared/owner-lock.ts';
 import {tenantDirectoryName} from '../supervisor/files/directory-name.ts';
 import type {FoundDirectory} from '../supervisor/files/tenant-files.ts';
 import {adopt, isWhole} from './data-directory/adopt.ts';
+import {lockDataDirectory, requireSurvey} from './data-directory/lock.ts';
 import {type FilePeek, peekAt} from './data-directory/peek.ts';
 import {repairTenant} from './data-directory/repair.ts';
 import {setAside} from './data-directory/set-aside.ts';
-import {type Survey, surveyDataDirectory} from './data-directory/survey.ts';
+import type {Survey} from './data-directory/survey.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printable, printableJson} from './printable.ts';
 
@@ -43,32 +43,15 @@ async function recover(options: Options): Promise<void> {
   if (steps > 1) {
     throw new CommandFailure('--adopt, --move-aside and --repair are steps: one, a look at the list, then another', 2);
   }
-  if (steps === 0) return list(options, survey(data));
+  if (steps === 0) return list(options, requireSurvey(data));
   process.umask(0o077);
-  const lock = await lockOf(data);
+  const lock = await lockDataDirectory(data);
   try {
-    if (options.adopt) await adoptAll(data, survey(data));
-    else if (repair !== undefined) await repairOne(data, survey(data), repair);
-    else await moveAll(data, survey(data), moveAside === true ? null : moveAside!);
+    if (options.adopt) await adoptAll(data, requireSurvey(data));
+    else if (repair !== undefined) await repairOne(data, requireSurvey(data), repair);
+    else await moveAll(data, requireSurvey(data), moveAside === true ? null : moveAside!);
   } finally {
     lock.release();
-  }
-}
-
-function survey(data: string): Survey {
-  const found = surveyDataDirectory(data);
-  if (found !== null) return found;
-  throw new CommandFailure(`${data} is not a data directory: it has neither registry.sqlite nor tenants/`);
-}
-
-async function lockOf(data: string): Promise<{release(): void}> {
-  survey(data); // First, because a lock creates files, which must not happen in another kind of directory.
-  try {
-    return await acquireOwnerLock(join(data, 'svc'));
-  } catch (caught) {
-    if (!(caught instanceof OwnerLockHeld)) throw caught;
-    const who = caught.owner === null ? 'a server' : `a server (process ${caught.owner.pid})`;
-    throw new CommandFailure(`the data directory ${data} is in use by ${who}: stop it first`);
   }
 }
 

@@ -32,6 +32,6 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
     'npx -y -p node@22 -c "npm run chat"': 'runs until it is interrupted; test/e2e/chat.test.ts opens the same example',
     "curl -sS -w '\\n' $URL/svc/chat/query": 'needs the chat example; the same lines of its README are run',
   },
-  'upgrading.md': {'systemctl stop svc': 'needs systemd'},
+  'upgrading.md': {'cd /opt/svc': 'fetches another version; test/upgrades has directories of all of them'},
   'react.md': {'svc dev --local': 'runs until it is interrupted; test/functions/cli runs svc dev --local'},
 };

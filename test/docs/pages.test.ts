@@ -25,6 +25,7 @@ const OWN_TESTS: Record<string, string> = {
   'moving-from-convex.md': 'react-guide.test.ts',
   'sandboxes.md': 'sandboxes.test.ts',
   'services.md': 'services.test.ts',
+  'upgrading.md': 'upgrading.test.ts',
 };
 
 const service = await sharedService();

@@ -13,7 +13,7 @@ import {NOT_RUN} from './not-run.ts';
  */
 export async function runExamples(
   page: string,
-  service: Service,
+  service: Pick<Service, 'url' | 'data' | 'showLogOnFailure'>,
   asRun: (example: string) => string = example => example,
   options: {cwd?: string; env?: NodeJS.ProcessEnv} = {},
 ): Promise<string> {
@@ -35,7 +35,7 @@ export function reasonNotToRun(page: string, block: string): string | undefined 
   return Object.entries(NOT_RUN[page] ?? {}).find(([beginning]) => block.startsWith(beginning))?.[1];
 }
 
-function setUp(block: string, service: Service): string {
+function setUp(block: string, service: Pick<Service, 'url' | 'data'>): string {
   const start = block
     .replace('http://127.0.0.1:3210', service.url)
     .replace('data/admin.json', `${service.data}/admin.json`);
