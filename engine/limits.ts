@@ -409,8 +409,8 @@ export const BASE_RETRY_MS = 60_000;
 export const CAPTURE_NICE = 5;
 /** Memory of its JavaScript objects. Beyond: copies are given up until the next open. (ours) */
 export const CAPTURE_HEAP_MB = 128;
-/** Pages before a checkpoint is due at which the capture is requested to take the log. (ours) */
-export const CAPTURE_REQUEST_PAGES = 300;
+/** Pages after which the capture is requested to take the log, so that little is left for a checkpoint. (ours) */
+export const CAPTURE_REQUEST_PAGES = 500;
 /** A checkpoint waits this long for the capture. Beyond: it is put off. (ours) */
 export const CAPTURE_WAIT_MS = 4;
 /** Pages until a checkpoint that was put off is tried again. (ours) */

@@ -5,7 +5,7 @@
  *
  * A checkpoint waits for the capture of copies, which reads the WAL (decision 0078):
  *
- *   growing ── soon due ──▶ requested ── due, and taken within a moment ──▶ moved ──▶ growing
+ *   growing ── now and then ──▶ requested ── due, and taken within a moment ──▶ moved ──▶ growing
  *                              └── not taken: put off ── far too long ──▶ copies are given up ──▶ moved
  *
  * SQLite syncs the WAL before it copies a page, and the file before it resets the WAL, so the file never contains
@@ -54,7 +54,8 @@ export class Checkpoints {
   #pages = 0;
   /** More than usual after a checkpoint was put off. */
   #pagesDue = CHECKPOINT_WAL_PAGES;
-  #isRequested = false;
+  /** The capture is requested to take the log once it has this many. */
+  #pagesRequested = CAPTURE_REQUEST_PAGES;
   #resume: (() => void) | null = null;
 
   constructor(parts: CheckpointParts) {
@@ -69,8 +70,8 @@ export class Checkpoints {
   wrote(writes: number, bytes: number): void {
     this.#pages += 4 + 2 * writes + Math.ceil((2 * bytes) / PAGE_BYTES);
     const {copies} = this.#parts;
-    if (copies === undefined || this.#isRequested || this.#pages < this.#pagesDue - CAPTURE_REQUEST_PAGES) return;
-    this.#isRequested = true;
+    if (copies === undefined || this.#pages < this.#pagesRequested) return;
+    this.#pagesRequested = this.#pages + CAPTURE_REQUEST_PAGES;
     copies.request();
   }
 
@@ -78,7 +79,6 @@ export class Checkpoints {
   make(): void {
     const resume = this.#resume;
     this.#resume = null;
-    this.#isRequested = false;
     if (!this.#isTaken()) {
       this.#pagesDue = this.#pages + CAPTURE_RETRY_PAGES;
       resume?.();
@@ -86,6 +86,7 @@ export class Checkpoints {
     }
     this.#pages = 0;
     this.#pagesDue = CHECKPOINT_WAL_PAGES;
+    this.#pagesRequested = CAPTURE_REQUEST_PAGES;
     const pages = this.#checkpoint();
     resume?.();
     if (resume === null && pages > WAL_PAGES_MAX) this.#parts.scans?.pause(() => this.#whileNoneRuns());

@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {Checkpoints} from '../../engine/commit/checkpoints.ts';
-import {CAPTURE_PAGES_MAX, CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../../engine/limits.ts';
+import {CAPTURE_PAGES_MAX, CAPTURE_REQUEST_PAGES, CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../../engine/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 
@@ -54,16 +54,16 @@ function write(pages: number): void {
   checkpoints.wrote(0, ((pages - 4) * PAGE_BYTES) / 2);
 }
 
-test('the capture is requested to take the log shortly before, once, and the checkpoint is made when it has', () => {
-  write(CHECKPOINT_WAL_PAGES / 2);
+test('the capture is requested to take the log now and then, and the checkpoint is made when it has', () => {
+  write(CAPTURE_REQUEST_PAGES - 1);
   expect(calls).toEqual([]);
-  write(CHECKPOINT_WAL_PAGES / 2 - 100);
+  write(10);
   write(10);
   expect(calls).toEqual(['request']);
-  write(100);
+  write(CHECKPOINT_WAL_PAGES);
   expect(checkpoints.isDue).toBe(true);
   checkpoints.make();
-  expect(calls).toEqual(['request', 'wal_checkpoint(PASSIVE)']);
+  expect(calls).toEqual(['request', 'request', 'wal_checkpoint(PASSIVE)']);
   expect(checkpoints.isDue).toBe(false);
 });
 
