@@ -87,6 +87,7 @@ export async function removeUnneeded(
     if (isOld && !needed.has(pack.name)) await removal.add(pack);
   }
   await removal.end();
+  if (dryRun !== true) await writer.repository.store.removeLeftovers?.(nowMs - graceMs);
   return {objects: removal.objects, bytes: removal.bytes};
 }
 

@@ -47,11 +47,15 @@ export class RepositoryKeys {
     this.check = derived('svc repository: check').toString('hex');
   }
 
-  newDataKey(tenant: string): {key: DataKey; stored: Buffer} {
-    const key = {id: randomBytes(8).toString('hex'), bytes: randomBytes(KEY_BYTES)};
-    const wrapped = seal(this.#wrapping, this.#context(tenant, key.id), key.bytes).toString('base64url');
-    const stored: StoredKey = {format: 1, tenant, id: key.id, wrapped};
-    return {key, stored: Buffer.from(`${JSON.stringify(stored)}\n`)};
+  newDataKey(): DataKey {
+    return {id: randomBytes(8).toString('hex'), bytes: randomBytes(KEY_BYTES)};
+  }
+
+  /** The content of `keys/TENANT.json`. */
+  wrapped(tenant: string, {id, bytes}: DataKey): Buffer {
+    const wrapped = seal(this.#wrapping, this.#context(tenant, id), bytes).toString('base64url');
+    const stored: StoredKey = {format: 1, tenant, id, wrapped};
+    return Buffer.from(`${JSON.stringify(stored)}\n`);
   }
 
   /** @throws UnsealError; SyntaxError */

@@ -250,6 +250,7 @@ export class RepositoryWriter {
     const known = this.#knownOf(tenant);
     const key = await this.repository.dataKeyMade(tenant);
     await this.#lease.check();
+    await this.repository.keepDataKey(tenant);
     const found = await newestManifest(this.#store, key, this.repository.id, tenant);
     const included = [...known.pending];
     const notes = [...known.notes];

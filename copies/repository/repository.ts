@@ -5,6 +5,7 @@
 import {createHash, randomBytes} from 'node:crypto';
 import {open, rm} from 'node:fs/promises';
 import type {Position} from '../../engine/copies/page-set.ts';
+import {assert} from '../../shared/assert.ts';
 import {LIST_PAGE_MAX, PACK_BYTES_MAX, READS_AT_ONCE} from '../limits.ts';
 import {inBatches} from '../store/batches.ts';
 import {listed, type ObjectStore} from '../store/object-store.ts';
@@ -24,6 +25,7 @@ import {
   tenantOfKey,
 } from './object-names.ts';
 import {type PackIndex, readPackIndex, segmentContext} from './pack.ts';
+import {putAndReadBack} from './pack-upload.ts';
 import {pointsOf} from './plan.ts';
 import {damaged, RepositoryError} from './repository-error.ts';
 import {UnsealError, unsealedParts} from './sealed.ts';
@@ -203,12 +205,21 @@ export class Repository {
     const known = await this.dataKey(tenant);
     if (known !== null) return known;
     await this.#removeAll(manifestsOf(tenant)); // those of a tenant that was forgotten have another key
-    const {stored} = this.keys.newDataKey(tenant);
+    const stored = this.keys.wrapped(tenant, this.keys.newDataKey());
     await this.store.put(keyName(tenant), stored, {ifAbsent: true}).catch(unlessExists);
     // What the store has is used, and nothing that it did not keep.
     const key = await this.dataKey(tenant);
     if (key === null) throw damaged(keyName(tenant), 'the store did not keep it');
     return key;
+  }
+
+  /** Stores a data key again if the store has lost or replaced it: whatever is sealed with it is lost otherwise. */
+  async keepDataKey(tenant: string): Promise<void> {
+    const key = this.#dataKeys.get(tenant);
+    assert(key !== undefined, 'the data key is in use');
+    const stored = await this.store.get(keyName(tenant));
+    if (stored !== null && this.#isKey(tenant, stored, key)) return;
+    await putAndReadBack(this.store, keyName(tenant), this.keys.wrapped(tenant, key));
   }
 
   /** Removes the data key, without which no copy of the tenant can be read. @throws StoreError */
@@ -255,6 +266,14 @@ export class Repository {
       if (sum.digest('hex') !== item.sha256) return false;
     }
     return true;
+  }
+
+  #isKey(tenant: string, stored: Buffer, {id}: DataKey): boolean {
+    try {
+      return this.keys.dataKey(tenant, stored).id === id;
+    } catch {
+      return false; // It is damaged.
+    }
   }
 
   async #removeAll(prefix: string): Promise<void> {

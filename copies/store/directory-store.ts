@@ -78,6 +78,17 @@ export class DirectoryStore implements ObjectStore {
     });
   }
 
+  removeLeftovers(beforeMs: number): Promise<void> {
+    return this.#guarded(async () => {
+      const entries = await readdir(this.#root, {recursive: true, withFileTypes: true});
+      for (const entry of entries.filter(({name}) => name.startsWith(TEMPORARY))) {
+        const path = join(entry.parentPath, entry.name);
+        const info = await stat(path).catch(ifMissing(null));
+        if (info !== null && info.mtimeMs < beforeMs) await rm(path, {force: true});
+      }
+    });
+  }
+
   close(): void {}
 
   async #write(name: string, fill: (file: FileHandle) => Promise<void>, ifAbsent: boolean): Promise<void> {

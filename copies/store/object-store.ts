@@ -31,6 +31,8 @@ export interface ObjectStore {
   list(prefix: string, options: {after?: string; most: number}): Promise<ObjectInfo[]>;
   /** Names that are not there are ignored. */
   remove(names: readonly string[]): Promise<void>;
+  /** Removes what writers that ended have left of objects that are not complete, if the store has any. */
+  removeLeftovers?(beforeMs: number): Promise<void>;
   close(): void;
 }
 

@@ -13,6 +13,7 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
+  ListMultipartUploadsCommand,
   ListObjectsCommand,
   PutObjectCommand,
   S3Client,
@@ -148,6 +149,19 @@ export class S3Store implements ObjectStore {
         unlessMissing,
       ),
     );
+  }
+
+  /** Uploads in parts that were not completed: their parts cost space. */
+  async removeLeftovers(beforeMs: number): Promise<void> {
+    const {bucket: Bucket, prefix: Prefix} = this.#at;
+    const request = new ListMultipartUploadsCommand({Bucket, Prefix});
+    // A server without the request has its own way, or none.
+    const found = await guarded(() => this.#client.send(request, {abortSignal: limitOf(0)})).catch(ifStoreError);
+    for (const {Key, UploadId, Initiated} of found?.Uploads ?? []) {
+      if (Initiated === undefined || Initiated.getTime() >= beforeMs) continue;
+      const abort = new AbortMultipartUploadCommand({Bucket, Key, UploadId});
+      await guarded(() => this.#client.send(abort, {abortSignal: limitOf(0)}));
+    }
   }
 
   close(): void {
@@ -295,7 +309,7 @@ function timedOut(): StoreError {
   return new StoreError('timeout', `no answer for ${S3_REQUEST_MS / 1000} s`);
 }
 
-function ifStoreError(caught: unknown): void {
+function ifStoreError(caught: unknown): undefined {
   if (!(caught instanceof StoreError)) throw caught;
 }
 

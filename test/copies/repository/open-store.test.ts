@@ -1,4 +1,5 @@
 /** A URL names the store of a repository. */
+import {readdirSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {openStore} from '../../../copies/store/open-store.ts';
@@ -20,4 +21,16 @@ test('a disk that is not mounted is not filled in its mount point', async () => 
   const store = await openStore(join(scratch(), 'gone'));
   await expect(store.put('a', Buffer.alloc(1))).rejects.toMatchObject({code: 'unavailable'});
   expect(await store.get('a')).toBeNull();
+});
+
+test('what a writer that was killed has left is removed after its time, and never listed', async () => {
+  const path = scratch();
+  const store = await openStore(path);
+  await store.put('packs/one', Buffer.from('bytes'));
+  writeFileSync(join(path, 'packs/.new-0011223344556677'), 'half');
+  await store.removeLeftovers!(Date.now() - 60_000);
+  expect(readdirSync(join(path, 'packs'))).toHaveLength(2);
+  expect(await store.list('packs/', {most: 5})).toHaveLength(1);
+  await store.removeLeftovers!(Date.now() + 60_000);
+  expect(readdirSync(join(path, 'packs'))).toEqual(['one']);
 });

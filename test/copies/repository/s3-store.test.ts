@@ -49,6 +49,7 @@ test('a large object is stored in parts, and one that fails on the way is not st
   expect(bytes).toBe(34 * chunk.length);
   await expect(store.putStream('failed', chunks(34, new Error('the source ended')))).rejects.toThrow('source ended');
   expect(await store.get('failed')).toBeNull();
+  await store.removeLeftovers!(Date.now());
   store.close();
 });
 
