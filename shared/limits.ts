@@ -45,6 +45,8 @@ export const OVERVIEW_PAGE_TENANTS_MAX = 200;
 export const SERVER_TENANTS_SHOWN = 10;
 /** Tenants on a page of the state of backups. Beyond: the page has this many. (ours) */
 export const BACKUP_PAGE_MAX = 200;
+/** Points in time on a page of what can be restored of a tenant. Beyond: the page has this many. (ours) */
+export const BACKUP_POINTS_MAX = 500;
 /** How far back figures over time can be requested at once. Beyond: 400 op.invalid_input. (ours) */
 export const FIGURES_SECONDS_MAX = 24 * 60 * 60;
 /** The time of one stored figure, and so the shortest step of a chart. (ours) */

@@ -38,6 +38,8 @@ export type SpooledFile = {name: string; last: number | null; bytes: number; mod
 export type SpoolList = {
   /** Null: the worker has dropped the spool, or its position is damaged: nothing follows anything. */
   position: Position | null;
+  /** What the copier has confirmed since that position. Null: nothing. */
+  confirmed: Position | null;
   base: SpooledFile | null;
   /** In order. */
   sets: SpooledFile[];
@@ -73,7 +75,7 @@ export class SpoolView {
 
   /** @throws CopyError: it has more entries than a worker makes */
   list(): SpoolList {
-    const found: SpoolList = {position: this.#position(), base: null, sets: [], isBaseWanted: false};
+    const found: SpoolList = {position: null, confirmed: null, base: null, sets: [], isBaseWanted: false};
     for (const name of this.#names()) {
       const match = SET_NAME.exec(name);
       if (name === WANT_BASE_FILE) found.isBaseWanted = true;
@@ -85,6 +87,8 @@ export class SpoolView {
       else found.sets.push(file);
     }
     found.sets.sort((a, b) => a.last! - b.last!);
+    found.position = this.#positionIn(POSITION_FILE);
+    found.confirmed = this.#positionIn(CONFIRMED_FILE);
     return found;
   }
 
@@ -107,6 +111,11 @@ export class SpoolView {
     }
   }
 
+  /** A file whose bytes are not compared with anything yet. The caller closes it. @returns null: it is gone */
+  descriptor({name}: SpooledFile): number | null {
+    return openFile(join(this.#path, name));
+  }
+
   /** Requests a base, or withdraws the request. */
   wantBase(isWanted: boolean): void {
     if (isWanted) this.#write(WANT_BASE_FILE, Buffer.alloc(0));
@@ -122,11 +131,12 @@ export class SpoolView {
     closeSync(this.#fd);
   }
 
-  #position(): Position | null {
-    const fd = openFile(join(this.#path, POSITION_FILE));
+  /** Null: it is missing or damaged. */
+  #positionIn(name: string): Position | null {
+    const fd = openFile(join(this.#path, name));
     if (fd === null) return null;
     try {
-      return decodePosition(readAt(fd, 0, POSITION_BYTES_MAX).toString(), POSITION_FILE);
+      return decodePosition(readAt(fd, 0, POSITION_BYTES_MAX).toString(), name);
     } catch (caught) {
       if (caught instanceof CopyError) return null;
       throw caught;

@@ -1,6 +1,6 @@
-/** Wire types of backups. GET /api/backup */
+/** Wire types of backups. GET /api/backup, POST /api/backup/run, GET /api/tenants/{tenant_id}/backup */
 import Type, {type Static} from 'typebox';
-import {BACKUP_PAGE_MAX} from '../limits.ts';
+import {BACKUP_PAGE_MAX, BACKUP_POINTS_MAX} from '../limits.ts';
 
 const orNull = <T extends Type.TSchema>(type: T, description: string) => Type.Union([type, Type.Null()], {description});
 const EpochMs = Type.Number({description: 'epoch milliseconds'});
@@ -13,14 +13,17 @@ const BackupPoint = Type.Object(
   },
   {description: 'a commit that can be restored'},
 );
+export type BackupPoint = Static<typeof BackupPoint>;
 
 const BACKUP_STATES = ['starting', 'running', 'failing', 'locked'] as const;
+export type BackupState = (typeof BACKUP_STATES)[number];
 
 const BackupFault = Type.Object({
   at: EpochMs,
   kind: Type.String({description: 'such as `unavailable`, `refused`, `no_space`, `timeout`, `damaged`, `locked`'}),
   message: Type.String(),
 });
+export type BackupFault = Static<typeof BackupFault>;
 
 const TenantBackup = Type.Object({
   id: Type.String(),
@@ -29,6 +32,7 @@ const TenantBackup = Type.Object({
   spool_bytes: Type.Integer({description: 'page sets that are not in the repository yet'}),
   fault: orNull(BackupFault, 'why its copy stands still; null: it does not'),
 });
+export type TenantBackup = Static<typeof TenantBackup>;
 
 export const BackupQuery = Type.Object({
   limit: Type.Optional(Type.Integer({minimum: 1, description: `default 50; above ${BACKUP_PAGE_MAX} is that`})),
@@ -56,3 +60,24 @@ export const BackupStatus = Type.Object({
   next_cursor: orNull(Type.String(), 'null: this is the last page'),
 });
 export type BackupStatus = Static<typeof BackupStatus>;
+
+export const BackupRun = Type.Object({
+  tenants: Type.Integer({description: 'tenants that the repository has copies of'}),
+  took_ms: Type.Number(),
+});
+export type BackupRun = Static<typeof BackupRun>;
+
+export const PointsQuery = Type.Object({
+  before: Type.Optional(Type.Integer({minimum: 0, description: 'epoch milliseconds; absent: the newest'})),
+});
+
+export const TenantPoints = Type.Object({
+  tenant: TenantBackup,
+  ranges: Type.Array(
+    Type.Object({timeline: Type.String(), from: BackupPoint, to: BackupPoint, points: Type.Integer()}),
+    {description: 'one for each timeline, newest first'},
+  ),
+  points: Type.Array(BackupPoint, {description: `the newest ${BACKUP_POINTS_MAX} before \`before\`, newest first`}),
+  has_more: Type.Boolean(),
+});
+export type TenantPoints = Static<typeof TenantPoints>;

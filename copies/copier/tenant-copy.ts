@@ -1,0 +1,161 @@
+/**
+ * What the copier knows about one tenant: how far the repository is, and what the spool has that the repository lacks.
+ *
+ *   unknown ──read from the repository──▶ following ── sets that follow ──▶ following
+ *      └── there is none ──▶ base due ◀── sets do not follow, or the spool was dropped ──┘
+ *                               └── a base was stored ──▶ following
+ *
+ * A tenant that is asleep is looked at until nothing is left to copy, and then no more.
+ */
+import {existsSync} from 'node:fs';
+import {join} from 'node:path';
+import type {Position} from '../../engine/copies/page-set.ts';
+import {type SpooledFile, type SpoolList, SpoolView} from '../../engine/copies/spool-view.ts';
+import type {CopiedTenant} from '../../shared/ipc/copier.ts';
+import type {BackupFault} from '../../shared/protocol/backups.ts';
+import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+
+/** `base_due`: nothing in the spool leads on from the repository. */
+export type Work =
+  | {kind: 'none'}
+  | {kind: 'base'; file: SpooledFile}
+  | {kind: 'sets'; files: readonly SpooledFile[]}
+  | {kind: 'base_due'; isRequested: boolean};
+
+export class TenantCopy {
+  readonly tenant: string;
+  directory: string;
+  isAwake: boolean;
+  /** Where the repository is. Null: it has nothing. Undefined: it was not read yet. */
+  position: Position | null | undefined = undefined;
+  work: Work = {kind: 'none'};
+  /** The newest commit that the last look has found. Null: a base will have it. */
+  newestSpooled: number | null = null;
+  /** It can have more than the last look has found. */
+  isToLookAt = true;
+  /** Since when the oldest commit waits, epoch ms; null: none does. */
+  waitsSinceMs: number | null = null;
+  /** Looks in a row that found that a base is due. One of them can meet a worker in the middle of a change. */
+  dueLooks = 0;
+  spoolBytes = 0;
+  fault: BackupFault | null = null;
+  /** Files of the spool that are not tried again: one that does not lead on, and the base that was stored last. */
+  refused: string | null = null;
+  storedBase: string | null = null;
+  /** Segments of it that were stored since this process started. */
+  storedCount = 0;
+  /** A sleeping tenant's base was requested from the supervisor. */
+  isBaseRequested = false;
+
+  constructor({tenant, directory, isAwake}: CopiedTenant) {
+    this.tenant = tenant;
+    this.directory = directory;
+    this.isAwake = isAwake;
+  }
+
+  /** Another message about the tenant: it was made again, woke, or fell asleep. */
+  is({directory, isAwake}: CopiedTenant): void {
+    if (directory !== this.directory) {
+      this.position = undefined;
+      this.refused = null;
+    }
+    this.directory = directory;
+    this.isAwake = isAwake;
+    this.isToLookAt = true;
+    this.isBaseRequested = false;
+  }
+
+  /** Finds out what is to be done. Opens no set. @throws CopyError; errors of the file system */
+  look(nowMs: number): void {
+    const view = SpoolView.open(this.directory);
+    if (view === null) {
+      // A worker makes the spool as it opens the tenant. One that was never used has nothing to copy.
+      const isUsed = existsSync(join(this.directory, TENANT_FILE));
+      this.work = isUsed ? {kind: 'base_due', isRequested: this.isAwake} : {kind: 'none'};
+      this.newestSpooled = null;
+      this.spoolBytes = 0;
+    } else {
+      try {
+        const list = view.list();
+        // Until the repository can be read, what the worker knows to be there has to do.
+        this.work = workOf(list, this.position === undefined ? list.position : this.position, [
+          this.refused,
+          this.storedBase,
+        ]);
+        this.newestSpooled =
+          this.work.kind === 'base_due' ? null : (list.sets.at(-1)?.last ?? list.position?.commit ?? null);
+        this.spoolBytes = this.work.kind === 'none' ? 0 : bytesOf(list);
+      } finally {
+        view.close();
+      }
+    }
+    this.dueLooks = this.work.kind === 'base_due' ? this.dueLooks + 1 : 0;
+    this.waitsSinceMs = this.work.kind === 'none' ? null : (oldestOf(this.work) ?? this.waitsSinceMs ?? nowMs);
+    this.isToLookAt = this.isAwake || this.work.kind === 'base' || this.work.kind === 'sets';
+  }
+
+  /** The repository has everything up to here, and the worker can forget it. @throws errors of the file system */
+  stored(position: Position): void {
+    this.position = position;
+    this.storedCount++;
+    this.refused = null;
+    this.fault = null;
+    this.isBaseRequested = false;
+    const view = SpoolView.open(this.directory);
+    if (view === null) return;
+    try {
+      view.confirm(position);
+    } finally {
+      view.close();
+    }
+  }
+
+  /** The set with this name does not lead on from the repository: a base is due. */
+  refuse(name: string, fault: BackupFault): void {
+    this.refused = name;
+    this.fault = fault;
+    this.isToLookAt = true;
+  }
+
+  /** Of the oldest commit that the repository lacks. */
+  ageMs(nowMs: number): number {
+    return this.waitsSinceMs === null ? 0 : Math.max(0, nowMs - this.waitsSinceMs);
+  }
+}
+
+/** @param refused names of files that are not tried again */
+export function workOf(list: SpoolList, position: Position | null, refused: readonly (string | null)[]): Work {
+  const from = beginOf(list);
+  const isStored = from !== list.position && position?.timeline === from?.timeline;
+  const isNew = list.base !== null && !refused.includes(nameOf(list.base)) && !isStored;
+  const base: Work = isNew ? {kind: 'base', file: list.base!} : {kind: 'base_due', isRequested: list.isBaseWanted};
+  const leadsOn = position !== null && from?.timeline === position.timeline && from.commit <= position.commit;
+  if (!leadsOn) return base;
+  const files = list.sets.filter(({last}) => last! > position.commit);
+  const isRefused = files.some(file => refused.includes(nameOf(file)));
+  if (files.length > 0) return isRefused ? base : {kind: 'sets', files};
+  const end = Math.max(from.commit, list.sets.at(-1)?.last ?? 0);
+  // A spool never ends before what was confirmed: then it is of another history of the same timeline.
+  const isSame = end === position.commit && (from.commit !== end || from.digest.equals(position.digest));
+  return isSame ? {kind: 'none'} : base;
+}
+
+/** Where the first set begins: a worker removes what is confirmed, and leaves its own position as it is. */
+function beginOf({position, confirmed}: SpoolList): Position | null {
+  const isAhead = position !== null && confirmed?.timeline === position.timeline;
+  return isAhead && confirmed.commit >= position.commit ? confirmed : position;
+}
+
+/** A name and what tells its content from another one of that name. */
+export function nameOf({name, bytes, modifiedMs}: SpooledFile): string {
+  return `${name} ${bytes} ${modifiedMs}`;
+}
+
+function bytesOf({base, sets}: SpoolList): number {
+  return (base?.bytes ?? 0) + sets.reduce((sum, {bytes}) => sum + bytes, 0);
+}
+
+function oldestOf(work: Work): number | null {
+  if (work.kind === 'base') return work.file.modifiedMs;
+  return work.kind === 'sets' ? work.files[0]!.modifiedMs : null;
+}

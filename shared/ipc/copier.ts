@@ -1,0 +1,56 @@
+/** The messages between the supervisor and the copier, which copies the tenants of this server to its repository. */
+import type {ErrorObject} from '../errors.ts';
+import type {MetricJson} from '../metrics/metric-json.ts';
+
+export type CopierSettings = {
+  /** `file:///path`, a path, or `s3://bucket/prefix?…`. */
+  repository: string;
+  /** The file with the repository's key. */
+  keyFile: string;
+  everyMs: number;
+  /** Requested after a success; null: nothing is. */
+  heartbeatUrl: string | null;
+  /** The data directory. */
+  data: string;
+  host: string;
+  /** Of the data directory: the lease of the repository names it. */
+  serverId: string;
+};
+
+/** A tenant to copy. `directory` is absolute; its worker writes into it. */
+export type CopiedTenant = {tenant: string; directory: string; isAwake: boolean};
+
+/** What a request of a route asks for; the result is the body of its answer. */
+export type CopierRequest =
+  | {does: 'status'; after: string | null; limit: number}
+  | {does: 'run'; withinMs: number}
+  /** `before`: epoch milliseconds; null: the newest. */
+  | {does: 'points'; tenant: string; before: number | null};
+
+export type SupervisorToCopier =
+  /** Once, first: all tenants. Answered by `started` or `refused`. */
+  | {type: 'start'; settings: CopierSettings; tenants: CopiedTenant[]}
+  /** The tenant was created, woke, or fell asleep. */
+  | {type: 'tenant'; tenant: CopiedTenant}
+  /** The tenant is being deleted. Its copies stay. */
+  | {type: 'deleted'; tenant: string}
+  /** Answered by `answer`. */
+  | {type: 'request'; id: number; request: CopierRequest}
+  /** Answered by `metrics`. */
+  | {type: 'metrics'; id: number}
+  /** All tenants sleep: copy what is left, give up the lease, exit 0. */
+  | {type: 'close'};
+
+/** Why the repository cannot be used as it is: no retry changes that. */
+export type CopierRefusal = 'no_repository' | 'wrong_key' | 'no_key_file' | 'unknown_format' | 'locked';
+
+export type CopierToSupervisor =
+  /** It copies, or tries to: a store that cannot be reached now is tried again. */
+  | {type: 'started'; repositoryId: string | null}
+  /** A sentence for the operator. `repositoryId`: if it is known. */
+  | {type: 'refused'; refusal: CopierRefusal; message: string; repositoryId: string | null}
+  /** This tenant sleeps, and has nothing in its spool that leads on from the repository. */
+  | {type: 'base_due'; tenant: string}
+  | {type: 'answer'; id: number; result: unknown; error: ErrorObject | null}
+  | {type: 'metrics'; id: number; report: MetricJson[]}
+  | {type: 'heartbeat'};
