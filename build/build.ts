@@ -5,6 +5,7 @@
  *   cli.js        the svc command: checks Node, then loads the given verb from its own chunk
  *   router.js     the router process
  *   egress.js     the egress process
+ *   copier.js     the copier, which makes backups; the client of S3 is in chunks, copier-*.js
  *   worker.js     a tenant's worker process; code that it needs later, mainly functions, is in chunks, worker-*.js
  *   wire-faults.cjs  the worker's code for explaining why a request is refused
  *   analysis.js   the process that analyses an upload for a worker
@@ -123,6 +124,12 @@ const results = await Promise.all([
   build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
   build({...common, entryPoints: {router: 'router/main.ts'}}),
   build({...common, entryPoints: {egress: 'egress/main.ts'}}),
+  build({
+    ...common,
+    entryPoints: {copier: 'copies/copier/main.ts'},
+    splitting: true,
+    chunkNames: 'copier-[name]-[hash]',
+  }),
   build({
     ...common,
     entryPoints: {worker: 'worker/main.ts'},

@@ -139,6 +139,7 @@ const HOUSE: Record<string, string[]> = {
     'copies/repository',
     'copies/restore',
     'copies/drill',
+    'copies/copier',
   ],
   router: [
     'shared',

@@ -1,0 +1,84 @@
+/** The bodies of the routes about backups. */
+import {notFound, unavailable} from '../../shared/errors.ts';
+import type {CopierSettings} from '../../shared/ipc/copier.ts';
+import {BACKUP_POINTS_MAX} from '../../shared/limits.ts';
+import type {BackupPoint, BackupStatus, TenantBackup, TenantPoints} from '../../shared/protocol/backups.ts';
+import {pointsOf} from '../repository/plan.ts';
+import type {Repository} from '../repository/repository.ts';
+import {RepositoryError} from '../repository/repository-error.ts';
+import type {CopyItem, TimelineCopies} from '../repository/tenant-copies.ts';
+import {StoreError} from '../store/store-error.ts';
+import type {Copier} from './copier.ts';
+import type {TenantCopy} from './tenant-copy.ts';
+
+/** @param after the last tenant of the page before; null: the first page */
+export function statusOf(
+  copier: Copier,
+  settings: CopierSettings,
+  {after, limit}: {after: string | null; limit: number},
+  nowMs: number,
+): BackupStatus {
+  const ids = [...copier.copies.keys()].filter(id => after === null || id > after).sort();
+  const page = ids.slice(0, limit);
+  return {
+    backup: {
+      to: settings.repository,
+      repository_id: copier.repositoryId,
+      every_ms: settings.everyMs,
+      state: copier.state,
+      age_ms: copier.ageMs,
+      spool_bytes: copier.spoolBytes,
+      last_success_at: copier.lastSuccessMs,
+      last_fault: copier.fault,
+    },
+    tenants: page.map(id => tenantBackup(copier.copies.get(id)!, nowMs)),
+    next_cursor: ids.length > limit ? page.at(-1)! : null,
+  };
+}
+
+/** What can be restored of a tenant. @throws ServiceError */
+export async function pointsIn(
+  copier: Copier,
+  {tenant, before}: {tenant: string; before: number | null},
+  nowMs: number,
+): Promise<TenantPoints> {
+  const copy = copier.copies.get(tenant);
+  if (copy === undefined) throw notFound(`there is no tenant ${tenant}`);
+  if (copier.writer === null) throw unavailable(copier.fault?.message ?? 'the repository is not open yet');
+  const timelines = await timelinesOf(copier.writer.repository, tenant);
+  const ranges: TenantPoints['ranges'] = [];
+  const points: CopyItem[] = [];
+  for (const one of [...timelines].reverse()) {
+    const its = pointsOf(one);
+    if (its.length === 0) continue;
+    ranges.push({timeline: one.timeline, from: pointOf(its[0]!), to: pointOf(its.at(-1)!), points: its.length});
+    points.push(...its.filter(({timeMs}) => before === null || timeMs < before).reverse());
+  }
+  return {
+    tenant: tenantBackup(copy, nowMs),
+    ranges,
+    points: points.slice(0, BACKUP_POINTS_MAX).map(pointOf),
+    has_more: points.length > BACKUP_POINTS_MAX,
+  };
+}
+
+function tenantBackup(copy: TenantCopy, nowMs: number): TenantBackup {
+  const {tenant, position, spoolBytes, fault} = copy;
+  const newest = position == null ? null : {at: position.timeMs, sequence: position.sequence, commit: position.commit};
+  return {id: tenant, newest, age_ms: copy.ageMs(nowMs), spool_bytes: spoolBytes, fault};
+}
+
+function pointOf({timeMs, sequence, last}: CopyItem): BackupPoint {
+  return {at: timeMs, sequence, commit: last};
+}
+
+/** @throws session.worker_unavailable 503 */
+async function timelinesOf(repository: Repository, tenant: string): Promise<TimelineCopies[]> {
+  try {
+    return (await repository.copies(tenant)).timelines;
+  } catch (caught) {
+    if (caught instanceof RepositoryError && caught.code === 'no_copies') return [];
+    if (caught instanceof RepositoryError || caught instanceof StoreError) throw unavailable(caught.message);
+    throw caught;
+  }
+}

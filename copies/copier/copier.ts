@@ -1,0 +1,440 @@
+/**
+ * Copies all tenants of a server to its repository, at each interval: looks into the spools of those that can have
+ * something new, puts their page sets into one pack, and confirms what was stored and read back.
+ *
+ *   starting ──repository open──▶ running ◀──────── the store works again ──┐
+ *      │                            │ └── the store or the repository fails ──▶ failing: tried again after a pause
+ *      └── another server has the lease ──▶ locked ◀── it took it ──┘          (locked: tried again on request only)
+ *
+ * What fails is one tenant's (its spool is damaged, or hostile: it is refused, and a base requested) or the store's
+ * (nothing is confirmed, so the spools keep it). Neither ends this process. Bases, and sets that are too large for a
+ * pack, are streamed one at a time while the rounds of all other tenants go on.
+ */
+import {closeSync} from 'node:fs';
+import {setImmediate as breathe} from 'node:timers/promises';
+import {CopyError} from '../../engine/copies/copy-error.ts';
+import {PageSetError} from '../../engine/copies/page-set-error.ts';
+import {type SpooledFile, SpoolView} from '../../engine/copies/spool-view.ts';
+import {backOffMs} from '../../shared/back-off.ts';
+import type {CopiedTenant, CopierSettings} from '../../shared/ipc/copier.ts';
+import type {Logger} from '../../shared/log.ts';
+import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import {Metrics} from '../../shared/metrics/metrics.ts';
+import type {BackupFault, BackupRun, BackupState} from '../../shared/protocol/backups.ts';
+import {SEGMENT_BYTES_MAX} from '../limits.ts';
+import {RepositoryError} from '../repository/repository-error.ts';
+import type {RepositoryWriter} from '../repository/repository-writer.ts';
+import {StoreError} from '../store/store-error.ts';
+import {
+  CHECK_MS,
+  FAILURE_PAUSE_MS_MAX,
+  FAILURE_PAUSE_MS_MIN,
+  LOOKS_AT_ONCE,
+  ROUND_BYTES,
+  RUN_EVERY_MS,
+} from './limits.ts';
+import {type NextSegment, nextSegment, Unusable} from './next-segment.ts';
+import {RepositoryRefused} from './open-repository.ts';
+import {Runs} from './runs.ts';
+import {nameOf, TenantCopy} from './tenant-copy.ts';
+
+export type CopierParts = {
+  settings: Pick<CopierSettings, 'everyMs'>;
+  /** @param stored called for each object that was stored. @throws as openWriter */
+  open: (stored: (bytes: number) => void) => Promise<RepositoryWriter>;
+  log: Logger;
+  now: () => number;
+  /** Called once, as soon as it is known whether the repository can be used. */
+  opened: (repositoryId: string | null, refused: RepositoryRefused | null) => void;
+  /** A sleeping tenant has nothing in its spool that leads on. */
+  baseDue: (tenant: string) => void;
+  /** A round has ended with everything stored. */
+  succeeded: () => void;
+};
+
+type Stored = {copy: TenantCopy; segment: NextSegment};
+
+export class Copier {
+  readonly #parts: CopierParts;
+  readonly #log: Logger;
+  readonly copies = new Map<string, TenantCopy>();
+  readonly #metrics = new Metrics(COPIER_METRICS);
+  readonly #runs: Runs;
+  #writer: RepositoryWriter | null = null;
+  #repositoryId: string | null = null;
+  #state: BackupState = 'starting';
+  #fault: BackupFault | null = null;
+  #failures = 0;
+  #retryAtMs = 0;
+  /** When the repository was last read or written. */
+  #contactMs = 0;
+  #lastSuccessMs: number | null = null;
+  /** The tenant whose base or large set is being stored. */
+  #large: {tenant: string; done: Promise<void>} | null = null;
+  /** Tenants before it were served in the round before. */
+  #nextTenant = '';
+  #isClosing = false;
+  #wake: (() => void) | null = null;
+  #isWoken = false;
+
+  constructor(parts: CopierParts) {
+    this.#parts = parts;
+    this.#log = parts.log;
+    this.#runs = new Runs(parts.now, () => this.#fault?.message ?? null);
+    this.#metrics.measure('svc_backup_age_seconds', () => this.ageMs / 1_000);
+    this.#metrics.measure('svc_backup_last_success_timestamp_seconds', () => (this.#lastSuccessMs ?? 0) / 1_000);
+    this.#metrics.measure('svc_backup_spool_bytes', () => this.spoolBytes);
+  }
+
+  get state(): BackupState {
+    return this.#state;
+  }
+
+  get fault(): BackupFault | null {
+    return this.#fault;
+  }
+
+  get lastSuccessMs(): number | null {
+    return this.#lastSuccessMs;
+  }
+
+  get repositoryId(): string | null {
+    return this.#repositoryId;
+  }
+
+  /** Null: the repository is not open. */
+  get writer(): RepositoryWriter | null {
+    return this.#writer;
+  }
+
+  get ageMs(): number {
+    const nowMs = this.#parts.now();
+    let ageMs = 0;
+    for (const copy of this.copies.values()) ageMs = Math.max(ageMs, copy.ageMs(nowMs));
+    return ageMs;
+  }
+
+  get spoolBytes(): number {
+    let bytes = 0;
+    for (const copy of this.copies.values()) bytes += copy.spoolBytes;
+    return bytes;
+  }
+
+  report(): MetricJson[] {
+    return this.#metrics.report();
+  }
+
+  count(kind: string): void {
+    this.#metrics.count('svc_backup_errors_total', {kind});
+  }
+
+  tenantIs(tenant: CopiedTenant): void {
+    const copy = this.copies.get(tenant.tenant);
+    if (copy !== undefined) copy.is(tenant);
+    else this.copies.set(tenant.tenant, this.#read(new TenantCopy(tenant)));
+  }
+
+  deleted(tenant: string): void {
+    this.copies.delete(tenant);
+  }
+
+  /** Runs until `close`; then it copies what the workers left, and gives up the lease. */
+  async work(): Promise<void> {
+    while (!this.#isClosing) {
+      const sinceMs = this.#parts.now();
+      const hasMore = await this.#round();
+      const {everyMs: ownMs} = this.#parts.settings;
+      const everyMs = this.#runs.areWaiting ? Math.min(RUN_EVERY_MS, ownMs) : ownMs;
+      const leftMs = Math.min(everyMs, sinceMs + everyMs - this.#parts.now());
+      if (!hasMore && leftMs > 0 && !this.#isClosing) await this.#pause(leftMs);
+    }
+    while (this.#state === 'running' && (await this.#round()));
+    await this.#large?.done;
+    await this.#writer?.release().catch(unlessOfStore);
+    this.#writer?.repository.close();
+  }
+
+  /** Copies everything now. @throws ServiceError 503 */
+  async run(withinMs: number): Promise<BackupRun> {
+    for (const copy of this.copies.values()) copy.isToLookAt = true;
+    if (this.#state === 'locked') this.#state = 'failing';
+    this.#retryAtMs = 0;
+    const done = this.#runs.wait(withinMs);
+    this.#goOn();
+    return done;
+  }
+
+  /** All workers have ended: `work` ends. */
+  close(): void {
+    this.#isClosing = true;
+    this.#goOn();
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(() => this.#goOn(), ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        this.#wake = null;
+        this.#isWoken = false;
+        resolve();
+      };
+      if (this.#isWoken) this.#wake();
+    });
+  }
+
+  #goOn(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  #read(copy: TenantCopy): TenantCopy {
+    copy.position = this.#writer === null ? undefined : this.#writer.newest(copy.tenant);
+    return copy;
+  }
+
+  /** @returns whether there is more to do at once */
+  async #round(): Promise<boolean> {
+    const sinceMs = this.#parts.now();
+    const isTried = this.#state !== 'locked' && sinceMs >= this.#retryAtMs;
+    try {
+      if (isTried) this.#writer ??= await this.#opened();
+      await this.#look();
+      if (!isTried || this.#writer === null) return false;
+      this.#runs.looked(sinceMs, this.copies.values());
+      this.#requestBases();
+      const {stored, hasMore} = this.#take();
+      await this.#store(this.#writer, stored, sinceMs);
+      this.#runs.settle(this.copies);
+      this.#worked();
+      if (!hasMore && this.#isComplete(stored)) this.#succeeded(sinceMs);
+      return hasMore;
+    } catch (caught) {
+      this.#failed(caught);
+      return false;
+    }
+  }
+
+  async #opened(): Promise<RepositoryWriter> {
+    try {
+      const writer = await this.#parts.open(bytes => {
+        this.#metrics.count('svc_backup_puts_total');
+        this.#metrics.add('svc_backup_bytes_total', bytes);
+      });
+      this.#repositoryId = writer.repository.id;
+      this.#contactMs = this.#parts.now();
+      for (const copy of this.copies.values()) {
+        copy.position = writer.newest(copy.tenant);
+        copy.isToLookAt = true;
+      }
+      this.#parts.opened(writer.repository.id, null);
+      return writer;
+    } catch (caught) {
+      const refused = caught instanceof RepositoryRefused ? caught : null;
+      this.#parts.opened(refused?.repositoryId ?? null, refused);
+      throw caught;
+    }
+  }
+
+  async #look(): Promise<void> {
+    let looks = 0;
+    for (const copy of this.copies.values()) {
+      if (!copy.isToLookAt || copy.tenant === this.#large?.tenant) continue;
+      try {
+        copy.look(this.#parts.now());
+      } catch (caught) {
+        this.#refused(copy, '', caught);
+      }
+      if (++looks % LOOKS_AT_ONCE === 0) await breathe();
+    }
+  }
+
+  #requestBases(): void {
+    for (const copy of this.copies.values()) {
+      const {work} = copy;
+      if (work.kind !== 'base_due' || copy.tenant === this.#large?.tenant) continue;
+      if (!copy.isAwake && !copy.isBaseRequested) {
+        copy.isBaseRequested = true;
+        this.#parts.baseDue(copy.tenant);
+      }
+      if (copy.isAwake && !work.isRequested && copy.dueLooks > 1) this.#wantBase(copy);
+    }
+  }
+
+  #wantBase(copy: TenantCopy): void {
+    const view = SpoolView.open(copy.directory);
+    try {
+      view?.wantBase(true);
+    } catch (caught) {
+      this.#refused(copy, '', caught);
+    } finally {
+      view?.close();
+    }
+  }
+
+  /** Segments of as many tenants as fit into a round, beginning behind the last one of the round before. */
+  #take(): {stored: Stored[]; hasMore: boolean} {
+    const stored: Stored[] = [];
+    let bytes = 0;
+    let hasMore = false;
+    const waiting = [...this.copies.values()].filter(({work}) => work.kind === 'sets' || work.kind === 'base');
+    waiting.sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
+    const from = waiting.findIndex(({tenant}) => tenant > this.#nextTenant);
+    for (const copy of [...waiting.slice(Math.max(0, from)), ...waiting.slice(0, Math.max(0, from))]) {
+      if (copy.tenant === this.#large?.tenant) continue;
+      if (bytes >= ROUND_BYTES) return {stored, hasMore: true};
+      const segment = this.#segmentOf(copy);
+      if (segment === null) continue;
+      this.#nextTenant = copy.tenant;
+      if (segment.kind === 'set') bytes += segment.bytes.length;
+      if (segment.kind === 'set' && copy.work.kind === 'sets') {
+        hasMore ||= segment.after.commit < copy.work.files.at(-1)!.last!;
+      }
+      stored.push({copy, segment});
+    }
+    return {stored, hasMore};
+  }
+
+  #segmentOf(copy: TenantCopy): NextSegment | null {
+    const {work, directory} = copy;
+    const files = work.kind === 'base' ? [work.file] : work.kind === 'sets' ? work.files : [];
+    const [first] = files;
+    if (first === undefined || (this.#large !== null && isLarge(first))) return null;
+    try {
+      return nextSegment(directory, copy.position ?? null, files);
+    } catch (caught) {
+      this.#refused(copy, caught instanceof Unusable ? nameOf(caught.file) : '', caught);
+      return null;
+    }
+  }
+
+  async #store(writer: RepositoryWriter, stored: readonly Stored[], nowMs: number): Promise<void> {
+    const segments = stored.flatMap(({copy, segment}) =>
+      segment.kind === 'set' ? [{tenant: copy.tenant, kind: 'set' as const, bytes: segment.bytes}] : [],
+    );
+    for (const {copy, segment} of stored) {
+      if (segment.kind === 'large') this.#storeLarge(writer, copy, segment);
+    }
+    if (segments.length > 0) {
+      try {
+        await writer.addPack(segments);
+      } finally {
+        // If it failed, some of several packs can be stored all the same.
+        for (const {copy, segment} of stored) if (segment.kind === 'set') this.#confirm(writer, copy);
+      }
+    } else if (nowMs - this.#contactMs < CHECK_MS) return;
+    else await writer.check();
+    this.#contactMs = nowMs;
+    for (let manifest = writer.nextManifest(); manifest !== null; manifest = writer.nextManifest()) {
+      await writer.writeManifest(manifest);
+      if (!writer.isBehind) break;
+    }
+  }
+
+  /** A file that is too large for a pack. Other tenants do not wait for it. */
+  #storeLarge(writer: RepositoryWriter, copy: TenantCopy, {of, fd}: NextSegment & {kind: 'large'}): void {
+    const {tenant} = copy;
+    const name = copy.work.kind === 'base' ? nameOf(copy.work.file) : '';
+    const done = writer
+      .addLarge({tenant, kind: of, path: `/proc/self/fd/${fd}`})
+      .then(async () => {
+        if (of === 'base') this.#metrics.count('svc_backup_bases_total');
+        if (of === 'base') copy.storedBase = name;
+        this.#confirm(writer, copy);
+        await writer.writeManifest(tenant);
+      })
+      .catch(caught => {
+        if (caught instanceof PageSetError) this.#refused(copy, name, caught);
+        else this.#failed(caught);
+      })
+      .finally(() => {
+        closeSync(fd);
+        this.#large = null;
+        this.#goOn();
+      });
+    this.#large = {tenant, done};
+  }
+
+  #confirm(writer: RepositoryWriter, copy: TenantCopy): void {
+    const position = writer.newest(copy.tenant);
+    if (position === null || this.copies.get(copy.tenant) !== copy) return;
+    if (copy.position?.commit === position.commit && copy.position.digest.equals(position.digest)) return;
+    try {
+      copy.stored(position);
+      copy.look(this.#parts.now());
+    } catch (caught) {
+      this.#refused(copy, '', caught);
+    }
+  }
+
+  /** Of one tenant. @param name of the file, if it is one that is not to be tried again */
+  #refused(copy: TenantCopy, name: string, caught: unknown): void {
+    const isSpool = caught instanceof CopyError || caught instanceof PageSetError || caught instanceof Unusable;
+    if (!isSpool && !(caught instanceof Error && 'syscall' in caught)) throw caught;
+    const code = caught instanceof Unusable ? caught.code : caught instanceof PageSetError ? caught.code : 'spool';
+    const message = (caught as Error).message;
+    if (copy.fault?.message !== message) {
+      this.#log.warn('the spool of a tenant cannot be copied; a base is requested', {
+        tenant: copy.tenant,
+        reason: message,
+      });
+      this.count('spool');
+    }
+    copy.refuse(name, {at: this.#parts.now(), kind: code, message});
+  }
+
+  /** Of the store, or of the repository. */
+  #failed(caught: unknown): void {
+    const kind = kindOf(caught);
+    if (kind === null) throw caught;
+    const {message} = caught as Error;
+    const isNew = this.#fault?.kind !== kind;
+    this.count(kind);
+    this.#fault = {at: this.#parts.now(), kind, message};
+    if (kind === 'locked') {
+      this.#writer = null;
+      this.#state = 'locked';
+      this.#runs.giveUp();
+      this.#log.error('another server writes to the repository: no copies are made', {reason: message});
+      return;
+    }
+    this.#state = 'failing';
+    this.#retryAtMs = this.#parts.now() + backOffMs(FAILURE_PAUSE_MS_MIN, FAILURE_PAUSE_MS_MAX, this.#failures++);
+    if (isNew) this.#log.error('copies cannot be stored; trying again', {kind, reason: message});
+  }
+
+  #worked(): void {
+    if (this.#state === 'failing') this.#log.info('copies are stored again');
+    this.#state = 'running';
+    this.#failures = 0;
+  }
+
+  /** Nothing that was found in this round is left out. */
+  #isComplete(stored: readonly Stored[]): boolean {
+    const isStored = new Set(stored.filter(({segment}) => segment.kind === 'set').map(({copy}) => copy));
+    return [...this.copies.values()].every(copy => copy.work.kind === 'none' || isStored.has(copy));
+  }
+
+  #succeeded(atMs: number): void {
+    this.#lastSuccessMs = atMs;
+    this.#fault = null;
+    this.#parts.succeeded();
+  }
+}
+
+/** It is streamed, one at a time. */
+function isLarge({last, bytes}: SpooledFile): boolean {
+  return last === null || bytes > SEGMENT_BYTES_MAX;
+}
+
+/** Null: it is none of the store's or the repository's. */
+function kindOf(caught: unknown): string | null {
+  const isKnown =
+    caught instanceof StoreError || caught instanceof RepositoryError || caught instanceof RepositoryRefused;
+  return isKnown ? caught.code : null;
+}
+
+function unlessOfStore(caught: unknown): void {
+  if (kindOf(caught) === null) throw caught;
+}

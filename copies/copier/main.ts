@@ -1,0 +1,110 @@
+/**
+ * The copier process: the only one with the credentials of the repository's store. It reads the spools of tenants and
+ * writes to the repository.
+ *
+ *   waiting ──start──▶ copying ──close──▶ a last round ──▶ exit 0
+ *                         └── channel to the supervisor closes ──▶ exit at once: the spools keep what is not stored
+ */
+import {unreachable} from '../../shared/assert.ts';
+import {asServiceError, errorEnvelope} from '../../shared/errors.ts';
+import type {CopierRequest, CopierSettings, CopierToSupervisor, SupervisorToCopier} from '../../shared/ipc/copier.ts';
+import {HEARTBEAT_INTERVAL_MS} from '../../shared/limits.ts';
+import {createLogger} from '../../shared/log.ts';
+import {pointsIn, statusOf} from './answers.ts';
+import {Copier} from './copier.ts';
+import {HeartbeatUrl} from './heartbeat-url.ts';
+import {openWriter} from './open-repository.ts';
+
+const log = createLogger({process: 'copier'});
+let copier: Copier | null = null;
+let settings: CopierSettings | null = null;
+
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => process.exit(0));
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => {
+    log.error('the copier ends after an unexpected error', {error});
+    process.exit(1);
+  });
+}
+process.on('message', (message: SupervisorToCopier) => void received(message));
+setInterval(() => send({type: 'heartbeat'}), HEARTBEAT_INTERVAL_MS);
+
+async function received(message: SupervisorToCopier): Promise<void> {
+  switch (message.type) {
+    case 'start':
+      await start(message);
+      return;
+    case 'tenant':
+      copier?.tenantIs(message.tenant);
+      return;
+    case 'deleted':
+      copier?.deleted(message.tenant);
+      return;
+    case 'request':
+      await answer(message.id, message.request);
+      return;
+    case 'metrics':
+      send({type: 'metrics', id: message.id, report: copier?.report() ?? []});
+      return;
+    case 'close':
+      copier?.close();
+      return;
+    default:
+      unreachable(message);
+  }
+}
+
+/** Resolves when it was closed. */
+async function start(message: SupervisorToCopier & {type: 'start'}): Promise<void> {
+  settings = message.settings;
+  const {heartbeatUrl} = settings;
+  const started: Copier = new Copier({
+    settings,
+    open: stored => openWriter(message.settings, stored),
+    log,
+    now: Date.now,
+    opened: (repositoryId, refused) => {
+      if (refused === null) send({type: 'started', repositoryId});
+      else send({type: 'refused', refusal: refused.code, message: refused.message, repositoryId});
+    },
+    baseDue: tenant => send({type: 'base_due', tenant}),
+    succeeded: () => heartbeat?.succeeded(),
+  });
+  const heartbeat =
+    heartbeatUrl === null ? null : new HeartbeatUrl(heartbeatUrl, log, () => started.count('heartbeat'));
+  for (const tenant of message.tenants) started.tenantIs(tenant);
+  copier = started;
+  await started.work();
+  process.exit(0);
+}
+
+async function answer(id: number, request: CopierRequest): Promise<void> {
+  try {
+    send({type: 'answer', id, result: await resultOf(request), error: null});
+  } catch (caught) {
+    const {error} = errorEnvelope(asServiceError(caught));
+    if (error.code === 'op.failed') log.error('a request about backups failed', {does: request.does, error: caught});
+    send({type: 'answer', id, result: null, error});
+  }
+}
+
+/** @throws ServiceError */
+async function resultOf(request: CopierRequest): Promise<unknown> {
+  switch (request.does) {
+    case 'status':
+      return statusOf(copier!, settings!, request, Date.now());
+    case 'run':
+      return copier!.run(request.withinMs);
+    case 'points':
+      return pointsIn(copier!, request, Date.now());
+    default:
+      return unreachable(request);
+  }
+}
+
+function send(message: CopierToSupervisor): void {
+  // The callback receives the error if the channel is closing; `disconnect` then ends this process.
+  if (process.connected) process.send?.(message, () => undefined);
+}
