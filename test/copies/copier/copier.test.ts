@@ -1,0 +1,220 @@
+/** The copier, with spools made by hand: what it stores and confirms, and what it does when spools or the store are bad. */
+import {randomBytes} from 'node:crypto';
+import {mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {expect, onTestFinished, test} from 'vitest';
+import {Copier} from '../../../copies/copier/copier.ts';
+import {TENANT_TURN_BYTES} from '../../../copies/copier/limits.ts';
+import {RepositoryRefused} from '../../../copies/copier/open-repository.ts';
+import {pointsOf} from '../../../copies/repository/plan.ts';
+import type {Repository} from '../../../copies/repository/repository.ts';
+import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
+import {DirectoryStore} from '../../../copies/store/directory-store.ts';
+import {StoreError} from '../../../copies/store/store-error.ts';
+import {decodePosition, encodePosition} from '../../../engine/copies/position-file.ts';
+import {createLogger} from '../../../shared/log.ts';
+import {until} from '../../harness/until.ts';
+import {type History, SMALL, setBytes, setOf} from '../model.ts';
+import {made, SERVER_A, SERVER_B, scratch} from '../repository/fixture.ts';
+
+const OTHER = 'ffeeddccbbaa99887766554433221100';
+
+/** A store that can be made to fail. */
+class SwitchedStore extends DirectoryStore {
+  isGone = false;
+  puts = 0;
+
+  override put(...args: Parameters<DirectoryStore['put']>): Promise<void> {
+    if (this.isGone) return Promise.reject(new StoreError('refused', 'it is gone'));
+    this.puts += args[0].startsWith('packs/') || args[0].startsWith('manifests/') ? 1 : 0;
+    return super.put(...args);
+  }
+
+  override get(...args: Parameters<DirectoryStore['get']>): ReturnType<DirectoryStore['get']> {
+    return this.isGone ? Promise.reject(new StoreError('refused', 'it is gone')) : super.get(...args);
+  }
+}
+
+/** A directory of a tenant, as its worker leaves it. */
+class FakeTenant {
+  readonly tenant: string;
+  readonly directory: string;
+  readonly #spool: string;
+
+  constructor(tenant: string) {
+    this.tenant = tenant;
+    this.directory = join(scratch(), tenant);
+    this.#spool = join(this.directory, 'spool');
+    mkdirSync(this.#spool, {recursive: true});
+    writeFileSync(join(this.directory, 'tenant.sqlite'), '');
+  }
+
+  path(name: string): string {
+    return join(this.#spool, name);
+  }
+
+  has(name: string): boolean {
+    return readdirSync(this.#spool).includes(name);
+  }
+
+  get confirmed(): number | null {
+    return this.has('confirmed') ? decodePosition(readFileSync(this.path('confirmed'), 'utf8'), '').commit : null;
+  }
+
+  base(commit: number, timeline?: string, history: History = SMALL): this {
+    const of = {first: 0, last: commit, ...(timeline === undefined ? {} : {timeline})};
+    for (const name of readdirSync(this.#spool)) if (name !== 'confirmed') rmSync(this.path(name));
+    writeFileSync(this.path('position'), encodePosition(setOf(history, of).after));
+    writeFileSync(this.path('base.set'), setBytes(history, of));
+    return this;
+  }
+
+  set(first: number, last: number, bytes: Buffer = setBytes(SMALL, {first, last})): this {
+    writeFileSync(this.path(`${String(last).padStart(16, '0')}.set`), bytes);
+    return this;
+  }
+}
+
+type Running = {copier: Copier; store: SwitchedStore; repository: Repository; basesDue: string[]};
+
+async function running(tenants: FakeTenant[], isAwake = true): Promise<Running> {
+  const {store, repository} = await made(new SwitchedStore(join(scratch(), 'repository')));
+  const basesDue: string[] = [];
+  const copier = new Copier({
+    settings: {everyMs: 5},
+    open: () => open(repository),
+    log: createLogger({process: 'copier'}, {level: 'error', format: 'json'}),
+    now: Date.now,
+    opened: () => undefined,
+    baseDue: tenant => basesDue.push(tenant),
+    succeeded: () => undefined,
+  });
+  for (const {tenant, directory} of tenants) copier.tenantIs({tenant, directory, isAwake});
+  const done = copier.work();
+  onTestFinished(async () => {
+    copier.close();
+    await done;
+  });
+  return {copier, store: store as SwitchedStore, repository, basesDue};
+}
+
+async function open(repository: Repository): Promise<RepositoryWriter> {
+  return RepositoryWriter.open(repository, SERVER_A).catch((caught: Error) => {
+    throw 'holder' in caught && caught.holder !== null ? new RepositoryRefused('locked', caught.message) : caught;
+  });
+}
+
+async function commitsOf(repository: Repository, tenant: string): Promise<[number, number][]> {
+  const {timelines} = await repository.copies(tenant);
+  return timelines.flatMap(one => pointsOf(one).map(({first, last}): [number, number] => [first, last]));
+}
+
+test('the base of each tenant is stored, the sets after it are merged, and the spool is told what is stored', async () => {
+  const [a, b] = [new FakeTenant('a').base(1).set(2, 2).set(3, 3), new FakeTenant('b').base(2)];
+  const {copier, repository, store} = await running([a, b]);
+  await copier.run(5_000);
+  expect([a.confirmed, b.confirmed]).toEqual([3, 2]);
+  expect(await commitsOf(repository, 'a')).toEqual([
+    [0, 1],
+    [2, 3],
+  ]);
+  const {puts} = store;
+  await copier.run(5_000);
+  expect(store.puts, 'nothing has changed').toBe(puts);
+  expect(copier.ageMs).toBe(0);
+});
+
+test('a tenant without anything that leads on gets a request for a base: by its spool, or asleep by its server', async () => {
+  const [awake, asleep] = [new FakeTenant('awake'), new FakeTenant('asleep')];
+  const {copier, basesDue, repository} = await running([awake]);
+  copier.tenantIs({...asleep, isAwake: false});
+  await until('both are asked for bases', () => awake.has('want-base') && basesDue.length === 1);
+  expect(basesDue).toEqual(['asleep']);
+  awake.base(2);
+  asleep.base(3);
+  copier.tenantIs({...asleep, isAwake: false});
+  await copier.run(5_000);
+  expect(await repository.newest('awake')).toMatchObject({commit: 2});
+  expect(await repository.newest('asleep')).toMatchObject({commit: 3});
+});
+
+test('a spool that was dropped, or is of another history, is followed by a base and never merged with what was', async () => {
+  const tenant = new FakeTenant('a').base(1).set(2, 2);
+  const {copier, repository} = await running([tenant]);
+  await until('commit 2 is stored', () => tenant.confirmed === 2);
+  tenant.set(4, 4);
+  await until('a base is wanted', () => tenant.has('want-base'));
+  tenant.base(4).set(5, 5);
+  await until('commit 5 is stored', () => tenant.confirmed === 5);
+  rmSync(tenant.path('position'));
+  await until('a base is wanted', () => tenant.has('want-base'));
+  tenant.base(1, OTHER);
+  await copier.run(5_000);
+  expect(await repository.newest('a')).toMatchObject({timeline: OTHER, commit: 1});
+});
+
+test('a hostile or damaged spool stops its own tenant only, and its fault is named', async () => {
+  const [a, b, c] = [new FakeTenant('a').base(1), new FakeTenant('b').base(1), new FakeTenant('c').base(1)];
+  const {copier} = await running([a, b, c]);
+  await copier.run(5_000);
+  const bytes = setBytes(SMALL, {first: 2, last: 2});
+  bytes[140]! ^= 1;
+  a.set(2, 2, bytes);
+  symlinkSync('/etc/passwd', b.path(`${'2'.padStart(16, '0')}.set`));
+  c.set(2, 2);
+  await until('the other tenant is stored', () => c.confirmed === 2 && a.has('want-base'));
+  expect([a.confirmed, b.confirmed]).toEqual([1, 1]);
+  expect(copier.copies.get('a')!.fault).toMatchObject({kind: 'damaged'});
+  a.base(3);
+  await until('the base is stored', () => a.confirmed === 3);
+  expect(copier.copies.get('a')!.fault).toBeNull();
+});
+
+test('while the store is gone nothing is confirmed and the age grows; then everything follows', async () => {
+  const tenant = new FakeTenant('a').base(1);
+  const {copier, store} = await running([tenant]);
+  await copier.run(5_000);
+  store.isGone = true;
+  tenant.set(2, 2);
+  await until('it fails', () => copier.state === 'failing' && copier.ageMs > 0);
+  expect(copier.fault).toMatchObject({kind: 'refused', message: 'it is gone'});
+  await expect(copier.run(20)).rejects.toMatchObject({
+    code: 'session.worker_unavailable',
+    message: expect.stringContaining('it is gone'),
+    detail: {missing: ['a'], missing_count: 1},
+  });
+  expect(tenant.confirmed).toBe(1);
+  store.isGone = false;
+  tenant.set(3, 3);
+  await copier.run(5_000);
+  expect([tenant.confirmed, copier.state, copier.fault, copier.ageMs]).toEqual([3, 'running', null, 0]);
+});
+
+test('a backlog is worked off in packs of bounded size, other tenants meanwhile', async () => {
+  const pageBytes = 16_384;
+  const state = (): Buffer[] => Array.from({length: 300}, () => randomBytes(pageBytes));
+  const history: History = {pageBytes, states: [state(), state(), state(), state()]};
+  const bytes = [2, 3, 4].map(last => setBytes(history, {first: last, last}));
+  expect(bytes[0]!.length * 2).toBeGreaterThan(TENANT_TURN_BYTES);
+  const tenant = new FakeTenant('a').base(1, undefined, history);
+  const other = new FakeTenant('b').base(1).set(2, 2);
+  for (const [i, each] of bytes.entries()) tenant.set(i + 2, i + 2, each);
+  const {copier, repository} = await running([tenant, other]);
+  await copier.run(20_000);
+  expect([tenant.confirmed, other.confirmed]).toEqual([4, 2]);
+  expect(await commitsOf(repository, 'a')).toEqual([0, 2, 3, 4].map(n => [n, n === 0 ? 1 : n]));
+});
+
+test('a server that loses the lease stops copying, and goes on when it is asked to and the lease is free', async () => {
+  const tenant = new FakeTenant('a').base(1);
+  const {copier, repository} = await running([tenant]);
+  await copier.run(5_000);
+  const taker = await RepositoryWriter.open(repository, {...SERVER_B, force: true});
+  tenant.set(2, 2);
+  await until('the lease is lost', () => copier.state === 'locked');
+  expect(tenant.confirmed).toBe(1);
+  await expect(copier.run(5_000)).rejects.toMatchObject({message: expect.stringContaining('server-b on beta')});
+  await taker.release();
+  await copier.run(5_000);
+  expect(tenant.confirmed).toBe(2);
+});
