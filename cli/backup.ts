@@ -5,6 +5,8 @@ import {register as registerDrill} from './backup/drill.ts';
 import {register as registerExpire} from './backup/expire.ts';
 import {register as registerInit} from './backup/init.ts';
 import {register as registerList} from './backup/list.ts';
+import {registerRun} from './backup/run.ts';
+import {registerStatus} from './backup/status.ts';
 
 export function register(program: Command): void {
   const backup = program.command('backup').description('copies of tenants in a repository');
@@ -13,4 +15,6 @@ export function register(program: Command): void {
   registerCheck(backup);
   registerDrill(backup);
   registerExpire(backup);
+  registerRun(backup);
+  registerStatus(backup);
 }

@@ -9,9 +9,12 @@ import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/
 import {isLoopback} from '../shared/loopback.ts';
 import type {RateLimit} from '../shared/rate-limit.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
+import type {SupervisorSettings} from '../supervisor/server/settings.ts';
 import {coresToUse} from './cores.ts';
 import {allowedOrigins, dashboardOrigin, rateLimit, trustedProxies} from './edge-settings.ts';
 import {
+  BACKUP_EVERY_MS_MIN,
+  COPIES_SPOOL_BYTES_DEFAULT,
   CORES_PER_ROUTER,
   JOURNAL_KEEP_RECORDS_DEFAULT,
   ROUTERS_MAX,
@@ -44,6 +47,15 @@ export type StartOptions = {
   tenantStorageMax: number;
   tenantServicesMemoryMb: number;
   redactErrors: boolean;
+  /** Absolute, if it is a path. */
+  backupTo?: string;
+  /** Milliseconds. */
+  backupEvery: number;
+  /** Absolute. */
+  backupKey?: string;
+  backupHeartbeat?: string;
+  /** Bytes. */
+  copiesSpoolMax: number;
   logLevel: LogLevel;
   logFormat: LogFormat;
   listenBeyondLoopback: boolean;
@@ -146,6 +158,24 @@ export function addStartOptions(command: Command): Command {
       .preset('yes')
       .argParser(yesOrNo)
       .default(false),
+    new Option(
+      '--backup-to <repository>',
+      'copy all tenants to this repository, a directory or s3://bucket/prefix, which svc backup init made',
+    ).argParser(repository),
+    new Option('--backup-every <duration>', 'how often changes are copied, as 1s or 5m')
+      .argParser(backupEvery)
+      .default(1_000, '1s'),
+    new Option('--backup-key <file>', "the file with the repository's key").argParser(path),
+    new Option(
+      '--backup-heartbeat <url>',
+      'requested once a minute while the repository has everything, so that a monitor notices when it does not',
+    ).argParser(heartbeatUrl),
+    new Option(
+      '--copies-spool-max <size>',
+      'changes of each tenant that wait on disk while the repository cannot be reached, as 256m; beyond: a whole copy follows later',
+    )
+      .argParser(spoolSize)
+      .default(COPIES_SPOOL_BYTES_DEFAULT, '256m'),
     new Option('--log-level <level>', 'least level of log lines').choices([...LOG_LEVELS]).default('info'),
     new Option('--log-format <format>', 'form of log lines; auto: pretty on a terminal, else json')
       .choices([...LOG_FORMATS])
@@ -166,13 +196,29 @@ export function dataDirectory(options: StartOptions): string {
   return resolve(options.data);
 }
 
+/** Null: no backups are made. */
+export function backupSettings(options: StartOptions): Pick<SupervisorSettings, 'backup' | 'copies'> {
+  const {backupTo: to, backupKey: keyFile, backupEvery: everyMs, backupHeartbeat, copiesSpoolMax} = options;
+  if (to === undefined || keyFile === undefined) return {backup: null, copies: null};
+  return {
+    backup: {to, everyMs, keyFile, heartbeatUrl: backupHeartbeat ?? null},
+    copies: {everyMs, spoolBytesMax: copiesSpoolMax},
+  };
+}
+
 /** `--idle-stop` becomes SVC_IDLE_STOP. */
 function variableOf(flag: string): string {
   return `SVC_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`;
 }
 
 function checkTogether(command: Command): void {
-  const {host, listenBeyondLoopback} = command.opts<StartOptions>();
+  const {host, listenBeyondLoopback, backupTo, backupKey, backupHeartbeat} = command.opts<StartOptions>();
+  if (backupTo !== undefined && backupKey === undefined) {
+    command.error('error: --backup-to needs --backup-key, the file that svc backup init has made');
+  }
+  if (backupTo === undefined && (backupKey ?? backupHeartbeat) !== undefined) {
+    command.error('error: --backup-key and --backup-heartbeat need --backup-to, the repository');
+  }
   if (listenBeyondLoopback || isLoopback(host)) return;
   command.error(
     `error: --host ${host} can be reached from other machines: add --listen-beyond-loopback if that is meant`,
@@ -224,6 +270,33 @@ function size(text: string): number {
   const bytes = match === null ? 0 : Number(match[1]) * 1024 ** SIZE_POWERS[match[2]!.toLowerCase() as 'm'];
   if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
   throw new InvalidArgumentError('It must be an integer with its unit, as 512m, 10g or 1t, or 0 for no limit.');
+}
+
+function path(text: string): string {
+  if (text !== '') return resolve(text);
+  throw new InvalidArgumentError('It must be the path of a file.');
+}
+
+function repository(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must be a directory or s3://bucket/prefix.');
+  return /^[a-z][a-z0-9+.-]+:/i.test(text) ? text : resolve(text);
+}
+
+function backupEvery(text: string): number {
+  const valueMs = duration(text);
+  if (valueMs >= BACKUP_EVERY_MS_MIN) return valueMs;
+  throw new InvalidArgumentError(`It must be ${BACKUP_EVERY_MS_MIN}ms or more.`);
+}
+
+function spoolSize(text: string): number {
+  const bytes = size(text);
+  if (bytes > 0) return bytes;
+  throw new InvalidArgumentError('It must be an integer with its unit, as 256m or 1g.');
+}
+
+function heartbeatUrl(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text;
+  throw new InvalidArgumentError('It must be a URL, as https://monitor.example.com/ping/svc.');
 }
 
 function hosts(text: string, previous: string[]): string[] {

@@ -70,3 +70,7 @@ export const SERVICES_MEMORY_MB_MAX = 2_048;
 /** Between two requests for counts of a long journal, and requests without progress after which it is left at that. (ours) */
 export const COUNTS_PAUSE_MS = 50;
 export const COUNTS_STALLED_MAX = 20;
+/** What waits on disk for the repository, for each tenant, unless --copies-spool-max says otherwise. (design) */
+export const COPIES_SPOOL_BYTES_DEFAULT = 256 * 1024 * 1024;
+/** The shortest --backup-every: each interval with changes is two objects in the store. (ours) */
+export const BACKUP_EVERY_MS_MIN = 100;

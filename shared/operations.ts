@@ -352,6 +352,10 @@ export const ROUTER_OPERATIONS = {
   'tenants.status': {method: 'GET', path: '/api/tenants/{tenant_id}/status', access: 'admin', success: OK},
   'server.status': {method: 'GET', path: '/api/server', access: 'admin', success: OK},
   'backup.status': {method: 'GET', path: '/api/backup', access: 'admin', success: OK},
+  /** Copies everything now. */
+  'backup.run': {method: 'POST', path: '/api/backup/run', access: 'admin', success: OK},
+  /** What can be restored. */
+  'backup.points': {method: 'GET', path: '/api/tenants/{tenant_id}/backup', access: 'admin', success: OK},
   'figures.server': {method: 'GET', path: '/api/figures', access: 'admin', success: OK},
   'figures.tenant': {method: 'GET', path: '/api/tenants/{tenant_id}/figures', access: 'admin', success: OK},
   'figures.functions': {

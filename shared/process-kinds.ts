@@ -5,6 +5,7 @@ export const PROCESS_KINDS = [
   'worker',
   'spare',
   'egress',
+  'copier',
   'isolates',
   'node',
   'sandbox',

@@ -156,6 +156,8 @@ export const RIGHTS: Complete = {
   'tenants.status': needs(null, 'none'),
   'server.status': {...needs('metrics', 'none'), concerns: 'service'},
   'backup.status': {...needs('metrics', 'none'), concerns: 'service'},
+  'backup.run': {...action('tenants', 'none'), concerns: 'service'},
+  'backup.points': needs('tenants', 'none'),
   'figures.server': {...needs('metrics', 'none'), concerns: 'service'},
   'figures.tenant': needs(null, 'none'),
   'figures.functions': needs('logs', 'unknown'),

@@ -273,6 +273,21 @@ export const CHILD_LINES_COUNTED_MS = 1_000;
 /** Bytes of log lines that the log's reader has not taken. Beyond: lines of children are dropped. (ours) */
 export const LOG_UNWRITTEN_BYTES_MAX = 4 * MIB;
 
+/* Copies */
+
+/**
+ * A start waits this long for the copier to open its repository. Beyond: the server starts, and the copier tries again.
+ * (ours)
+ */
+export const COPIER_START_MS = 5_000;
+/** The same for its answer to a route, in addition to the time that the request itself has. Beyond: 503. (ours) */
+export const COPIER_ANSWER_MS = 5_000;
+/** The copier has this long to store what is left when the server stops. Beyond: it is killed. (ours) */
+export const COPIER_CLOSE_MS = 1_000;
+/** Workers have this long to put their commits into the spools, and the copier to store them. Beyond: 503. (ours) */
+export const BACKUP_FLUSH_MS = 5_000;
+export const BACKUP_RUN_MS = 60_000;
+
 /* Services */
 
 /**

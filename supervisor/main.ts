@@ -15,7 +15,6 @@ import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import type {ProcessKind} from '../shared/process-kinds.ts';
-import type {BackupStatus} from '../shared/protocol/backups.ts';
 import {rewriteFile} from '../shared/rewrite-file.ts';
 import {BUILD, VERSION} from '../shared/version.ts';
 import type {Confinement} from './confinement/confinement.ts';
@@ -36,7 +35,7 @@ import {Sessions} from './keys/sessions.ts';
 import {DRAIN_MS, TRAFFIC_POLL_MS} from './limits.ts';
 import {SupervisorMetrics} from './metrics/metrics.ts';
 import {MetricsPage} from './metrics/metrics-page.ts';
-import {childEnvironment, type KillReason, nodeEnvironment} from './processes/child.ts';
+import {childEnvironment, copierEnvironment, type KillReason, nodeEnvironment} from './processes/child.ts';
 import {EgressProcess} from './processes/egress-process.ts';
 import {KillRate} from './processes/kill-rate.ts';
 import {NodeInstalls} from './processes/node-installs.ts';
@@ -44,6 +43,7 @@ import type {Listening, RouterMessage} from './processes/router-process.ts';
 import {Routers} from './processes/routers.ts';
 import {type ConfinedCode, confinedCode} from './processes/worker-code.ts';
 import {WorkerPool} from './processes/worker-pool.ts';
+import {Backups} from './server/backups.ts';
 import {DiskUse} from './server/disk-use.ts';
 import {ServerState} from './server/server-status.ts';
 import {type SupervisorSettings, settingsShown} from './server/settings.ts';
@@ -65,6 +65,7 @@ export const BUNDLED_ENTRIES = {
   router: fileURLToPath(new URL('./router.js', import.meta.url)),
   worker: fileURLToPath(new URL('./worker.js', import.meta.url)),
   egress: fileURLToPath(new URL('./egress.js', import.meta.url)),
+  copier: fileURLToPath(new URL('./copier.js', import.meta.url)),
 };
 
 const REGISTRY_FILE = 'registry.sqlite';
@@ -89,6 +90,7 @@ export class Supervisor {
   readonly #metrics: SupervisorMetrics;
   readonly #placement: Placement;
   readonly #tenants: Tenants;
+  readonly #backups: Backups;
   readonly #traffic: TenantsTraffic;
   readonly #figures: Figures;
   readonly #overview: TenantOverview;
@@ -143,10 +145,11 @@ export class Supervisor {
     this.#log = log;
     this.#lock = lock;
     const {entries} = settings;
-    const childEnv = childEnvironment(env, {
+    const childSettings = {
       SVC_LOG_LEVEL: settings.logLevel,
       NODE_COMPILE_CACHE: join(settings.data, 'cache'),
-    });
+    };
+    const childEnv = childEnvironment(env, childSettings);
     this.#registryPath = join(settings.data, REGISTRY_FILE);
     this.#registry = openRegistry(this.#registryPath, files);
     this.#reserve = new DiskReserve(join(settings.data, 'reserve'), log);
@@ -216,6 +219,7 @@ export class Supervisor {
       sendToRouters: message => this.#routers.broadcast(message),
       functionsCounted: (generation, counts) => this.#figures.addFunctions(generation, counts),
       workerEnded: (worker, lastReport) => this.#page.workerEnded(worker, lastReport),
+      tenantChanged: (entry, before) => this.#backups.changed(entry, before),
       tenantDeleted: tenant => {
         this.#page.tenantDeleted(tenant);
         this.#traffic.forget(tenant);
@@ -233,6 +237,12 @@ export class Supervisor {
       log,
     });
     new KeptCopySweep(() => this.#registry.rows().map(({id, generation}) => files.path(id, generation)), log);
+    this.#backups = new Backups({
+      settings: settings.backup,
+      ...{data: settings.data, files, placement: this.#placement, metrics: this.#metrics, log},
+      entry: entries.copier,
+      env: copierEnvironment(env, childSettings),
+    });
     const tellRouters = (message: SupervisorToRouter) => {
       this.#routers.broadcast(message);
       return this.#routers.settled();
@@ -302,7 +312,7 @@ export class Supervisor {
         routers: () => this.#routers.reports(),
         workers: () => this.#placement.reports(),
         egress: () => this.#egress.report(),
-        supervisor: () => this.#metrics.json(),
+        supervisor: async () => [...(await this.#metrics.json()), ...(await this.#backups.report())],
       },
       error => log.error('metrics were not taken', {error}),
     );
@@ -338,6 +348,7 @@ export class Supervisor {
     await orStartError(dirname(this.#registryPath), recovered);
     await orStartError(dirname(this.#registryPath), this.#installs.removeUnfinished());
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
+    await this.#backups.start();
     this.#listening = await this.#routers.start();
     this.#pool.refill();
     this.#placement.start();
@@ -360,6 +371,7 @@ export class Supervisor {
     this.#pool.close();
     await this.#routers.drain();
     await this.#placement.drain();
+    await this.#backups.close();
     this.#egress.close();
     this.#page.close();
     await this.#figures.close();
@@ -379,6 +391,7 @@ export class Supervisor {
     for (const pid of this.#placement.pids()) children.set(pid, 'worker');
     for (const pid of this.#pool.sparePids()) children.set(pid, 'spare');
     if (this.#egress.pid !== null) children.set(this.#egress.pid, 'egress');
+    if (this.#backups.pid !== null) children.set(this.#backups.pid, 'copier');
     return children;
   }
 
@@ -460,7 +473,9 @@ export class Supervisor {
       case 'audit_page':
         return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
       case 'backup_status':
-        return {backup: null, tenants: [], next_cursor: null} satisfies BackupStatus;
+      case 'backup_run':
+      case 'backup_points':
+        return await this.#backups.perform(message);
       case 'server_status':
         return await this.#state.status();
       case 'tenants_overview':

@@ -17,7 +17,7 @@ import type {ShippedFiles} from '../http/shipped-files.ts';
 import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import {decodedOrSame, decodeParameter} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
-import {showBackups} from './backup-handlers.ts';
+import {answerBackups} from './backup-handlers.ts';
 import {showFigures} from './figures-handlers.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
 import {type Steps, shippedRequest} from './steps.ts';
@@ -106,8 +106,13 @@ export class OwnAnswers {
       case 'figures.server':
         this.#steps.later(exchange, () => showFigures(control, exchange, own, query));
         return;
+      case 'backup.points':
+        this.#tenant(exchange, parameters[0]!);
+        this.#steps.later(exchange, () => answerBackups(control, exchange, own, query));
+        return;
       case 'backup.status':
-        this.#steps.later(exchange, () => showBackups(control, exchange, query));
+      case 'backup.run':
+        this.#steps.later(exchange, () => answerBackups(control, exchange, own, query));
         return;
       case 'server.status':
         this.#steps.later(exchange, async () =>

@@ -22,7 +22,7 @@ import {
   WORKER_LINES_PER_SECOND_MAX,
 } from '../limits.ts';
 
-export type ChildKind = 'router' | 'worker' | 'egress';
+export type ChildKind = 'router' | 'worker' | 'egress' | 'copier';
 
 /** What the supervisor knows about the writer. It is added to every line and cannot be overridden. */
 export type ChildLabel = {process: ChildKind; pid: number | undefined; tenant: string | undefined};
@@ -31,6 +31,7 @@ const SERVER = {requests_per_second: ROUTER_LINES_PER_SECOND_MAX, burst: ROUTER_
 const RATES: Record<ChildKind, RateLimit> = {
   router: SERVER,
   egress: SERVER,
+  copier: SERVER,
   worker: {requests_per_second: WORKER_LINES_PER_SECOND_MAX, burst: WORKER_LINES_AT_ONCE_MAX},
 };
 const NEW_LINE = 0x0a;

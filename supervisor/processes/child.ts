@@ -254,6 +254,21 @@ export function childEnvironment(env: NodeJS.ProcessEnv, added: Record<string, s
   return {...picked(env, PASSED_ON), ...picked(env, PATHS_PASSED_ON, resolve), ...added};
 }
 
+/** Variables of the SDK of S3 that are paths. */
+const STORE_PATHS = [
+  'AWS_CA_BUNDLE',
+  'AWS_CONFIG_FILE',
+  'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
+  'AWS_SHARED_CREDENTIALS_FILE',
+  'AWS_WEB_IDENTITY_TOKEN_FILE',
+];
+
+/** What the copier gets in addition: the settings and credentials of its store. No other child gets them. */
+export function copierEnvironment(env: NodeJS.ProcessEnv, added: Record<string, string>): Record<string, string> {
+  const names = Object.keys(env).filter(name => name.startsWith('AWS_'));
+  return {...childEnvironment(env, added), ...picked(env, names), ...picked(env, STORE_PATHS, resolve)};
+}
+
 /**
  * Where workers find versions of Node for modules that require one: configured by path, or installed below the data
  * directory.

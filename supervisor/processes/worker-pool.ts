@@ -22,6 +22,7 @@ import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
 import type {WorkerGroups} from '../confinement/groups.ts';
 import {endAllOf} from '../confinement/leftovers.ts';
 import {
+  BACKUP_FLUSH_MS,
   METRICS_TIMEOUT_MS,
   SPARE_PAUSE_MS_MAX,
   SPARE_PAUSE_MS_MIN,
@@ -34,7 +35,7 @@ import {workerMessageIn} from './worker-message.ts';
 
 /** Messages of a worker that are not answers to our requests. */
 export type WorkerMessage =
-  | Exclude<WorkerToSupervisor, {type: 'metrics'}>
+  | Exclude<WorkerToSupervisor, {type: 'metrics' | 'copies_flushed'}>
   | {type: 'functions_counted'; counts: FunctionCount[]};
 
 export type WorkerEvents = {
@@ -86,6 +87,7 @@ type WorkerKind = {
 export class Worker {
   readonly runsCode: boolean;
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
+  readonly #flushes = new Answers<true>();
   readonly #reports = new Answers<string>();
   readonly #log: Logger;
   readonly #onUnended: (user: number) => void;
@@ -126,6 +128,7 @@ export class Worker {
       onMessage: message => this.#received(message),
       onEnd: end => {
         this.#reports.end();
+        this.#flushes.end();
         void this.#ended(end);
       },
     });
@@ -141,6 +144,11 @@ export class Worker {
   /** Its metrics, as JSON; null: it does not answer in time. */
   report(): Promise<string | null> {
     return this.#reports.ask(METRICS_TIMEOUT_MS, id => this.child.send({type: 'metrics', id}));
+  }
+
+  /** Resolves when every commit that is durable now is in the spool, or the worker does not answer in time. */
+  async flushCopies(): Promise<void> {
+    await this.#flushes.ask(BACKUP_FLUSH_MS, id => this.child.send({type: 'copies_flush', id}));
   }
 
   /** Sends it its tenant. It may have started long ago, or may still be starting. */
@@ -187,7 +195,8 @@ export class Worker {
       if (message.id === LAST_REPORT_ID) this.#lastReport = message.report;
       this.#reports.settle(message.id, message.report);
       this.#functionsCounted(message.functions);
-    } else this.#events.onMessage(message);
+    } else if (message.type === 'copies_flushed') this.#flushes.settle(message.id, true);
+    else this.#events.onMessage(message);
   }
 
   /** Not only those that came in time, because each call is reported once. */

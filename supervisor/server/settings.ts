@@ -5,6 +5,9 @@ import type {UsersSetting} from '../confinement/users.ts';
 import type {Listening} from '../processes/router-process.ts';
 import type {PlacementSettings} from '../tenants/placement.ts';
 
+/** `keyFile`: absolute. `heartbeatUrl`: requested after successes; null: none is. */
+export type BackupSettings = {to: string; everyMs: number; keyFile: string; heartbeatUrl: string | null};
+
 /** Settings that are passed on to routers unchanged. */
 type EdgeSettings = Pick<
   RouterSettings,
@@ -30,7 +33,9 @@ export type SupervisorSettings = PlacementSettings &
     logLevel: string;
     logFormat: string;
     /** Bundles of the child processes. */
-    entries: {router: string; worker: string; egress: string};
+    entries: {router: string; worker: string; egress: string; copier: string};
+    /** Null: no backups are made. */
+    backup: BackupSettings | null;
   };
 
 /** @param listening the ports that were free; null: it does not listen yet */
@@ -57,6 +62,9 @@ export function settingsShown(settings: SupervisorSettings, listening: Listening
     tenant_storage_max_bytes: settings.tenantStorageMax,
     tenant_services_memory_mb: settings.tenantServicesMemoryMb,
     redact_errors: settings.redactErrors,
+    backup_to: settings.backup?.to ?? null,
+    backup_every_ms: settings.backup?.everyMs ?? null,
+    copies_spool_max_bytes: settings.copies?.spoolBytesMax ?? null,
     log_level: settings.logLevel,
     log_format: settings.logFormat,
   };

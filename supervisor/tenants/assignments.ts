@@ -194,7 +194,6 @@ export class Assignments {
       case 'errand_done':
       case 'errand_failed':
       case 'spare':
-      case 'copies_flushed':
       case 'heartbeat':
         return;
       default:

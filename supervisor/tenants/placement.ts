@@ -35,6 +35,8 @@ export type PlacementParts = AssignmentParts & {
   sendToRouter: (router: number, message: SupervisorToRouter) => boolean;
   sendToRouters: (message: SupervisorToRouter) => void;
   tenantDeleted: (tenant: string) => void;
+  /** A tenant is new (`before` null), or its state has changed. */
+  tenantChanged: (entry: TenantEntry, before: Lifecycle | null) => void;
 };
 
 /** `cause`: of a wake; absent: by the kind of input. */
@@ -131,6 +133,11 @@ export class Placement {
     );
   }
 
+  /** Resolves when every worker has its durable commits in its spool, or does not answer in time. */
+  async flushCopies(): Promise<void> {
+    await Promise.all([...this.#slots.occupied].map(({worker}) => worker?.flushCopies()));
+  }
+
   /** Suspected calls of all tenants that have any. */
   suspects(): TenantSuspects[] {
     return [...this.#entries.values()].flatMap(({id, crashes}) => {
@@ -147,6 +154,7 @@ export class Placement {
     entry.isReadOnly = paused === 'reads';
     this.#parts.code.known(entry);
     this.#entries.set(tenant.id, entry);
+    this.#parts.tenantChanged(entry, null);
   }
 
   /** Resolves when nothing uses the tenant's files any more; it gets no worker from now on. */
@@ -285,6 +293,7 @@ export class Placement {
       this.#log.debug('placement', {tenant: entry.id, from: before.state, to: next.state});
     this.#slots.follow(entry);
     entry.wakes.follow(before, next, cause ?? causeOf(input), this.#parts.now());
+    if (next.state !== before.state) this.#parts.tenantChanged(entry, before);
     for (const effect of effects) this.#carryOut(entry, effect);
     for (const watch of entry.watches) watch(effects);
   }

@@ -1,3 +1,4 @@
+import {resolve} from 'node:path';
 import {Command, CommanderError} from 'commander';
 import {afterEach, describe, expect, test} from 'vitest';
 import {addStartOptions, type StartOptions} from '../../cli/config.ts';
@@ -47,6 +48,8 @@ describe('svc start: settings', () => {
       listenBeyondLoopback: false,
       workerUsers: 'auto',
       requireSandbox: false,
+      backupEvery: 1_000,
+      copiesSpoolMax: 256 * 1024 ** 2,
     });
   });
 
@@ -88,6 +91,10 @@ describe('svc start: settings', () => {
     [['--rate-limit-tenant', '0.1'], 'rateLimitTenant', {requests_per_second: 0.1, burst: 1}],
     [['--rate-limit-tenant', '50:200'], 'rateLimitTenant', {requests_per_second: 50, burst: 200}],
     [['--host', '0.0.0.0', '--listen-beyond-loopback'], 'host', '0.0.0.0'],
+    [['--backup-to', '/copies', '--backup-key', '/key'], 'backupTo', '/copies'],
+    [['--backup-to', 's3://b/p?region=x', '--backup-key', '/key'], 'backupTo', 's3://b/p?region=x'],
+    [['--backup-to', 'copies', '--backup-key', 'key'], 'backupKey', resolve('key')],
+    [['--backup-every', '5m'], 'backupEvery', 300_000],
   ])('%j', (args, name, value) => {
     expect(parse(args)).toMatchObject({[name]: value});
   });
@@ -120,6 +127,11 @@ describe('svc start: settings', () => {
 describe('svc start: a wrong value is a sentence that names the flag', () => {
   test.each([
     [['--port', '65536'], '--port'],
+    [['--backup-to', '/copies'], '--backup-key'],
+    [['--backup-key', '/key'], '--backup-to'],
+    [['--backup-every', '10ms'], '--backup-every'],
+    [['--copies-spool-max', '0'], '--copies-spool-max'],
+    [['--backup-to', '/copies', '--backup-key', '/key', '--backup-heartbeat', 'ftp://x'], '--backup-heartbeat'],
     [['--port', '-1'], '--port'],
     [['--port', '1e3'], '--port'],
     [['--tenant-storage-max', '10'], '--tenant-storage-max'],

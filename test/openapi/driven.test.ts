@@ -5,6 +5,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {Dashboard} from '../harness/dashboard.ts';
+import {backupArgs} from '../harness/repository.ts';
 import {Service} from '../harness/service.ts';
 import {ApiClient, type Asked} from './api-client.ts';
 import type {Json, Operation, Parameter} from './api-document.ts';
@@ -21,7 +22,7 @@ const WRONG_MEMBERS = 3;
 let service: Service;
 let client: ApiClient;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({args: await backupArgs(afterAll)});
   const {body} = await service.request('GET', '/api/openapi.json', undefined, {authorization: undefined});
   client = new ApiClient(body as Json, service.url, {access_token: service.accessToken});
 });

@@ -25,6 +25,7 @@ import type {AuditPage} from '../../shared/protocol/audit.ts';
 import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
 import {RIGHTS} from '../../shared/rights.ts';
 import {App} from '../functions/app.ts';
+import {backupArgs} from '../harness/repository.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {filled} from './samples/filled.ts';
 import type {Ask, Refused, Sample} from './samples/sample.ts';
@@ -52,7 +53,7 @@ let service: Service;
 let app: App;
 let samples: Samples;
 beforeAll(async () => {
-  service = await Service.start();
+  service = await Service.start({args: await backupArgs(afterAll)});
   app = await App.empty(service);
   await filled(app);
   samples = await samplesOf(app);

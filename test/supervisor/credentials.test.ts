@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {loadCredentials} from '../../supervisor/keys/credentials.ts';
-import {childEnvironment} from '../../supervisor/processes/child.ts';
+import {childEnvironment, copierEnvironment} from '../../supervisor/processes/child.ts';
 
 let data: string;
 let file: string;
@@ -69,4 +69,12 @@ describe('admin credentials', () => {
 test('a child sees where things are and what it is given, nothing else', () => {
   const env = {PATH: '/bin', HOME: '/root', SVC_ACCESS_TOKEN: TOKEN, AWS_SECRET: 'x', NODE_OPTIONS: '--inspect'};
   expect(childEnvironment(env, {SVC_LOG_LEVEL: 'info'})).toEqual({PATH: '/bin', HOME: '/root', SVC_LOG_LEVEL: 'info'});
+});
+
+test('only the copier gets the credentials of the store, with absolute paths', () => {
+  const env = {PATH: '/bin', SVC_ACCESS_TOKEN: TOKEN, AWS_SECRET_ACCESS_KEY: 'x', AWS_SHARED_CREDENTIALS_FILE: 'mine'};
+  expect(copierEnvironment(env, {})).toEqual({
+    ...{PATH: '/bin', AWS_SECRET_ACCESS_KEY: 'x'},
+    AWS_SHARED_CREDENTIALS_FILE: join(process.cwd(), 'mine'),
+  });
 });

@@ -3,7 +3,7 @@ import type {OperationTexts} from './text.ts';
 
 const point = {at: 1767225660000, sequence: 1041, commit: 977};
 
-export const BACKUP_TEXTS: OperationTexts<'backup.status'> = {
+export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'backup.points'> = {
   'backup.status': {
     tag: 'server',
     summary: 'State of the backups',
@@ -23,6 +23,37 @@ export const BACKUP_TEXTS: OperationTexts<'backup.status'> = {
         },
         tenants: [{id: 'acme', newest: point, age_ms: 0, spool_bytes: 0, fault: null}],
         next_cursor: null,
+      },
+    },
+  },
+  'backup.run': {
+    tag: 'server',
+    summary: 'Copy everything now',
+    description:
+      'Answers once every commit that was durable when the request arrived is in the repository and was read back. ' +
+      'If that takes too long, or the store fails, the answer is 503 and its detail names the tenants that are missing.',
+    errors: ['op.conflict', 'session.worker_unavailable'],
+    example: {answer: {tenants: 12, took_ms: 84}},
+  },
+  'backup.points': {
+    tag: 'tenants',
+    summary: 'What can be restored of a tenant',
+    description: 'From the repository. Does not wake the tenant.',
+    errors: ['session.tenant_not_found', 'op.conflict', 'session.worker_unavailable'],
+    example: {
+      query: {before: 1767225700000},
+      answer: {
+        tenant: {id: 'acme', newest: point, age_ms: 0, spool_bytes: 0, fault: null},
+        ranges: [
+          {
+            timeline: '5f0c2e8f6f5a4f0f9d0f7d3f5b1c2a3e',
+            from: {at: 1767225600000, sequence: 1, commit: 3},
+            to: point,
+            points: 412,
+          },
+        ],
+        points: [point],
+        has_more: true,
       },
     },
   },

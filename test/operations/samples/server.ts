@@ -7,6 +7,10 @@ import {ANONYMOUS, samples} from './sample.ts';
 export function serverSamples(app: App) {
   const {service} = app;
   const noKey = {params: {key_id: 'none'}, code: 'op.not_found'} as const;
+  const copied = async () => {
+    await service.post('/api/backup/run');
+    return {params: {tenant_id: app.tenant}};
+  };
   let keys = 0;
   const newKey = async () => {
     const body = {name: `k${++keys}`, scopes: ['logs']};
@@ -65,6 +69,11 @@ export function serverSamples(app: App) {
     },
     'server.status': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'backup.status': {succeeds: [{query: 'limit=1'}], refused: {query: 'limit=0', code: 'op.invalid_input'}},
+    'backup.run': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'backup.points': {
+      succeeds: [copied, async () => ({...(await copied()), query: 'before=1'})],
+      refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
+    },
     'figures.server': {
       succeeds: [{}, {query: 'from=0&to=60000'}],
       refused: {query: 'step=7', code: 'op.invalid_input'},

@@ -1,0 +1,46 @@
+/**
+ * The random id of a data directory, which the lease of its repository names, and the repository that it was the writer
+ * of. So a server that comes back after another one has taken the lease differs from one that never had it.
+ */
+import {randomBytes} from 'node:crypto';
+import {readFileSync} from 'node:fs';
+import {open, rename} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {syncDirectory} from '../../shared/sync-directory.ts';
+
+export type ServerIdentity = {server_id: string; repository_id: string | null};
+
+const ID = /^[0-9a-f]{32}$/;
+
+/** A missing or damaged file is replaced: the lease of the id before ends by itself. */
+export async function serverIdentity(data: string): Promise<ServerIdentity> {
+  const found = stored(join(data, 'backup.json'));
+  if (found !== null) return found;
+  const made = {server_id: randomBytes(16).toString('hex'), repository_id: null};
+  await storeIdentity(data, made);
+  return made;
+}
+
+export async function storeIdentity(data: string, identity: ServerIdentity): Promise<void> {
+  const path = join(data, 'backup.json');
+  const file = await open(`${path}.new`, 'w', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(identity)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+  await syncDirectory(dirname(path));
+}
+
+function stored(path: string): ServerIdentity | null {
+  try {
+    const {server_id: id, repository_id: repository} = JSON.parse(readFileSync(path, 'utf8')) as ServerIdentity;
+    if (!ID.test(id) || !(repository === null || typeof repository === 'string')) return null;
+    return {server_id: id, repository_id: repository};
+  } catch (caught) {
+    if (caught instanceof SyntaxError || (caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw caught;
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * The copier, one per server with --backup-to: the only process that has the credentials of the repository's store. A new
+ * process gets the list of all tenants, and learns from the repository what is copied.
+ */
+import {Answers} from '../../shared/answers.ts';
+import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
+import type {
+  CopiedTenant,
+  CopierRequest,
+  CopierSettings,
+  CopierToSupervisor,
+  SupervisorToCopier,
+} from '../../shared/ipc/copier.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import {COPIER_ANSWER_MS, COPIER_CLOSE_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
+import {RestartedChild, type RestartedOptions} from './restarted-child.ts';
+
+export type CopierOpened = Extract<CopierToSupervisor, {type: 'started' | 'refused'}>;
+
+export type CopierProcessOptions = Omit<
+  RestartedOptions<CopierToSupervisor>,
+  'kind' | 'onMessage' | 'onStart' | 'onEnd'
+> & {
+  settings: CopierSettings;
+  /** All that exist. */
+  tenants: () => CopiedTenant[];
+  onOpened: (opened: CopierOpened) => void;
+  /** It ended unexpectedly and will be restarted. */
+  onEnd: () => void;
+};
+
+type Answer = {result: unknown; error: ErrorObject | null};
+
+export class CopierProcess {
+  readonly #options: CopierProcessOptions;
+  readonly #answers = new Answers<Answer>();
+  readonly #reports = new Answers<MetricJson[]>();
+  readonly #child: RestartedChild<SupervisorToCopier, CopierToSupervisor>;
+
+  #onClosed: (() => void) | null = null;
+
+  constructor(options: CopierProcessOptions) {
+    this.#options = options;
+    this.#child = new RestartedChild<SupervisorToCopier, CopierToSupervisor>({
+      ...options,
+      kind: 'copier',
+      onStart: () => this.#child.send({type: 'start', settings: options.settings, tenants: options.tenants()}),
+      onMessage: message => this.#received(message),
+      onEnd: isUnexpected => {
+        this.#answers.end();
+        this.#reports.end();
+        if (isUnexpected) options.onEnd();
+        this.#onClosed?.();
+      },
+    });
+  }
+
+  start(): void {
+    this.#child.start();
+  }
+
+  /** The tenant was created, woke, or fell asleep. */
+  tenantIs(tenant: CopiedTenant): void {
+    this.#child.send({type: 'tenant', tenant});
+  }
+
+  deleted(tenant: string): void {
+    this.#child.send({type: 'deleted', tenant});
+  }
+
+  /** @param withinMs the time that the request itself can take. @throws ServiceError */
+  async request(request: CopierRequest, withinMs = 0): Promise<unknown> {
+    const answer = await this.#answers.ask(withinMs + COPIER_ANSWER_MS, id => {
+      if (!this.#child.send({type: 'request', id, request})) this.#answers.settle(id, null);
+    });
+    if (answer === null) {
+      throw new ServiceError(
+        'session.worker_unavailable',
+        'the copier does not answer; the log of the server says why',
+      );
+    }
+    const {result, error} = answer;
+    if (error !== null) throw new ServiceError(error.code, error.message, error.detail);
+    return result;
+  }
+
+  /** Its metrics; null: it is not running, or does not answer in time. */
+  report(): Promise<MetricJson[] | null> {
+    return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
+      if (!this.#child.send({type: 'metrics', id})) this.#reports.settle(id, null);
+    });
+  }
+
+  /** Null: it is not running. */
+  get pid(): number | null {
+    return this.#child.pid;
+  }
+
+  /** The workers have closed their files. Resolves when it has ended. */
+  close(): Promise<void> {
+    return new Promise(resolve => {
+      this.#onClosed = resolve;
+      if (!this.#child.send({type: 'close'})) resolve();
+      this.#child.close(COPIER_CLOSE_MS);
+    });
+  }
+
+  #received(message: CopierToSupervisor): void {
+    switch (message.type) {
+      case 'started':
+      case 'refused':
+        this.#child.serves();
+        this.#options.onOpened(message);
+        return;
+      case 'answer':
+        this.#answers.settle(message.id, message);
+        return;
+      case 'metrics':
+        this.#reports.settle(message.id, message.report);
+        return;
+      case 'heartbeat':
+        return;
+    }
+  }
+}

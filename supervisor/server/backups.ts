@@ -1,0 +1,164 @@
+/**
+ * The backups of this server: starts the copier, says which tenants there are and which are awake, and answers the routes
+ * about backups. Without --backup-to there is no copier.
+ */
+import {hostname} from 'node:os';
+import {unreachable} from '../../shared/assert.ts';
+import {conflict} from '../../shared/errors.ts';
+import type {BackupRequest} from '../../shared/ipc/backups.ts';
+import type {CopiedTenant} from '../../shared/ipc/copier.ts';
+import type {Logger} from '../../shared/log.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {BackupStatus} from '../../shared/protocol/backups.ts';
+import {type ServerIdentity, serverIdentity, storeIdentity} from '../files/server-id.ts';
+import {StartError} from '../files/start-error.ts';
+import type {TenantFiles} from '../files/tenant-files.ts';
+import {BACKUP_RUN_MS, COPIER_START_MS} from '../limits.ts';
+import {sumOfCounts} from '../metrics/metric-sums.ts';
+import type {SupervisorMetrics} from '../metrics/metrics.ts';
+import {type CopierOpened, CopierProcess} from '../processes/copier-process.ts';
+import {KillRate} from '../processes/kill-rate.ts';
+import {hasWorker, type Lifecycle} from '../tenants/lifecycle-states.ts';
+import type {Placement} from '../tenants/placement.ts';
+import type {TenantEntry} from '../tenants/tenant-entry.ts';
+import type {BackupSettings} from './settings.ts';
+
+export type BackupsParts = {
+  /** Null: no backups are made. */
+  settings: BackupSettings | null;
+  data: string;
+  files: TenantFiles;
+  placement: Pick<Placement, 'entries' | 'flushCopies'>;
+  /** The copier's bundle, and its environment. */
+  entry: string;
+  env: Record<string, string>;
+  metrics: SupervisorMetrics;
+  log: Logger;
+};
+
+export class Backups {
+  readonly #parts: BackupsParts;
+  #copier: CopierProcess | null = null;
+  #identity: ServerIdentity | null = null;
+  #onOpened: ((opened: CopierOpened) => void) | null = null;
+  /** The last report of the copier, and the counts of those that have ended. */
+  #last: MetricJson[] = [];
+  #ended: MetricJson[] = [];
+
+  constructor(parts: BackupsParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when the repository is open, or cannot be reached now. @throws StartError: it cannot be used as it is */
+  async start(): Promise<void> {
+    const {settings, data} = this.#parts;
+    if (settings === null) return;
+    this.#identity = await serverIdentity(data);
+    this.#copier = this.#copierFor(settings, this.#identity.server_id);
+    const opened = await new Promise<CopierOpened | null>(resolve => {
+      const timer = setTimeout(() => resolve(null), COPIER_START_MS);
+      this.#onOpened = first => {
+        clearTimeout(timer);
+        resolve(first);
+      };
+      this.#copier!.start();
+    });
+    this.#onOpened = null;
+    if (opened?.type === 'refused' && !this.#wasWriter(opened)) throw new StartError(opened.message);
+  }
+
+  /** Called when a tenant is new (`before` null), or its state has changed. */
+  changed(entry: TenantEntry, before: Lifecycle | null): void {
+    if (this.#copier === null) return;
+    const copied = this.#copied(entry);
+    if (copied === null) this.#copier.deleted(entry.id);
+    else if (before === null || copied.isAwake !== isAwake(before)) this.#copier.tenantIs(copied);
+  }
+
+  /** @returns the body of the route's answer. @throws ServiceError */
+  async perform(request: BackupRequest): Promise<unknown> {
+    if (this.#copier === null) return withoutBackups(request);
+    switch (request.action) {
+      case 'backup_status':
+        return await this.#copier.request({does: 'status', after: request.cursor, limit: request.limit});
+      case 'backup_points':
+        return await this.#copier.request({does: 'points', tenant: request.tenant, before: request.before});
+      case 'backup_run':
+        await this.#parts.placement.flushCopies();
+        return await this.#copier.request({does: 'run', withinMs: BACKUP_RUN_MS}, BACKUP_RUN_MS);
+      default:
+        return unreachable(request);
+    }
+  }
+
+  /** Metrics of the copier, with the counts of earlier ones. */
+  async report(): Promise<MetricJson[]> {
+    if (this.#copier === null) return [];
+    this.#last = (await this.#copier.report()) ?? this.#last;
+    return [...this.#last.filter(({type}) => type === 'gauge'), ...sumOfCounts(this.#ended, this.#last)];
+  }
+
+  /** Null: it is not running. */
+  get pid(): number | null {
+    return this.#copier?.pid ?? null;
+  }
+
+  /** All workers have ended. */
+  async close(): Promise<void> {
+    await this.#copier?.close();
+  }
+
+  #copierFor({to: repository, everyMs, keyFile, heartbeatUrl}: BackupSettings, serverId: string): CopierProcess {
+    const {placement, metrics, data, entry, env, log} = this.#parts;
+    return new CopierProcess({
+      settings: {repository, keyFile, everyMs, heartbeatUrl, data, host: hostname(), serverId},
+      tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
+      onOpened: opened => this.#opened(opened),
+      onEnd: () => {
+        metrics.count('svc_process_deaths_total', {process: 'copier'});
+        this.#ended = sumOfCounts(this.#ended, this.#last);
+        this.#last = [];
+      },
+      onKill: reason => metrics.count('svc_process_kills_total', {process: 'copier', reason}),
+      rate: new KillRate(() => performance.now()),
+      entry,
+      env,
+      log,
+    });
+  }
+
+  /** Null: it is being deleted. */
+  #copied(entry: TenantEntry): CopiedTenant | null {
+    const {id, generation, lifecycle} = entry;
+    if (lifecycle.state === 'deleting') return null;
+    return {tenant: id, directory: this.#parts.files.path(id, generation), isAwake: isAwake(lifecycle)};
+  }
+
+  #opened(opened: CopierOpened): void {
+    const {repositoryId} = opened;
+    if (opened.type === 'started' && repositoryId !== null && repositoryId !== this.#identity!.repository_id) {
+      this.#identity = {...this.#identity!, repository_id: repositoryId};
+      storeIdentity(this.#parts.data, this.#identity).catch((error: unknown) =>
+        this.#parts.log.warn('the id of the repository could not be stored', {error}),
+      );
+    }
+    this.#onOpened?.(opened);
+  }
+
+  /** Another server has taken the lease since: this one goes on without copies. */
+  #wasWriter({repositoryId, ...opened}: CopierOpened): boolean {
+    if (opened.type !== 'refused' || opened.refusal !== 'locked') return false;
+    return repositoryId !== null && repositoryId === this.#identity!.repository_id;
+  }
+}
+
+/** It has a worker that captures its commits. */
+function isAwake(lifecycle: Lifecycle): boolean {
+  return hasWorker(lifecycle) && lifecycle.state !== 'errand';
+}
+
+/** The answers of a server that makes no backups. @throws op.conflict 409 */
+function withoutBackups({action}: BackupRequest): BackupStatus {
+  if (action === 'backup_status') return {backup: null, tenants: [], next_cursor: null};
+  throw conflict('this server makes no backups: start it with --backup-to');
+}
