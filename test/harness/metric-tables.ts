@@ -1,4 +1,5 @@
 /** The tables of all metrics that the page shows, by name. */
+import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
 import {EGRESS_METRICS} from '../../shared/metrics/egress-metrics.ts';
 import type {MetricTable} from '../../shared/metrics/metrics.ts';
 import {ROUTER_METRICS} from '../../shared/metrics/router-metrics.ts';
@@ -9,6 +10,7 @@ export const METRIC_TABLES: MetricTable = {
   ...WORKER_METRICS,
   ...ROUTER_METRICS,
   ...EGRESS_METRICS,
+  ...COPIER_METRICS,
   ...SUPERVISOR_METRICS,
   ...PAGE_METRICS,
 };

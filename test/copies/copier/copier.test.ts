@@ -109,7 +109,7 @@ async function commitsOf(repository: Repository, tenant: string): Promise<[numbe
   return timelines.flatMap(one => pointsOf(one).map(({first, last}): [number, number] => [first, last]));
 }
 
-test('the base of each tenant is stored, the sets after it are merged, and the spool is told what is stored', async () => {
+test('the base of each tenant is stored, the sets after it are merged, and the spool shows what is stored', async () => {
   const [a, b] = [new FakeTenant('a').base(1).set(2, 2).set(3, 3), new FakeTenant('b').base(2)];
   const {copier, repository, store} = await running([a, b]);
   await copier.run(5_000);
