@@ -35,7 +35,7 @@ import {Sessions} from './keys/sessions.ts';
 import {DRAIN_MS, TRAFFIC_POLL_MS} from './limits.ts';
 import {SupervisorMetrics} from './metrics/metrics.ts';
 import {MetricsPage} from './metrics/metrics-page.ts';
-import {childEnvironment, copierEnvironment, type KillReason, nodeEnvironment} from './processes/child.ts';
+import {childEnvironment, childKinds, copierEnvironment, type KillReason, nodeEnvironment} from './processes/child.ts';
 import {EgressProcess} from './processes/egress-process.ts';
 import {KillRate} from './processes/kill-rate.ts';
 import {NodeInstalls} from './processes/node-installs.ts';
@@ -145,10 +145,7 @@ export class Supervisor {
     this.#log = log;
     this.#lock = lock;
     const {entries} = settings;
-    const childSettings = {
-      SVC_LOG_LEVEL: settings.logLevel,
-      NODE_COMPILE_CACHE: join(settings.data, 'cache'),
-    };
+    const childSettings = {SVC_LOG_LEVEL: settings.logLevel, NODE_COMPILE_CACHE: join(settings.data, 'cache')};
     const childEnv = childEnvironment(env, childSettings);
     this.#registryPath = join(settings.data, REGISTRY_FILE);
     this.#registry = openRegistry(this.#registryPath, files);
@@ -386,13 +383,9 @@ export class Supervisor {
   }
 
   #children(): Map<number, ProcessKind> {
-    const children = new Map<number, ProcessKind>();
-    for (const pid of this.#routers.pids()) children.set(pid, 'router');
-    for (const pid of this.#placement.pids()) children.set(pid, 'worker');
-    for (const pid of this.#pool.sparePids()) children.set(pid, 'spare');
-    if (this.#egress.pid !== null) children.set(this.#egress.pid, 'egress');
-    if (this.#backups.pid !== null) children.set(this.#backups.pid, 'copier');
-    return children;
+    const single = {egress: this.#egress.pid, copier: this.#backups.pid};
+    const many = {router: this.#routers.pids(), worker: this.#placement.pids(), spare: this.#pool.sparePids()};
+    return childKinds(many, single);
   }
 
   #received(place: number, message: RouterMessage): void {

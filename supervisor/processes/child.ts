@@ -17,6 +17,7 @@ import {HEARTBEAT_INTERVAL_MS, PROCESS_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {NODE_VERSIONS} from '../../shared/node-version.ts';
 import {ownBytes} from '../../shared/own-memory.ts';
+import type {ProcessKind} from '../../shared/process-kinds.ts';
 import {CHANNEL_END_MS, HEARTBEAT_TIMEOUT_MS, SILENCE_MS_MAX, STARTUP_TIMEOUT_MS} from '../limits.ts';
 import {CHANNEL_ENVIRONMENT, CHANNEL_FD, Channel} from './channel.ts';
 import {type ChildKind, ChildOutput} from './child-output.ts';
@@ -243,6 +244,18 @@ export class Child<Sent extends object, Received extends {type: string}> {
 
 function isTyped(said: object): said is {type: string} {
   return 'type' in said && typeof said.type === 'string';
+}
+
+/** The kinds of children by pid. @param single null: it is not running */
+export function childKinds(
+  many: Partial<Record<ProcessKind, readonly number[]>>,
+  single: Partial<Record<ProcessKind, number | null>>,
+): Map<number, ProcessKind> {
+  const all = [
+    ...Object.entries(many),
+    ...Object.entries(single).map(([kind, pid]) => [kind, [pid ?? []].flat()] as const),
+  ];
+  return new Map(all.flatMap(([kind, pids]) => pids.map(pid => [pid, kind as ProcessKind] as const)));
 }
 
 /** Variables of our environment that a child gets: locations and formats, none of our settings or secrets. */
