@@ -67,6 +67,9 @@ function isTimeline(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{32}$/.test(value);
 }
 
+/** A copy that is being made for an export. It is removed before it is sent, and at the next open. */
+export const FILE_COPY = 'tenant.copy';
+
 /** Empty. Marks that the file's log has commits, so that a missing log is noticed. */
 export const LOGGED_FILE = 'tenant.logged';
 

@@ -94,6 +94,8 @@ export const FUNCTION_REPORT_CHARS_MAX = 128 * KIB;
 export const ERRAND_RESULT_CHARS_MAX = 64 * KIB;
 /** Time for an errand, whose checks read a whole file. Beyond: its process is ended, and the errand has failed. (ours) */
 export const ERRAND_MS_MAX = 3_600_000;
+/** Files of tenants that arrive at the same time. Beyond: 503. (ours) */
+export const INCOMING_FILES_MAX = 8;
 /** Errands that wait for the one that runs. Beyond: 503. (ours) */
 export const ERRANDS_WAITING_MAX = 16;
 /** Wakes of each tenant that the overview shows. Beyond: the oldest is forgotten. (ours) */

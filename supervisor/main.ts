@@ -50,6 +50,7 @@ import {type SupervisorSettings, settingsShown} from './server/settings.ts';
 import {openRegistry} from './start/open-registry.ts';
 import {claimServerFiles} from './start/server-files.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
+import {Adoptions} from './tenants/adoptions.ts';
 import {Errands} from './tenants/errands.ts';
 import {KeptCopySweep} from './tenants/kept-copy-sweep.ts';
 import {Placement} from './tenants/placement.ts';
@@ -91,6 +92,7 @@ export class Supervisor {
   readonly #placement: Placement;
   readonly #tenants: Tenants;
   readonly #backups: Backups;
+  readonly #adoptions: Adoptions;
   readonly #traffic: TenantsTraffic;
   readonly #figures: Figures;
   readonly #overview: TenantOverview;
@@ -252,6 +254,12 @@ export class Supervisor {
       now: Date.now,
       log,
     });
+    this.#adoptions = new Adoptions({
+      tenants: this.#tenants,
+      errands: this.errands,
+      users: this.#users,
+      directory: join(settings.data, 'incoming'),
+    });
     this.#figures = new Figures(join(settings.data, 'figures.ring'), log);
     this.#traffic = new TenantsTraffic(Date.now, (minute, traffic) =>
       this.#figures.finish(minute, traffic, tenant => this.#placement.find(tenant)?.generation),
@@ -300,6 +308,7 @@ export class Supervisor {
         this.#page.routerEnded(place);
         this.#placement.routerEnded(place);
         this.#traffic.routerEnded(place);
+        this.#adoptions.routerEnded(place);
       },
       onKill: reason => this.#metrics.count('svc_process_kills_total', {process: 'router', reason}),
       log,
@@ -343,6 +352,7 @@ export class Supervisor {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
     await orStartError(dirname(this.#registryPath), recovered);
+    await orStartError(dirname(this.#registryPath), this.#adoptions.begin());
     await orStartError(dirname(this.#registryPath), this.#installs.removeUnfinished());
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
     await this.#backups.start();
@@ -439,7 +449,7 @@ export class Supervisor {
   async #answer(place: number, message: RouterMessage & {type: 'request'}): Promise<void> {
     const {id} = message;
     try {
-      const result = await this.#perform(message);
+      const result = await this.#perform(place, message);
       this.#routers.send(place, {type: 'reply', id, result});
     } catch (caught) {
       if (!(caught instanceof ServiceError)) {
@@ -451,7 +461,7 @@ export class Supervisor {
     }
   }
 
-  async #perform(message: RouterMessage & {type: 'request'}): Promise<unknown> {
+  async #perform(place: number, message: RouterMessage & {type: 'request'}): Promise<unknown> {
     switch (message.action) {
       case 'tenant_create':
         await this.#tenants.create(message.tenant);
@@ -465,6 +475,14 @@ export class Supervisor {
         return this.#audit.intent(message.audited);
       case 'audit_page':
         return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
+      case 'file_expected':
+        return this.#adoptions.expect(message, place);
+      case 'file_dropped':
+        this.#adoptions.drop(message.upload);
+        return null;
+      case 'file_arrived':
+        await this.#adoptions.arrived(message.upload, message);
+        return await this.#overview.perform({action: 'tenant_status', tenant: message.tenant});
       case 'backup_status':
       case 'backup_run':
       case 'backup_points':

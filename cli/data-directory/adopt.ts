@@ -39,7 +39,10 @@ export function isWhole({registryFinding, rows, plan}: Survey): boolean {
  */
 export async function adopt(data: string, survey: Survey): Promise<Adopted> {
   const {registryPath, tenantsPath, found} = survey;
-  const directories = planStart([], found);
+  const directories = planStart(
+    [],
+    found.map(directory => ({...directory, adopted: null})),
+  );
   const ours = [...directories.unknown, ...directories.created];
   refuseTwice(ours);
   const rows = ours.map(directory => rowOf(directory, tenantsPath, survey.rows));

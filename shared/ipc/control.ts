@@ -14,6 +14,7 @@ import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from '
 import type {BackupRequest} from './backups.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {Errand} from './errand.ts';
+import type {FileRequest} from './files.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 import type {StatusRequest} from './overview.ts';
 import type {SessionRecord, SessionRequest} from './sessions.ts';
@@ -165,6 +166,8 @@ export type RouterToSupervisor =
   | ({type: 'request'; id: number} & StatusRequest)
   /** Answered by `reply` with the body of the route's response. */
   | ({type: 'request'; id: number} & BackupRequest)
+  /** See files.ts. */
+  | ({type: 'request'; id: number} & FileRequest)
   /** Tenants with requests since the last report, or whose open sockets are others; sent every few seconds. */
   | {type: 'traffic'; reports: TrafficReport[]}
   /** The outcome of an action. */

@@ -58,6 +58,14 @@ export class PausedTenants {
     this.#paused.set(id, {generation, serves});
   }
 
+  /** Within a change of the registry. @param serves null: it is not paused */
+  put(id: string, generation: number, serves: PauseMode | null): void {
+    this.#paused.delete(id);
+    if (serves !== null) this.#paused.set(id, {generation, serves});
+    if (serves === null) this.#remove.run(id);
+    else this.#write.run(id, generation, serves);
+  }
+
   /** As `add`. Also called for a tenant that is deleted. */
   remove(id: string): void {
     if (!this.#paused.has(id)) return;

@@ -21,6 +21,7 @@ import {assert} from '../../shared/assert.ts';
 import {NO_EGRESS_SETTINGS} from '../../shared/egress/settings.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressSettings} from '../../shared/ipc/egress.ts';
+import type {AdoptNote} from '../../shared/tenant-directory.ts';
 import {changeOwn, createMissing, damageOf} from './own-database.ts';
 import {IS_NOT_PAUSED, PAUSED_TABLE, PausedTenants} from './paused-tenants.ts';
 
@@ -232,6 +233,29 @@ export class Registry {
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       this.#rows.set(id, {...newRow(id, generation, createdMs), isSound: true});
+      return false;
+    }
+  }
+
+  /**
+   * Adds a tenant that came as a file, in place of an earlier one with this id. It counts as awake, because its due time
+   * is not known. False: the disk is full; the row is written with the tenant's next change.
+   */
+  adopt({tenant: id, generation, created_ms: createdMs, serve}: AdoptNote): boolean {
+    const row: TenantRow = {...newRow(id, generation, createdMs), awake: 1};
+    this.#egress.delete(id);
+    this.#withoutCode.delete(id);
+    try {
+      this.#store(row, () => {
+        this.#setGeneration.run(generation);
+        this.#removeEgress.run(id);
+        this.#removeWithoutCode.run(id);
+        this.paused.put(id, generation, serve === 'reads' ? 'reads' : null);
+      });
+      return true;
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#rows.set(id, {...row, isSound: true});
       return false;
     }
   }

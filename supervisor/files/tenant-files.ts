@@ -4,7 +4,7 @@
  *
  *   t_<id>_<n>, empty                   a creation that was interrupted before it was confirmed
  *   t_<id>_<n> with only tenant.new     a tenant that was never used
- *   t_<id>_<n> with anything else       a tenant
+ *   t_<id>_<n> with anything else       a tenant; with tenant.adopt, one that came as a file
  *   d_<id>_<n>                          a deleted tenant, whose remaining files are to be removed
  */
 import {Buffer} from 'node:buffer';
@@ -13,7 +13,14 @@ import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writ
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
-import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {
+  ADOPT_FILE,
+  type AdoptNote,
+  adoptNoteIn,
+  NEW_TENANT_FILE,
+  type NewTenant,
+  TENANT_FILE,
+} from '../../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
 import {firstEntries, readNote, statFile, within} from './regular-file.ts';
 
@@ -30,6 +37,8 @@ export type FoundDirectory = {
   content: 'empty' | 'torn' | 'odd' | 'new' | 'used';
   /** The time in the note, if `content` is `new`. */
   createdMs: number | null;
+  /** The note of its adoption, until it is opened for the first time. */
+  adopted: AdoptNote | null;
 };
 
 /** What can be determined about a tenant's file without opening it. */
@@ -140,6 +149,23 @@ export class TenantFiles {
     await this.#steps.syncDirectory(this.root);
   }
 
+  /** Moves a directory with a file and its note here: from now on it is the tenant's. */
+  async place(directory: string, {tenant, generation}: AdoptNote): Promise<void> {
+    await this.#steps.rename(directory, this.path(tenant, generation));
+    await this.#steps.syncDirectory(this.root);
+  }
+
+  /** Moves a replaced tenant to set-aside/, if it is here. */
+  async setAside(id: string, generation: number, nowMs: number): Promise<void> {
+    const path = this.path(id, generation);
+    if (!existsSync(path)) return;
+    const place = join(dirname(this.root), 'set-aside');
+    await makeDirectory(place);
+    await this.#steps.rename(path, join(place, `restored-${nowMs}-${tenantDirectoryName(id, generation)}`));
+    await this.#steps.syncDirectory(place);
+    await this.#steps.syncDirectory(this.root);
+  }
+
   fileState(id: string, generation: number): FileState {
     return fileStateOf(this.path(id, generation));
   }
@@ -181,6 +207,7 @@ function described(root: string, name: string): FoundDirectory {
     generation: parsed?.generation ?? null,
     content: 'used',
     createdMs: null,
+    adopted: parsed === null ? null : adoptedIn(join(root, name), parsed),
   };
   const entries = entriesOf(join(root, name));
   if (entries === null) return used;
@@ -192,13 +219,26 @@ function described(root: string, name: string): FoundDirectory {
   return createdMs === null ? {...used, content: 'torn'} : {...used, content: 'new', createdMs};
 }
 
+/** Null: there is no note, or it is not about this tenant. */
+function adoptedIn(directory: string, owner: {id: string; generation: number}): AdoptNote | null {
+  try {
+    const note = readNote(join(directory, ADOPT_FILE));
+    const adopted = note.is === 'file' ? adoptNoteIn(note.text) : null;
+    return adopted?.tenant === owner.id && adopted.generation === owner.generation ? adopted : null;
+  } catch (caught) {
+    if (UNREADABLE.has((caught as NodeJS.ErrnoException).code ?? '')) return null;
+    throw caught;
+  }
+}
+
+const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ENOTDIR', 'ENOENT']);
+
 /** Reads two entries at most, because two prove that the tenant was used. */
 function entriesOf(path: string): string[] | null {
   try {
     return firstEntries(path, 2);
   } catch (caught) {
-    const {code} = caught as NodeJS.ErrnoException;
-    if (code === 'EACCES' || code === 'EPERM' || code === 'ENOTDIR' || code === 'ENOENT') return null;
+    if (UNREADABLE.has((caught as NodeJS.ErrnoException).code ?? '')) return null;
     throw caught;
   }
 }

@@ -5,6 +5,7 @@
  *   directory of …        a row names it        no row names it
  *   t_, used              a tenant              refuse: the registry does not belong to these directories
  *   t_, new               a tenant              a tenant: the crash came between its note and its row
+ *   t_, adopted           a tenant              a tenant, and the one that it replaces goes to set-aside/
  *   t_, empty or torn     a tenant that is      remove it (rmdir): its creation was never confirmed
  *                         missing its files
  *   t_, odd               a tenant that is      leave it unchanged, and report it
@@ -15,7 +16,9 @@
  *
  * A directory with a tenant's file is removed for one reason only: its name is `d_…`, which a deletion gave it.
  */
+
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import type {AdoptNote} from '../../shared/tenant-directory.ts';
 import {tenantDirectoryName} from '../files/directory-name.ts';
 import type {StoredRow} from '../files/registry.ts';
 import type {FoundDirectory} from '../files/tenant-files.ts';
@@ -27,6 +30,8 @@ export type StartPlan = {
   tenants: {row: StoredRow; isMissing: boolean}[];
   /** Tenants without a row. */
   created: (TenantDirectory & {createdMs: number})[];
+  /** Tenants that came as files, without a row. */
+  adopted: AdoptNote[];
   /** To be removed: they contain at most part of a note. */
   interrupted: TenantDirectory[];
   deleted: TenantDirectory[];
@@ -42,6 +47,7 @@ export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan
   const plan: StartPlan = {
     tenants: [],
     created: [],
+    adopted: [],
     interrupted: [],
     odd: [],
     deleted: [],
@@ -57,12 +63,15 @@ export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan
       deletedKeys.add(nameOf(directory));
     }
   }
+  plan.adopted = adoptedIn(rows, directories);
+  const replaced = new Set(plan.adopted.map(({tenant, replaces}) => tenantDirectoryName(tenant, replaces ?? 0)));
+  const adopted = new Set(plan.adopted.map(({tenant, generation}) => tenantDirectoryName(tenant, generation)));
   const named = new Set<string>();
   const missing: StoredRow[] = [];
   const served = new Set<string>();
   for (const row of rows) {
     if (!isPossible(row)) plan.impossible.push(row);
-    else if (deletedKeys.has(nameOf(row))) continue;
+    else if (deletedKeys.has(nameOf(row)) || replaced.has(nameOf(row))) continue;
     else if (directories.has(nameOf(row))) {
       named.add(nameOf(row));
       served.add(row.id);
@@ -70,7 +79,11 @@ export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan
     } else missing.push(row);
   }
   for (const directory of directories.values()) {
-    if (directory.kind !== 'tenant' || named.has(directory.name)) continue;
+    if (directory.kind !== 'tenant' || named.has(directory.name) || replaced.has(directory.name)) continue;
+    if (adopted.has(directory.name)) {
+      served.add(directory.id);
+      continue;
+    }
     if (directory.content === 'empty' || directory.content === 'torn') plan.interrupted.push(directory);
     else if (directory.content === 'odd') plan.odd.push(directory);
     else if (directory.content === 'new' && directory.createdMs !== null && !served.has(directory.id)) {
@@ -81,6 +94,19 @@ export function planStart(rows: StoredRow[], found: FoundDirectory[]): StartPlan
   // An older row of a tenant that was deleted and created again is not a second tenant.
   for (const row of missing) if (!served.has(row.id)) plan.tenants.push({row, isMissing: true});
   return plan;
+}
+
+/** Directories with a note and no row, of tenants that have no directory, or only the one that the note replaces. */
+function adoptedIn(rows: StoredRow[], directories: ReadonlyMap<string, TenantDirectory>): AdoptNote[] {
+  const known = rows.filter(row => isPossible(row) && directories.has(nameOf(row)));
+  const names = new Set(known.map(nameOf));
+  const adopted: AdoptNote[] = [];
+  for (const {adopted: note, name, kind, id} of directories.values()) {
+    if (note === null || kind !== 'tenant' || names.has(name)) continue;
+    const others = known.filter(row => row.id === id && row.generation !== note.replaces);
+    if (others.length === 0 && !adopted.some(({tenant}) => tenant === id)) adopted.push(note);
+  }
+  return adopted;
 }
 
 function isTenants(directory: FoundDirectory): directory is TenantDirectory {

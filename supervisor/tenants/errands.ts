@@ -1,5 +1,5 @@
 /**
- * Errands (shared/ipc/errand.ts): one process at a time does one thing in a directory. For a tenant, only while it has
+ * Errands (shared/ipc/errand.ts): a process does one thing in a directory, and others wait for it. For a tenant, only while it has
  * no worker, as a state of its lifecycle, so a wake kills the process and goes first. In any other directory, such as
  * one with a file that arrives, under a user of its own.
  */
@@ -34,13 +34,34 @@ export type ErrandPlace = {
   runsCode: boolean;
 };
 
+/** Errands one after another. */
+class Lane {
+  /** Ends when the errand that was queued last has ended. */
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  /** @throws session.overloaded 503 */
+  async queued(run: () => Promise<unknown>): Promise<unknown> {
+    if (this.#waiting > ERRANDS_WAITING_MAX) {
+      throw new ServiceError('session.overloaded', 'too many checks of files are waiting; try again later');
+    }
+    this.#waiting++;
+    const done = this.#last.then(run);
+    this.#last = done.catch(() => undefined);
+    try {
+      return await done;
+    } finally {
+      this.#waiting--;
+    }
+  }
+}
+
 type Ended = (failure: ServiceError | null, result: unknown) => void;
 
 export class Errands {
   readonly #parts: ErrandsParts;
-  /** Ends when the errand that was queued last has ended. */
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  /** By whether a caller waits: files that are taken in do not wait for long checks. */
+  readonly #lanes = {asked: new Lane(), own: new Lane()};
 
   constructor(parts: ErrandsParts) {
     this.#parts = parts;
@@ -51,7 +72,7 @@ export class Errands {
    * @throws op.conflict 409: it has a worker, or was woken meanwhile; what the errand throws; session.overloaded 503
    */
   runFor(id: string, errand: Errand): Promise<unknown> {
-    return this.#queued(() => {
+    return this.#laneOf(errand).queued(() => {
       const {placement, files} = this.#parts;
       const entry = placement.find(id);
       if (entry === undefined) {
@@ -77,7 +98,7 @@ export class Errands {
 
   /** Runs an errand in a directory that is no tenant's. @throws what the errand throws; session.overloaded 503 */
   runIn(place: ErrandPlace, errand: Errand, withinMs: number = ERRAND_MS_MAX): Promise<unknown> {
-    return this.#queued(
+    return this.#laneOf(errand).queued(
       () =>
         new Promise((resolve, reject) => {
           this.#start(place, errand, withinMs, (failure, result) => {
@@ -89,18 +110,8 @@ export class Errands {
     );
   }
 
-  async #queued(run: () => Promise<unknown>): Promise<unknown> {
-    if (this.#waiting > ERRANDS_WAITING_MAX) {
-      throw new ServiceError('session.overloaded', 'too many checks of files are waiting; try again later');
-    }
-    this.#waiting++;
-    const done = this.#last.then(run);
-    this.#last = done.catch(() => undefined);
-    try {
-      return await done;
-    } finally {
-      this.#waiting--;
-    }
+  #laneOf({kind}: Errand): Lane {
+    return kind === 'adopt' ? this.#lanes.asked : this.#lanes.own;
   }
 
   #start({runsCode, ...place}: ErrandPlace, errand: Errand, withinMs: number, ended: Ended): Worker {

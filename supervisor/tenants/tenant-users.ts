@@ -13,7 +13,7 @@ import {endAllOf, isAnyLeft, type UserTest} from '../confinement/leftovers.ts';
 import {giveTo, TooManyEntries} from '../confinement/ownership.ts';
 import type {UserRange} from '../confinement/user-numbers.ts';
 import {UserNumbers} from '../confinement/user-numbers.ts';
-import {isShared} from '../confinement/users.ts';
+import {isShared, letPass} from '../confinement/users.ts';
 import {scanTenants} from '../files/tenant-files.ts';
 
 /**
@@ -67,6 +67,11 @@ export class TenantUsers {
     if (left.length === 0) return;
     this.#log.error('processes of an earlier server could not be ended: their tenants are not opened', {pids: left});
     for (const id of this.#names.keys()) if (isAnyLeft(uid => uid === id)) this.#unended.add(id);
+  }
+
+  /** Workers can pass through the directory, but not list it. */
+  letPass(directory: string): void {
+    if (this.#range !== null) letPass(directory, this.#range.first);
   }
 
   /** Processes of this user could not be ended. */

@@ -14,26 +14,32 @@
  *   3       … and the row gone             nothing: goes on from here
  *   4       d_ gone → 204                  nothing
  *
+ * A tenant that comes as a file is in `files/adoption.ts`.
+ *
  * Neither depends on the registry being there afterwards. Step 1 of a deletion needs no space and step 2 frees some, so
  * a tenant can be deleted from a full disk. If the row cannot be removed even then, it stays until the next start, and
  * d_ stays with it.
  */
+import {randomBytes} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import {isNoSpace, isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import type {AdoptNote} from '../../shared/tenant-directory.ts';
+import {finishAdoption, placeAdopted} from '../files/adoption.ts';
 import type {Registry} from '../files/registry.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
 import {TENANTS_MAX} from '../limits.ts';
 import {planStart, type StartPlan} from '../start/start-plan.ts';
 import type {Placement} from './placement.ts';
+import type {PlacedTenant} from './tenant-entry.ts';
 
 export type TenantsParts = {
   registry: Registry;
   files: TenantFiles;
-  placement: Pick<Placement, 'add' | 'delete' | 'forget' | 'has' | 'ids' | 'isServed' | 'size'>;
+  placement: Pick<Placement, 'add' | 'delete' | 'find' | 'forget' | 'has' | 'ids' | 'isServed' | 'resumed' | 'size'>;
   /** Resolves when every router has applied it. */
   tellRouters: (message: SupervisorToRouter) => Promise<void>;
   now: () => number;
@@ -86,6 +92,12 @@ export class Tenants {
       this.#parts.placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: false});
       log.info('finished creating a tenant', {tenant: id});
     }
+    for (const note of plan.adopted) {
+      const {tenant: id, generation, created_ms: createdMs} = note;
+      await finishAdoption(files, registry, note, this.#parts.now());
+      this.#parts.placement.add({id, generation, createdMs}, {isMarkedAwake: true, isToOpen: true});
+      log.info('finished taking in the file of a tenant', {tenant: id});
+    }
     for (const {row, isMissing} of plan.tenants) this.#entry(row, isMissing);
   }
 
@@ -114,13 +126,7 @@ export class Tenants {
    */
   async create(id: string): Promise<void> {
     const {registry, files, placement, tellRouters, now} = this.#parts;
-    assert(TENANT_ID.test(id), 'the router checked the id');
-    if (placement.has(id) || this.#creating.has(id)) {
-      throw new ServiceError('session.tenant_exists', `tenant ${id} exists already`);
-    }
-    if (placement.size + this.#creating.size >= TENANTS_MAX) {
-      throw new ServiceError('session.overloaded', `this server has ${TENANTS_MAX} tenants, which is its maximum`);
-    }
+    this.#checkNew(id);
     this.#creating.add(id);
     try {
       const generation = ++this.#lastGeneration;
@@ -140,28 +146,110 @@ export class Tenants {
     }
   }
 
+  /** @throws session.tenant_exists 409, session.overloaded 503 */
+  #checkNew(id: string): void {
+    const {placement} = this.#parts;
+    assert(TENANT_ID.test(id), 'the router checked the id');
+    if (placement.has(id) || this.#creating.has(id)) {
+      throw new ServiceError('session.tenant_exists', `tenant ${id} exists already`);
+    }
+    if (placement.size + this.#creating.size >= TENANTS_MAX) {
+      throw new ServiceError('session.overloaded', `this server has ${TENANTS_MAX} tenants, which is its maximum`);
+    }
+  }
+
+  /** @throws as `adopt` would, before the file is there */
+  checkAdoption(id: string, replace: boolean): void {
+    if (!replace) this.#checkNew(id);
+    else if (this.#creating.has(id)) throw new ServiceError('op.conflict', `tenant ${id} is being made; try again`);
+    else this.#checkServed(id);
+  }
+
+  /**
+   * Makes a tenant of a file, or replaces one: its directory goes to set-aside/.
+   * @param prepare checks the file and makes a directory of it, while a tenant that is replaced goes on
+   * @throws session.tenant_exists 409, session.tenant_not_found 404, session.storage_full 507, what `prepare` throws
+   */
+  async adopt(
+    id: string,
+    {replace, serve, origin}: Pick<AdoptNote, 'serve' | 'origin'> & {replace: boolean},
+    prepare: (note: AdoptNote) => Promise<string>,
+  ): Promise<void> {
+    const {registry, files, placement, tellRouters, now, log} = this.#parts;
+    this.checkAdoption(id, replace);
+    this.#creating.add(id);
+    try {
+      const replaces = replace ? placement.find(id)!.generation : null;
+      const note: AdoptNote = {
+        ...{tenant: id, generation: ++this.#lastGeneration, created_ms: now()},
+        ...{timeline: randomBytes(16).toString('hex'), origin, replaces, serve},
+      };
+      const directory = await prepare(note);
+      const old = replace ? await this.#leave(id, note) : null;
+      try {
+        await placeAdopted(files, registry, note, directory, now());
+      } catch (caught) {
+        // A directory that is already in place would replace the tenant at the next start.
+        await files.markDeleted(id, note.generation).catch(error => log.error('a file was not taken back', {error}));
+        if (old !== null) await this.#serveAgain(old);
+        this.#failed('made', id, caught);
+      }
+      if (old !== null) placement.forget(id);
+      const {generation, created_ms: createdMs} = note;
+      placement.add({id, generation, createdMs}, {isMarkedAwake: true, isToOpen: false});
+      await tellRouters({type: 'tenant_added', tenant: id});
+      // Its jobs may be due.
+      const entry = placement.find(id);
+      if (entry !== undefined && !entry.isReadOnly) placement.resumed(entry);
+    } finally {
+      this.#creating.delete(id);
+    }
+  }
+
+  /**
+   * All routers forget the tenant before its worker ends, so that none mistakes that end for a crash. Resolves when no
+   * process uses its files.
+   * @param by replaces it; it must still be the one that was to be replaced
+   */
+  async #leave(id: string, by: AdoptNote | null = null): Promise<PlacedTenant> {
+    const {placement, tellRouters} = this.#parts;
+    this.#checkServed(id);
+    if (by !== null && placement.find(id)!.generation !== by.replaces) {
+      throw new ServiceError('op.conflict', `tenant ${id} was made again meanwhile: nothing was replaced`);
+    }
+    this.#leaving.add(id);
+    await tellRouters({type: 'tenant_removed', tenant: id});
+    const left = placement.delete(id);
+    this.#leaving.delete(id);
+    return await left;
+  }
+
+  /** A tenant that was to be removed stays as it was. */
+  async #serveAgain({id, generation, createdMs}: PlacedTenant): Promise<void> {
+    const {placement, tellRouters} = this.#parts;
+    placement.forget(id);
+    placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: true});
+    await tellRouters({type: 'tenant_added', tenant: id});
+  }
+
+  /** @throws session.tenant_not_found 404 */
+  #checkServed(id: string): void {
+    if (this.#parts.placement.isServed(id) && !this.#leaving.has(id)) return;
+    throw new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
+  }
+
   /**
    * @throws session.tenant_not_found 404, also while another deletion of it is under way; session.worker_unavailable
    * 503
    */
   async delete(id: string): Promise<void> {
-    const {files, placement, tellRouters} = this.#parts;
-    if (!placement.isServed(id) || this.#leaving.has(id)) {
-      throw new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
-    }
-    // All routers, before the worker ends, so that none mistakes that end for a crash.
-    this.#leaving.add(id);
-    await tellRouters({type: 'tenant_removed', tenant: id});
-    const deleted = placement.delete(id);
-    this.#leaving.delete(id);
-    const {generation, createdMs} = await deleted;
+    const {files, placement} = this.#parts;
+    const deleted = await this.#leave(id);
+    const {generation} = deleted;
     try {
       await files.markDeleted(id, generation);
     } catch (caught) {
-      // The deletion failed: the tenant stays as it was and is served again.
-      placement.forget(id);
-      placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: true});
-      await tellRouters({type: 'tenant_added', tenant: id});
+      await this.#serveAgain(deleted);
       this.#failed('removed', id, caught);
     }
     await this.#finishDeletion(id, generation);

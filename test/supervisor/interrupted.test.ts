@@ -7,14 +7,16 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
+import {prepareAdoption} from '../../supervisor/files/adoption.ts';
 import {Registry} from '../../supervisor/files/registry.ts';
 import {realSteps, type Steps, TenantFiles} from '../../supervisor/files/tenant-files.ts';
-import type {PlacedTenant} from '../../supervisor/tenants/tenant-entry.ts';
+import {type PlacedTenant, TenantEntry} from '../../supervisor/tenants/tenant-entry.ts';
 import {Tenants} from '../../supervisor/tenants/tenants.ts';
 import {nightly} from '../harness/nightly.ts';
 
 const log = createLogger({}, {level: 'error', write: () => undefined});
 const CONTENT = 'documents';
+const ADOPTED = 'documents from elsewhere';
 /** More changes of the disk than any of the operations makes. */
 const STEPS_MAX = 12;
 
@@ -71,7 +73,7 @@ class Server {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== 'function') return value;
-        if (name !== 'create' && name !== 'remove') return value.bind(target);
+        if (name !== 'create' && name !== 'adopt' && name !== 'remove') return value.bind(target);
         return (...args: unknown[]) => power.step(() => Reflect.apply(value, target, args));
       },
     });
@@ -91,11 +93,28 @@ class Server {
         ids: () => [...this.#places.keys()],
         has: id => this.#places.has(id),
         isServed: id => this.#places.has(id),
+        find: id => this.#entryOf(id),
+        resumed: () => undefined,
         size: 0,
       },
       tellRouters: () => Promise.resolve(),
       now: () => 5,
       log,
+    });
+  }
+
+  #entryOf(id: string): TenantEntry | undefined {
+    const place = this.#places.get(id);
+    return place === undefined ? undefined : new TenantEntry(place, {isMarkedAwake: false, isToOpen: false});
+  }
+
+  /** Takes in a file, as an upload does once it is complete. */
+  adopt(id: string, replace: boolean): Promise<void> {
+    return this.tenants.adopt(id, {replace, serve: 'reads', origin: null}, async note => {
+      const path = join(this.#data, 'incoming', 'file');
+      mkdirSync(join(this.#data, 'incoming'), {recursive: true});
+      writeFileSync(path, ADOPTED);
+      return await prepareAdoption(path, note);
     });
   }
 
@@ -163,7 +182,12 @@ async function atEveryStep(
         const last = new Server(again);
         await last.tenants.recover(refuse);
         expect(contentOf(again, 'kept')).toBe(CONTENT);
-        expect(last.registry.rows().map(({id}) => id)).toEqual(last.ids);
+        expect(
+          last.registry
+            .rows()
+            .map(({id}) => id)
+            .sort(),
+        ).toEqual(last.ids);
         expect(directories(again)).toHaveLength(last.ids.length);
         check(again, last, outcome === 'done');
         last.registry.close();
@@ -192,6 +216,35 @@ describe('ended between any two steps, and at the start after it', () => {
       (data, server, isDone) => {
         expect(contentOf(data, 'used')).toBe(server.ids.includes('used') ? CONTENT : null);
         if (isDone) expect(server.ids).toEqual(['kept', 'unused']);
+      },
+    );
+  });
+
+  nightly.test('a file that is taken in is the tenant, or nothing is left of it; it starts paused', async () => {
+    await atEveryStep(
+      server => server.adopt('made', false),
+      (data, server, isDone) => {
+        if (isDone) expect(server.ids).toContain('made');
+        if (!server.ids.includes('made')) return;
+        expect(contentOf(data, 'made')).toBe(ADOPTED);
+        const {generation} = server.registry.rows().find(({id}) => id === 'made')!;
+        expect(server.registry.paused.modeOf('made', generation)).toBe('reads');
+      },
+    );
+  });
+
+  test('a file that replaces a tenant has replaced it, or the tenant is as it was; nothing of it is lost', async () => {
+    await atEveryStep(
+      server => server.adopt('used', true),
+      (data, server, isDone) => {
+        expect(server.ids).toContain('used');
+        const content = contentOf(data, 'used');
+        if (isDone) expect(content).toBe(ADOPTED);
+        if (content === CONTENT) return;
+        expect(content).toBe(ADOPTED);
+        const [aside] = readdirSync(join(data, 'set-aside'));
+        expect(aside).toMatch(/^restored-5-t_used_/);
+        expect(readFileSync(join(data, 'set-aside', aside!, 'tenant.sqlite'), 'utf8')).toBe(CONTENT);
       },
     );
   });

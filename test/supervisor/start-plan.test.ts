@@ -11,7 +11,13 @@ function row(id: string, generation: number): StoredRow {
 
 function directory(id: string, generation: number, content: FoundDirectory['content']): FoundDirectory {
   const createdMs = content === 'new' ? 5 : null;
-  return {name: tenantDirectoryName(id, generation), kind: 'tenant', id, generation, content, createdMs};
+  return {name: tenantDirectoryName(id, generation), kind: 'tenant', id, generation, content, createdMs, adopted: null};
+}
+
+/** One that came as a file. */
+function adopted(id: string, generation: number, replaces: number | null = null): FoundDirectory {
+  const note = {tenant: id, generation, created_ms: 5, timeline: '', origin: null, replaces, serve: 'reads'} as const;
+  return {...directory(id, generation, 'used'), adopted: note};
 }
 
 function deleted(id: string, generation: number, content: FoundDirectory['content'] = 'used'): FoundDirectory {
@@ -24,6 +30,7 @@ function shown(plan: StartPlan): string {
   return [
     ...plan.tenants.map(({row: its, isMissing}) => `${isMissing ? 'missing' : 'tenant'} ${name(its)}`),
     ...plan.created.map(it => `created ${name(it)}`),
+    ...plan.adopted.map(it => `adopted ${it.tenant}/${it.generation}`),
     ...plan.interrupted.map(it => `interrupted ${name(it)}`),
     ...plan.odd.map(it => `odd ${name(it)}`),
     ...plan.deleted.map(it => `deleted ${name(it)}`),
@@ -65,6 +72,17 @@ describe('what a start makes of rows and directories', () => {
       [row('a', 1)],
       [directory('a', 1, 'odd'), directory('b', 2, 'odd')],
       'missing a/1, odd b/2',
+    ],
+    ['a file that was taken in, not opened yet', [row('a', 1)], [adopted('a', 1)], 'tenant a/1'],
+    ['… before its row', [], [adopted('a', 1)], 'adopted a/1'],
+    ['one that replaces a tenant', [row('a', 1)], [directory('a', 1, 'used'), adopted('a', 2, 1)], 'adopted a/2'],
+    ['… which is set aside', [row('a', 1)], [adopted('a', 2, 1)], 'adopted a/2'],
+    ['… and both have gone on', [row('a', 2)], [adopted('a', 2, 1)], 'tenant a/2'],
+    [
+      'one that does not replace the tenant that is here',
+      [row('a', 3)],
+      [directory('a', 3, 'used'), adopted('a', 2, 1)],
+      'tenant a/3, unknown a/2',
     ],
     ['a lost registry', [], [directory('a', 1, 'used'), directory('b', 2, 'used')], 'unknown a/1, unknown b/2'],
     ['an older one', [row('a', 1)], [directory('a', 1, 'used'), directory('b', 2, 'used')], 'tenant a/1, unknown b/2'],

@@ -1,0 +1,66 @@
+/**
+ * A directory with a file and the note `tenant.adopt` becomes a tenant. The order is safe against a crash at any point;
+ * `start-plan.ts` decides what a start makes of what it finds.
+ *
+ *   on disk so far                                  a crash now leaves, and the next start
+ *   1  the directory in incoming/                   nothing: empties incoming/
+ *   2  … renamed to t_                              the tenant: goes on from here (its client got no answer)
+ *   3  … the tenant that it replaces in set-aside/  the tenant: goes on from here
+ *   4  … and a row → served → 201                   the tenant
+ *
+ * The note stays until the first worker has opened the tenant.
+ */
+import {mkdir, open, readdir, rename} from 'node:fs/promises';
+import {join} from 'node:path';
+import {syncDirectory} from '../../shared/sync-directory.ts';
+import {ADOPT_FILE, type AdoptNote, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import type {Registry} from './registry.ts';
+import {removeTree, type TenantFiles} from './tenant-files.ts';
+
+/** Moves a complete file into a directory of its own beside it, with its note; durable when it resolves. */
+export async function prepareAdoption(path: string, note: AdoptNote): Promise<string> {
+  const directory = `${path}.adopted`;
+  await mkdir(directory, {mode: 0o700});
+  await rename(path, join(directory, TENANT_FILE));
+  const handle = await open(join(directory, ADOPT_FILE), 'wx', 0o600);
+  try {
+    await handle.writeFile(`${JSON.stringify(note)}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await syncDirectory(directory);
+  return directory;
+}
+
+/**
+ * Steps 2 to 4. No worker may use the tenant that is replaced.
+ * @param directory that `prepareAdoption` made, on the file system of the tenants' directories
+ */
+export async function placeAdopted(
+  files: TenantFiles,
+  registry: Registry,
+  note: AdoptNote,
+  directory: string,
+  nowMs: number,
+): Promise<void> {
+  await files.place(directory, note);
+  await finishAdoption(files, registry, note, nowMs);
+}
+
+/** Steps 3 and 4. @returns false: the disk is full; the row is written with the tenant's next change */
+export async function finishAdoption(
+  files: TenantFiles,
+  registry: Registry,
+  note: AdoptNote,
+  nowMs: number,
+): Promise<boolean> {
+  if (note.replaces !== null) await files.setAside(note.tenant, note.replaces, nowMs);
+  return registry.adopt(note);
+}
+
+/** Removes what an earlier server left in `<data>/incoming`, and makes the directory. */
+export async function emptyIncoming(directory: string): Promise<void> {
+  await mkdir(directory, {recursive: true, mode: 0o700});
+  for (const name of await readdir(directory)) await removeTree(join(directory, name));
+}

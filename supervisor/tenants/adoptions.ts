@@ -1,0 +1,109 @@
+/**
+ * Files from elsewhere become tenants of a running server: an upload arrives in `<data>/incoming`, an errand checks it
+ * and gives it its new identity, and `tenants.ts` puts it in its place. A tenant that is replaced serves until then.
+ */
+import {randomBytes} from 'node:crypto';
+import {rmSync} from 'node:fs';
+import {join} from 'node:path';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import type {AdoptCheck} from '../../shared/ipc/errand.ts';
+import type {FileAdoption} from '../../shared/ipc/files.ts';
+import type {AdoptNote} from '../../shared/tenant-directory.ts';
+import {emptyIncoming, prepareAdoption} from '../files/adoption.ts';
+import {removeTree} from '../files/tenant-files.ts';
+import {INCOMING_FILES_MAX} from '../limits.ts';
+import type {Errands} from './errands.ts';
+import type {TenantUsers} from './tenant-users.ts';
+import type {Tenants} from './tenants.ts';
+
+export type AdoptionsParts = {
+  tenants: Pick<Tenants, 'adopt' | 'checkAdoption'>;
+  errands: Pick<Errands, 'runIn'>;
+  users: TenantUsers;
+  /** `<data>/incoming`. */
+  directory: string;
+};
+
+export class Adoptions {
+  readonly #parts: AdoptionsParts;
+  /** Uploads by id, with the router that writes each. */
+  readonly #arriving = new Map<string, number>();
+
+  constructor(parts: AdoptionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Called once, at start. */
+  async begin(): Promise<void> {
+    const {directory, users} = this.#parts;
+    await emptyIncoming(directory);
+    users.letPass(directory);
+  }
+
+  /**
+   * A path for an upload. @param router ends the upload with itself
+   * @throws session.tenant_exists 409, session.tenant_not_found 404, session.overloaded 503
+   */
+  expect({tenant, replace}: FileAdoption, router: number): {id: string; path: string} {
+    this.#parts.tenants.checkAdoption(tenant, replace);
+    if (this.#arriving.size >= INCOMING_FILES_MAX) {
+      throw new ServiceError(
+        'session.overloaded',
+        `${INCOMING_FILES_MAX} files of tenants are arriving; try again later`,
+      );
+    }
+    const id = randomBytes(16).toString('hex');
+    this.#arriving.set(id, router);
+    return {id, path: this.#pathOf(id)};
+  }
+
+  /** The upload failed. */
+  drop(id: string): void {
+    if (this.#arriving.delete(id)) rmSync(this.#pathOf(id), {force: true});
+  }
+
+  routerEnded(router: number): void {
+    for (const [id, its] of this.#arriving) if (its === router) this.drop(id);
+  }
+
+  /** The upload is complete. @throws as `adopt` */
+  async arrived(id: string, adoption: FileAdoption): Promise<void> {
+    assert(this.#arriving.has(id), 'the upload was expected');
+    try {
+      await this.adopt(this.#pathOf(id), adoption, 'whole');
+    } finally {
+      this.drop(id);
+    }
+  }
+
+  /**
+   * @param path of a complete file in `<data>/incoming`, which is moved or removed
+   * @throws op.invalid_input 400: it is not the file of a tenant, or damaged; session.tenant_exists 409,
+   * session.tenant_not_found 404, session.storage_full 507
+   */
+  async adopt(
+    path: string,
+    {tenant, replace, live}: FileAdoption,
+    check: AdoptCheck,
+    origin: AdoptNote['origin'] = null,
+  ): Promise<void> {
+    const made: string[] = [path];
+    try {
+      await this.#parts.tenants.adopt(tenant, {replace, serve: live ? 'all' : 'reads', origin}, async note => {
+        const directory = await prepareAdoption(path, note);
+        made.push(directory);
+        const {generation, created_ms: createdMs} = note;
+        const place = {directory, tenant, generation, createdMs, runsCode: false};
+        await this.#parts.errands.runIn(place, {kind: 'adopt', check});
+        return directory;
+      });
+    } finally {
+      for (const left of made) await removeTree(left);
+    }
+  }
+
+  #pathOf(id: string): string {
+    return join(this.#parts.directory, id);
+  }
+}
