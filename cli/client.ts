@@ -171,6 +171,17 @@ export class ServiceClient {
     isSilent = false,
     body?: BodyOf<O>,
   ): Promise<Readable> {
+    return (await this.streamed(operation, params, query, isSilent, body)).body;
+  }
+
+  /** As `stream`, with the headers of the answer. */
+  async streamed<O extends Named>(
+    operation: O,
+    params: Parameters<O>,
+    query?: QueryOf<O>,
+    isSilent = false,
+    body?: BodyOf<O>,
+  ): Promise<Pick<Dispatcher.ResponseData, 'body' | 'headers'>> {
     let response: Dispatcher.ResponseData;
     try {
       response = await this.#send({
@@ -181,7 +192,7 @@ export class ServiceClient {
     } catch (caught) {
       throw this.#disconnected(caught);
     }
-    if (response.statusCode < 300) return response.body;
+    if (response.statusCode < 300) return response;
     throw refusal(response.statusCode, await readAll(response));
   }
 

@@ -1,4 +1,4 @@
-/** `svc tenants list|status|create|delete|wake|sleep|pause|resume` manages tenants. */
+/** `svc tenants list|status|create|delete|wake|sleep|pause|resume|export|import|clone` manages tenants. */
 import type {Command} from 'commander';
 import {OVERVIEW_PAGE_TENANTS_MAX} from '../shared/limits.ts';
 import type {QueryOf} from '../shared/operation-types.ts';
@@ -8,6 +8,7 @@ import {addYesOption, type ConfirmOptions, confirm} from './confirm.ts';
 import {showList, showRecord} from './control.ts';
 import {CommandFailure} from './failure.ts';
 import {atServer} from './server-verb.ts';
+import {registerFiles} from './tenant-files.ts';
 
 export function register(program: Command): void {
   const tenants = program.command('tenants').alias('tenant').description('list, create, pause and delete tenants');
@@ -28,6 +29,7 @@ export function register(program: Command): void {
       }),
   );
   registerStates(tenants);
+  registerFiles(tenants);
   addServerOptions(
     addYesOption(tenants.command('delete <id>').description('delete a tenant with all its data; it asks for the name')),
   ).action((id: string, options: ServerOptions & ConfirmOptions) =>

@@ -6,6 +6,7 @@ import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
 import type {BackupRequest} from '../shared/ipc/backups.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
+import type {FileRequest} from '../shared/ipc/files.ts';
 import type {Actor, KeyRequest} from '../shared/ipc/keys.ts';
 import type {StatusRequest} from '../shared/ipc/overview.ts';
 import type {Holder, SessionRequest} from '../shared/ipc/sessions.ts';
@@ -72,6 +73,11 @@ export class ControlChannel {
 
   /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
   backups(request: BackupRequest): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, ...request}));
+  }
+
+  /** @returns the answer that the action says. @throws the supervisor's ServiceError */
+  files(request: FileRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
   }
 

@@ -236,6 +236,8 @@ export const ENVIRONMENT_VALUE_BYTES_MAX = 8 * KIB;
 
 /** Body of an import. It is not buffered: this bounds a stream that never ends. Beyond: 413 op.too_large. (ours) */
 export const IMPORT_BYTES_MAX = 1024 * 1024 * MIB;
+/** File of a tenant that is imported. The disk is the limit before. Beyond: 413 op.too_large. (ours) */
+export const TENANT_FILE_BYTES_MAX = 1024 * 1024 * MIB;
 /** A line, or a CSV record, of an import. A longer one is refused as a bad line: op.too_large. (ours) */
 export const IMPORT_LINE_BYTES_MAX = 4 * MIB;
 /** Name that a caller gives an import. Beyond: 400. (ours) */

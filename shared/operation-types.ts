@@ -100,7 +100,14 @@ import {
 import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/sessions.ts';
 import {SettingsBody, SettingsChange} from './protocol/settings.ts';
 import {FoundTask, StartedTask, TaskBody, TaskList} from './protocol/tasks.ts';
-import {FoundTenant, OverviewQuery, PauseQuery, TenantOverview, WokenTenant} from './protocol/tenant-status.ts';
+import {
+  FileImportQuery,
+  FoundTenant,
+  OverviewQuery,
+  PauseQuery,
+  TenantOverview,
+  WokenTenant,
+} from './protocol/tenant-status.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
 import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
 
@@ -153,6 +160,7 @@ export const OPERATION_TYPES = {
   'tenants.wake': {answer: WokenTenant},
   'tenants.sleep': {answer: FoundTenant},
   'tenants.pause': {query: PauseQuery, answer: FoundTenant},
+  'tenants.import': {bodyMedia: ['application/vnd.sqlite3'], query: FileImportQuery, answer: FoundTenant},
   'tenants.resume': {answer: FoundTenant},
   'audit.page': {query: AuditQuery, answer: AuditPage},
   'audit.refusals': {query: AuditQuery, answer: RefusalPage},
@@ -182,6 +190,7 @@ export const OPERATION_TYPES = {
     media: 'application/x-ndjson',
     otherMedia: {'text/csv': '_id,name\r\n0k2,Oslo\r\n'},
   },
+  'exports.file': {media: 'application/vnd.sqlite3'},
   'tasks.create': {body: TaskBody, answer: StartedTask},
   'tables.drop': {answer: StartedTask},
   'tables.rename': {body: RenameBody},

@@ -144,6 +144,8 @@ export const OPERATIONS = {
   },
   /** Documents at one sequence, one object per line. */
   'exports.run': {...read, ...at('GET', '/export'), takesQuery: true},
+  /** The tenant's whole file, as of one commit. */
+  'exports.file': {...read, ...at('GET', '/file')},
   'tasks.create': {...write, ...at('POST', '/tasks'), success: ACCEPTED},
   'tables.drop': {...write, ...at('DELETE', '/tables/{table}'), success: ACCEPTED},
   'tables.rename': {...change, ...at('POST', '/tables/{table}/rename')},
@@ -368,6 +370,8 @@ export const ROUTER_OPERATIONS = {
   'tenants.sleep': {method: 'POST', path: '/api/tenants/{tenant_id}/sleep', access: 'admin', success: OK},
   'tenants.pause': {method: 'POST', path: '/api/tenants/{tenant_id}/pause', access: 'admin', success: OK},
   'tenants.resume': {method: 'POST', path: '/api/tenants/{tenant_id}/resume', access: 'admin', success: OK},
+  /** The body is the file of a tenant: one is made of it, or replaced. */
+  'tenants.import': {method: 'PUT', path: '/api/tenants/{tenant_id}/file', access: 'admin', success: CREATED},
   'audit.page': {method: 'GET', path: '/api/audit', access: 'admin', success: OK},
   'audit.refusals': {method: 'GET', path: '/api/audit/refusals', access: 'admin', success: OK},
   whoami: {method: 'GET', path: '/api/whoami', access: 'admin', success: OK},

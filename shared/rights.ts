@@ -164,6 +164,8 @@ export const RIGHTS: Complete = {
   'tenants.wake': action('tenants', 'none'),
   'tenants.sleep': action('tenants', 'none'),
   'tenants.pause': action('tenants', 'none'),
+  /** A file has everything of its tenant: code, variables, settings, documents. */
+  'tenants.import': {...action(SCOPES, 'unknown'), querySubject: ['replace', 'live']},
   'tenants.resume': action('tenants', 'none'),
   'audit.page': {...needs('audit', 'none'), concerns: 'service'},
   'audit.refusals': {...needs('audit', 'none'), concerns: 'service'},
@@ -205,6 +207,7 @@ export const RIGHTS: Complete = {
     ...needs('data:read', {query: 'table'}),
     queryScope: {scope: 'schema', parameter: 'for', is: 'restore'},
   },
+  'exports.file': needs(SCOPES, 'unknown'),
   /** Deletes documents and their schema. */
   'tables.drop': action(['schema', 'data:write'], 'path'),
   /** Other keys can be allowed to read the table under its new name. */

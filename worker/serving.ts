@@ -1,9 +1,12 @@
 /** An open tenant and the socket on which routers reach it: the state of a worker that is no longer a spare. */
 
+import {rmSync} from 'node:fs';
+import {join} from 'node:path';
 import {adoptFile, isToAdopt, removeAdoptNote} from '../engine/adopt/adopt-file.ts';
 import {Reserve} from '../engine/storage/reserve.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
+import {FILE_COPY} from '../shared/tenant-directory.ts';
 import {LinkShare} from './ipc/link-share.ts';
 import {RouterLink} from './ipc/router-link.ts';
 import {WorkerSocket} from './ipc/worker-socket.ts';
@@ -20,6 +23,7 @@ export class Serving {
     const reserve = new Reserve(settings.reservePath);
     try {
       if (settings.user !== null) become(settings.user);
+      rmSync(join(settings.directory, FILE_COPY), {force: true});
       const isAdopted = isToAdopt(settings.directory);
       if (isAdopted) await adoptFile(settings.directory, 'structure');
       const serving = new Serving(await Tenant.open(settings, reserve, log, upwards), settings, log);

@@ -6,7 +6,7 @@
 import {globSync} from 'node:fs';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
-import {BODY_BYTES_MAX, URL_BYTES_MAX} from '../../shared/limits.ts';
+import {BODY_BYTES_MAX, TENANT_FILE_BYTES_MAX, URL_BYTES_MAX} from '../../shared/limits.ts';
 import {OPERATION_TYPES, type OperationTypes} from '../../shared/operation-types.ts';
 import {ErrorEnvelope} from '../../shared/protocol/error-envelope.ts';
 import {RIGHTS} from '../../shared/rights.ts';
@@ -128,6 +128,10 @@ const OWN_HEADERS: Partial<Record<Name, Record<string, Schema>>> = {
     'Content-Security-Policy': {description: 'nothing but this server', schema: {type: 'string'}},
     'Referrer-Policy': {description: '`no-referrer`', schema: {type: 'string'}},
   },
+  'exports.file': {
+    'X-Svc-File-Bytes': {description: 'the length of the complete file', schema: {type: 'integer'}},
+    'X-Svc-File-Sha256': {description: 'its SHA-256, 64 hex characters', schema: {type: 'string'}},
+  },
   'exports.run': {
     'X-Svc-Sequence': {
       description: 'the sequence of the journal that the export is of: go on with the records after it',
@@ -174,8 +178,9 @@ function bodyOf({name, parameter, traits}: DescribedRoute, {body}: Example, sche
   const types: OperationTypes = OPERATION_TYPES[name];
   const type = types.bodies?.[parameter ?? ''] ?? types.body;
   if (type !== undefined) return {required: true, content: {[JSON_TYPE]: {schema: schemas.of(type), example: body}}};
-  if (traits?.streamedBytesMax === undefined) return null;
-  const limit = `at most ${traits.streamedBytesMax / MIB} MiB`;
+  const bytesMax = traits?.streamedBytesMax ?? (types.bodyMedia === undefined ? undefined : TENANT_FILE_BYTES_MAX);
+  if (bytesMax === undefined) return null;
+  const limit = `at most ${bytesMax / MIB} MiB`;
   const {bodyMedia = ['application/octet-stream']} = types;
   // The example belongs to the first of them.
   const example = body === undefined ? {} : {schema: {type: 'string'}, example: body};

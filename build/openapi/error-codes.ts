@@ -65,7 +65,7 @@ function ofWorker(name: Operation, {traits}: DescribedRoute): ErrorCode[] {
   const codes: ErrorCode[] = ['session.tenant_not_found', 'session.overloaded', 'op.storage_damaged'];
   const {kind, runsUserCode = false, takesConditions = false} = traits!;
   if (kind === 'write' || runsUserCode) codes.push('session.outcome_unknown');
-  if (kind === 'write') codes.push('session.storage_full', 'session.storage_read_only');
+  if (kind === 'write') codes.push('session.storage_full', 'session.storage_read_only', 'session.tenant_read_only');
   if (kind === 'write' && takesConditions) codes.push('op.precondition_failed');
   if (runsUserCode) codes.push('op.quarantined');
   if (name === 'functions.preflight') return ['session.tenant_not_found', 'session.overloaded', 'op.storage_damaged'];

@@ -8,6 +8,7 @@ const LINE_INTERVAL_MS = 5_000;
 const MIB = 1024 * 1024;
 
 export class Progress {
+  readonly #isOfDocuments: boolean;
   readonly #verb: string;
   readonly #bytesTotal: number | null;
   readonly #startedMs = performance.now();
@@ -16,11 +17,15 @@ export class Progress {
   #documents = 0;
   #bytes = 0;
 
-  /** @param bytesTotal null if it is unknown: then there is no bar */
-  constructor(verb: string, bytesTotal: number | null) {
+  /**
+   * @param bytesTotal null if it is unknown: then there is no bar
+   * @param isOfDocuments false: it is a file, in which nothing is counted
+   */
+  constructor(verb: string, bytesTotal: number | null, isOfDocuments = true) {
+    this.#isOfDocuments = isOfDocuments;
     this.#verb = verb;
     this.#bytesTotal = bytesTotal;
-    this.#bar = process.stderr.isTTY ? newBar(verb, bytesTotal) : null;
+    this.#bar = process.stderr.isTTY ? newBar(verb, bytesTotal, isOfDocuments) : null;
     this.#bar?.start(bytesTotal ?? 0, 0, this.#payload());
   }
 
@@ -35,7 +40,8 @@ export class Progress {
     if (now - this.#lineMs < LINE_INTERVAL_MS) return;
     this.#lineMs = now;
     const share = this.#bytesTotal ? ` (${Math.floor((100 * bytes) / this.#bytesTotal)} %)` : '';
-    process.stderr.write(`${this.#verb}: ${documents} documents, ${(bytes / MIB).toFixed(1)} MiB${share}\n`);
+    const counted = this.#isOfDocuments ? `${documents} documents, ` : '';
+    process.stderr.write(`${this.#verb}: ${counted}${(bytes / MIB).toFixed(1)} MiB${share}\n`);
   }
 
   stop(): void {
@@ -62,8 +68,8 @@ export function summary(documents: number, bytes: number, seconds: number): stri
   return `${documents} documents, ${(bytes / MIB).toFixed(1)} MiB in ${seconds.toFixed(1)} s (${rate}/s)`;
 }
 
-function newBar(verb: string, bytesTotal: number | null): SingleBar {
-  const counts = '{documents} documents, {mib} MiB, {rate}/s';
+function newBar(verb: string, bytesTotal: number | null, isOfDocuments: boolean): SingleBar {
+  const counts = isOfDocuments ? '{documents} documents, {mib} MiB, {rate}/s' : '{mib} MiB';
   return new SingleBar({
     stream: process.stderr,
     format:

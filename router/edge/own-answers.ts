@@ -19,8 +19,9 @@ import {decodedOrSame, decodeParameter} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {answerBackups} from './backup-handlers.ts';
 import {showFigures} from './figures-handlers.ts';
+import {beginFile, takeFile} from './file-handlers.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
-import {type Steps, shippedRequest} from './steps.ts';
+import {refuseEncoding, type Steps, shippedRequest} from './steps.ts';
 import {controlTenant, createTenant, deleteTenant, listTenants, showOverview, showTenant} from './tenant-handlers.ts';
 
 export type OwnParts = {
@@ -126,6 +127,12 @@ export class OwnAnswers {
         this.#tenant(exchange, parameters[0]!);
         this.#steps.later(exchange, () => controlTenant(control, exchange, own, query));
         return;
+      case 'tenants.import': {
+        refuseEncoding(req);
+        const adoption = beginFile(exchange, decodedOrSame(parameters[0]!), query);
+        this.#steps.later(exchange, () => takeFile(control, exchange, adoption));
+        return;
+      }
       case 'audit.page':
       case 'audit.refusals': {
         const request = auditRequest(own === 'audit.page' ? 'actions' : 'refusals', query);

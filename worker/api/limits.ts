@@ -53,6 +53,12 @@ export const IMPORTS_AT_ONCE_MAX = 4;
 export const IMPORTS_KEPT_MAX = 1_000;
 /** Characters of a failure that an import or a task describes. (ours) */
 export const BULK_ERROR_CHARS = 300;
+/** Pages that a copy of the whole file takes between two checks of its bounds. (ours) */
+export const FILE_COPY_PAGES = 1_000;
+/** Time for a copy of the whole file, which keeps the WAL from being reset. Beyond: 503. (ours) */
+export const FILE_COPY_MS_MAX = 600_000;
+/** Free bytes of the disk that such a copy must leave. Beyond: 507. (ours) */
+export const FILE_COPY_SPARE_BYTES = 256 * MIB;
 /**
  * Length of the WAL at which an export with a slow reader is cut off, because it keeps the WAL from being reset. (ours)
  */

@@ -14,7 +14,7 @@ const TASK = {
 };
 const COUNTS = {lines: 2, inserted: 2, updated: 0, failed: 0, errors: []};
 
-export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.run'> = {
+export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.file' | 'exports.run'> = {
   'imports.run': {
     summary: 'Import JSON lines or CSV',
     description:
@@ -51,6 +51,16 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.ru
       query: {table: 'cities'},
       answer: {_id: 'bern', _creationTime: 1_760_000_000_000, _updateTime: 1_760_000_000_000, name: 'Bern'},
     },
+  },
+  'exports.file': {
+    summary: 'Export the whole tenant as one file',
+    description:
+      'A clean SQLite file with everything of the tenant as of one commit, while the tenant goes on. Any SQLite opens it, ' +
+      'and `PUT …/file` makes a tenant of it. `X-Svc-File-Bytes` and `X-Svc-File-Sha256` tell a complete file from one ' +
+      'that was cut. It has no external packages: deploy again where the tenant is imported on another server. The ' +
+      'copy needs free space for a second file on the server; one is made at a time.',
+    errors: ['op.conflict', 'session.storage_full', 'session.overloaded'],
+    example: {answer: 'SQLite format 3…'},
   },
   'tasks.create': {
     summary: 'Delete or patch all documents that match a query',

@@ -43,6 +43,7 @@ export const TENANT_STATE_TEXTS: OperationTexts<
   | 'tenants.wake'
   | 'tenants.sleep'
   | 'tenants.pause'
+  | 'tenants.import'
   | 'tenants.resume'
 > = {
   'tenants.overview': {
@@ -116,6 +117,23 @@ export const TENANT_STATE_TEXTS: OperationTexts<
       'all else gets 409 `session.tenant_read_only`. A pause survives restarts of the server.',
     errors: ['session.tenant_not_found', 'session.storage_full', 'session.storage_read_only'],
     example: {answer: {tenant: {...tenant, state: 'paused', serves: 'nothing'}}},
+  },
+  'tenants.import': {
+    tag: 'tenants',
+    summary: 'Make a tenant of a file',
+    description:
+      'The body is a file that an export of a tenant or `svc restore` wrote: a whole tenant. It is written to disk as it ' +
+      'arrives, checked as `svc verify` does, and gets a new timeline, so followers of the journal of the original ' +
+      'begin again. The tenant is paused and answers reads, unless `live=true`. A file that is damaged, of a later ' +
+      'version, or with definitions that svc did not make, is 400 `op.invalid_input`, and nothing is changed.',
+    errors: [
+      'session.tenant_exists',
+      'session.tenant_not_found',
+      'op.too_large',
+      'session.storage_full',
+      'session.overloaded',
+    ],
+    example: {query: {live: 'true'}, body: 'SQLite format 3…', answer: {tenant}},
   },
   'tenants.resume': {
     tag: 'tenants',

@@ -128,6 +128,7 @@ export function dataSamples(app: App) {
       ],
       refused: {query: 'table=1', code: 'op.invalid_input'},
     },
+    'exports.file': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'tasks.create': {
       succeeds: [
         {body: {type: 'delete', query: {table: 'never', filters: []}}},

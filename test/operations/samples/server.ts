@@ -98,6 +98,16 @@ export function serverSamples(app: App) {
       succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    'tenants.import': {
+      succeeds: [
+        async () => ({
+          params: {tenant_id: 'imported'},
+          query: 'live=true',
+          body: await fileOf(app),
+        }),
+      ],
+      refused: {params: {tenant_id: 'none'}, body: 'no file', code: 'op.invalid_input'},
+    },
     'tenants.resume': {
       succeeds: [{params: {tenant_id: app.tenant}}],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
@@ -151,4 +161,11 @@ export function serverSamples(app: App) {
     },
     'dashboard.end_all': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
   });
+}
+
+/** What an export of the tenant is. */
+async function fileOf({service, tenant}: App): Promise<Buffer> {
+  const headers = {authorization: `Bearer ${service.accessToken}`};
+  const reply = await fetch(`${service.url}/api/tenants/${tenant}/file`, {headers});
+  return Buffer.from(await reply.arrayBuffer());
 }

@@ -11,9 +11,10 @@ import {TaskBody} from '../../../shared/protocol/tasks.ts';
 import {causeOf, type Request} from '../../ipc/decode.ts';
 import {namedColumns} from '../bulk/export/csv-text.ts';
 import {type ExportRequest, exportChunks} from '../bulk/export/export.ts';
+import {streamFile} from '../bulk/export/file-copy.ts';
 import {filtersIn} from '../bulk/export/matching-rows.ts';
 import type {ImportBody} from '../bulk/import/imports.ts';
-import {type Handlers, json, Later, read, type WriteRequest, written} from './answer.ts';
+import {type Handlers, json, Later, read, Streamed, type WriteRequest, written} from './answer.ts';
 import type {OpenTenant} from './open-tenant.ts';
 import {decodeQuery} from './query-string.ts';
 import {fromSnapshot} from './snapshot-stream.ts';
@@ -23,7 +24,7 @@ const taskBody = bodyType<'tasks.create'>(TaskBody);
 const importQuery = wireType(ImportQuery);
 
 export const bulk: Handlers<
-  Extract<Operation, `imports.${string}` | `tasks.${string}` | 'exports.run' | 'tables.drop'>
+  Extract<Operation, `imports.${string}` | `tasks.${string}` | 'exports.file' | 'exports.run' | 'tables.drop'>
 > = {
   'imports.run': async (request, {imports}) => {
     if (request.key !== null) {
@@ -47,6 +48,7 @@ export const bulk: Handlers<
       ['x-svc-sequence', String(cut)],
     ]);
   },
+  'exports.file': (_, tenant) => new Streamed(to => streamFile(tenant, to)),
   'tasks.create': (request, tenant) => begun(request, tenant, tenant.tasks.made(decodeBody(taskBody, request.body))),
   'tables.drop': (request, tenant) => begun(request, tenant, tenant.tasks.madeDrop(request.params.table)),
   'tasks.list': read(({query}, {reader, tasks}) =>

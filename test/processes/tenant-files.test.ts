@@ -1,0 +1,107 @@
+/** A whole tenant as one file: exported under writes, made a tenant again, and what is refused. */
+import {readdirSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import Database from 'better-sqlite3';
+import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {svc} from '../harness/command.ts';
+import {Service} from '../harness/service.ts';
+import {expectError, Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await Service.start();
+});
+afterAll(() => service.stop());
+beforeEach(() => service.showLogOnFailure());
+
+const at = (id: string): Tenant => Tenant.of(service, id);
+const path = (name: string): string => join(service.data, `${name}.sqlite`);
+
+async function command(...args: string[]): Promise<string> {
+  const {code, stdout, stderr} = await svc(['tenant', ...args, '--url', service.url, '--data', service.data]);
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+/** The digest that chains the journal up to its newest record. */
+function headIn(file: string): {sequence: number; digest: string; timeline: string; check: string} {
+  const db = new Database(file, {readonly: true});
+  const head = db.prepare('SELECT sequence, digest FROM journal ORDER BY sequence DESC LIMIT 1').get() as object;
+  const timeline = db.prepare("SELECT value FROM meta WHERE key = 'tenant_timeline'").pluck().get();
+  const check = db.pragma('integrity_check', {simple: true});
+  db.close();
+  return {...head, timeline, check} as ReturnType<typeof headIn>;
+}
+
+test('an export under writes is one commit, and the tenant made of it has its documents, paused, on a new timeline', async () => {
+  const tenant = await Tenant.make(service);
+  const first = await tenant.insert('t', {n: 0});
+  let isOver = false;
+  let written = 1;
+  const writing = (async () => {
+    for (; !isOver; written++) await tenant.insert('t', {n: written});
+  })();
+  await until('some writes', () => written > 20);
+  expect(await command('export', tenant.id, '-o', path('made'))).toContain(`exported ${tenant.id}`);
+  isOver = true;
+  await writing;
+  const {check, ...head} = headIn(path('made'));
+  expect(check).toBe('ok');
+  expect(readdirSync(service.directoryOf(tenant.id)!)).not.toContain('tenant.copy');
+
+  expect(await command('import', path('made'), '--as', 'copy')).toContain('it is paused and answers reads');
+  const copy = at('copy');
+  expect(await copy.get('t', first)).toMatchObject({n: 0});
+  const {text, body} = await copy.request('GET', '/journal/bootstrap');
+  expect(text).toContain(`"durable_head":${head.sequence}`);
+  expect((body as {timeline: string}).timeline).not.toBe(head.timeline);
+  expectError(await copy.request('POST', '/documents', {table: 't', fields: {}}), 409, 'session.tenant_read_only');
+  expect((await copy.request('POST', '/resume')).status).toBe(200);
+  expect(await copy.insert('t', {n: -1})).toBeTypeOf('string');
+
+  expect(await command('clone', 'copy', 'copy-2', '--live')).toContain('cloned copy as copy-2');
+  expect(await at('copy-2').get('t', first)).toMatchObject({n: 0});
+  expect(await at('copy-2').insert('t', {})).toBeTypeOf('string');
+});
+
+test('a replaced tenant is kept in set-aside, also by a server that was killed afterwards; jobs of a live copy run', async () => {
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {n: 1});
+  const mutation = {type: 'insert', table: 'done', fields: {}};
+  await tenant.request('POST', '/schedule', {run_after_ms: 1_000, mutation});
+  await command('export', tenant.id, '-o', path('before'));
+  await tenant.insert('t', {n: 2});
+  await until('the job', async () => (await tenant.list('done')).length === 1);
+  await command('import', path('before'), '--as', tenant.id, '--replace', '--live');
+  await service.killAll();
+  await service.run();
+  expect((await tenant.list('t')).map(({n}) => n)).toEqual([1]);
+  await until('the job again', async () => (await tenant.list('done')).length === 1);
+  expect(readdirSync(join(service.data, 'set-aside')).join()).toMatch(new RegExp(`restored-\\d+-t_${tenant.id}_`));
+  expect(readdirSync(join(service.data, 'incoming'))).toEqual([]);
+});
+
+test('what is no file of a tenant, is damaged, or is in the way is refused, and nothing is left', async () => {
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {});
+  await command('export', tenant.id, '-o', path('sound'));
+  const put = (id: string, body: string | Buffer, query = '') =>
+    service.request('PUT', `/api/tenants/${id}/file${query}`, body);
+  expectError(await put('new', 'no file'), 400, 'op.invalid_input');
+  expectError(await put(tenant.id, 'no file'), 409, 'session.tenant_exists');
+  expectError(await put('new', 'no file', '?replace=true'), 404, 'session.tenant_not_found');
+  expectError(await put('new', 'no file', '?live=yes'), 400, 'op.invalid_input');
+  const db = new Database(path('sound'));
+  db.exec("UPDATE journal SET record = replace(record, 'insert', 'delete')");
+  db.close();
+  const {code, stderr} = await svc([
+    ...['tenant', 'import', path('sound'), '--as', 'new', '--url', service.url, '--data', service.data],
+  ]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/the file is damaged: journal: record 1 does not fit its digest/);
+  expect(service.directoryOf('new')).toBeNull();
+  expect(readdirSync(join(service.data, 'incoming'))).toEqual([]);
+  writeFileSync(path('none'), '');
+  expect((await svc(['tenant', 'import', path('none'), '--as', 'new', '--url', service.url])).code).toBe(1);
+});
