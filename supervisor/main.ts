@@ -43,6 +43,7 @@ import type {Listening, RouterMessage} from './processes/router-process.ts';
 import {Routers} from './processes/routers.ts';
 import {type ConfinedCode, confinedCode} from './processes/worker-code.ts';
 import {WorkerPool} from './processes/worker-pool.ts';
+import {performRequest, type RequestParts} from './requests.ts';
 import {Backups} from './server/backups.ts';
 import {DiskUse} from './server/disk-use.ts';
 import {ServerState} from './server/server-status.ts';
@@ -103,6 +104,7 @@ export class Supervisor {
   readonly #routers: Routers;
   readonly #page: MetricsPage;
   readonly #state: ServerState;
+  readonly #requests: RequestParts;
   #listening: Listening | null = null;
 
   /** Opens everything except the routers and the workers. @throws StartError */
@@ -259,6 +261,7 @@ export class Supervisor {
       errands: this.errands,
       users: this.#users,
       directory: join(settings.data, 'incoming'),
+      statusOf: tenant => this.#overview.perform({action: 'tenant_status', tenant}),
     });
     this.#figures = new Figures(join(settings.data, 'figures.ring'), log);
     this.#traffic = new TenantsTraffic(Date.now, (minute, traffic) =>
@@ -341,6 +344,11 @@ export class Supervisor {
       }),
       now: Date.now,
     });
+    this.#requests = {
+      ...{tenants: this.#tenants, adoptions: this.#adoptions, overview: this.#overview, state: this.#state},
+      ...{backups: this.#backups},
+      ...{page: this.#page, audit: this.#audit, refusals: this.#refusals, sessions: this.#sessions, keys: this.#keys},
+    };
   }
 
   /** Resolves when clients can connect. @throws StartError */
@@ -449,7 +457,7 @@ export class Supervisor {
   async #answer(place: number, message: RouterMessage & {type: 'request'}): Promise<void> {
     const {id} = message;
     try {
-      const result = await this.#perform(place, message);
+      const result = await performRequest(this.#requests, place, message);
       this.#routers.send(place, {type: 'reply', id, result});
     } catch (caught) {
       if (!(caught instanceof ServiceError)) {
@@ -458,56 +466,6 @@ export class Supervisor {
         this.#log.error('a request of a router failed', {action: message.action, error: caught});
       }
       this.#routers.send(place, {type: 'reply_error', id, error: errorEnvelope(asServiceError(caught)).error});
-    }
-  }
-
-  async #perform(place: number, message: RouterMessage & {type: 'request'}): Promise<unknown> {
-    switch (message.action) {
-      case 'tenant_create':
-        await this.#tenants.create(message.tenant);
-        return null;
-      case 'tenant_delete':
-        await this.#tenants.delete(message.tenant);
-        return null;
-      case 'metrics':
-        return await this.#page.render();
-      case 'audit_intent':
-        return this.#audit.intent(message.audited);
-      case 'audit_page':
-        return (message.of === 'actions' ? this.#audit : this.#refusals).page(message.after, message.limit);
-      case 'file_expected':
-        return this.#adoptions.expect(message, place);
-      case 'file_dropped':
-        this.#adoptions.drop(message.upload);
-        return null;
-      case 'file_arrived':
-        await this.#adoptions.arrived(message.upload, message);
-        return await this.#overview.perform({action: 'tenant_status', tenant: message.tenant});
-      case 'backup_status':
-      case 'backup_run':
-      case 'backup_points':
-        return await this.#backups.perform(message);
-      case 'server_status':
-        return await this.#state.status();
-      case 'tenants_overview':
-      case 'figures':
-      case 'tenant_status':
-      case 'tenant_control':
-        return await this.#overview.perform(message);
-      case 'session_open':
-      case 'session_list':
-      case 'session_end':
-      case 'code_make':
-      case 'code_take':
-        return await this.#sessions.perform(message);
-      case 'key_rotate':
-      case 'key_revoke': {
-        const answer = await this.#keys.perform(message);
-        await this.#sessions.sweep();
-        return answer;
-      }
-      default:
-        return await this.#keys.perform(message);
     }
   }
 }

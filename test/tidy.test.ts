@@ -129,6 +129,7 @@ const HOUSE: Record<string, string[]> = {
     'supervisor/figures',
     'supervisor/tenants',
     'supervisor/server',
+    'supervisor/requests.ts',
     'supervisor/main.ts',
   ],
   copies: [

@@ -22,6 +22,7 @@ import {NO_EGRESS_SETTINGS} from '../../shared/egress/settings.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {EgressSettings} from '../../shared/ipc/egress.ts';
 import type {AdoptNote} from '../../shared/tenant-directory.ts';
+import {EGRESS, egressValues, readEgress} from './egress-rows.ts';
 import {changeOwn, createMissing, damageOf} from './own-database.ts';
 import {IS_NOT_PAUSED, PAUSED_TABLE, PausedTenants} from './paused-tenants.ts';
 
@@ -76,16 +77,6 @@ const TABLES = `
 const GENERATIONS = `
   CREATE TABLE generations (last INTEGER NOT NULL) STRICT;
   INSERT INTO generations VALUES (0);
-`;
-
-/** Egress policies in force. A row is ignored if it is damaged or belongs to an earlier tenant with the id. */
-const EGRESS = `
-  CREATE TABLE IF NOT EXISTS egress (
-    id TEXT PRIMARY KEY,
-    generation INTEGER NOT NULL,
-    settings TEXT NOT NULL,
-    checksum INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
 `;
 
 /**
@@ -444,17 +435,6 @@ function readRows(db: Database.Database): StoredRow[] {
   return stored.all().map(({checksum, ...row}) => ({...row, isSound: checksumOf(row) === checksum}));
 }
 
-function readEgress(db: Database.Database): Map<string, {generation: number; settings: EgressSettings}> {
-  type Row = {id: string; generation: number; settings: string; checksum: number};
-  const rows = db.prepare<[], Row>('SELECT id, generation, settings, checksum FROM egress').all();
-  const sound = rows.filter(
-    ({id, generation, settings, checksum}) => egressChecksum(id, generation, settings) === checksum,
-  );
-  return new Map(
-    sound.map(({id, generation, settings}) => [id, {generation, settings: JSON.parse(settings) as EgressSettings}]),
-  );
-}
-
 function readWithoutCode(db: Database.Database): Map<string, number> {
   type Row = {id: string; generation: number; checksum: number};
   const rows = db.prepare<[], Row>(
@@ -466,15 +446,6 @@ function readWithoutCode(db: Database.Database): Map<string, number> {
 
 function codeChecksum(id: string, generation: number): number {
   return crc32(JSON.stringify([id, generation, 'without code']));
-}
-
-function egressValues(id: string, generation: number, settings: EgressSettings): [string, number, string, number] {
-  const text = JSON.stringify(settings);
-  return [id, generation, text, egressChecksum(id, generation, text)];
-}
-
-function egressChecksum(id: string, generation: number, settings: string): number {
-  return crc32(JSON.stringify([id, generation, settings]));
 }
 
 /** @throws RegistryUnusable */

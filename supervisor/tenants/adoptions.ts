@@ -5,10 +5,10 @@
 import {randomBytes} from 'node:crypto';
 import {rmSync} from 'node:fs';
 import {join} from 'node:path';
-import {assert} from '../../shared/assert.ts';
+import {assert, unreachable} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {AdoptCheck} from '../../shared/ipc/errand.ts';
-import type {FileAdoption} from '../../shared/ipc/files.ts';
+import type {FileAdoption, FileRequest} from '../../shared/ipc/files.ts';
 import type {AdoptNote} from '../../shared/tenant-directory.ts';
 import {emptyIncoming, prepareAdoption} from '../files/adoption.ts';
 import {removeTree} from '../files/tenant-files.ts';
@@ -23,6 +23,8 @@ export type AdoptionsParts = {
   users: TenantUsers;
   /** `<data>/incoming`. */
   directory: string;
+  /** The body of the route's answer. */
+  statusOf: (tenant: string) => Promise<unknown>;
 };
 
 export class Adoptions {
@@ -41,11 +43,27 @@ export class Adoptions {
     users.letPass(directory);
   }
 
+  /** @param router that sent the request. @returns the answer that the action says. @throws ServiceError */
+  async perform(request: FileRequest, router: number): Promise<unknown> {
+    switch (request.action) {
+      case 'file_expected':
+        return this.#expect(request, router);
+      case 'file_dropped':
+        this.#drop(request.upload);
+        return null;
+      case 'file_arrived':
+        await this.#arrived(request.upload, request);
+        return await this.#parts.statusOf(request.tenant);
+      default:
+        return unreachable(request);
+    }
+  }
+
   /**
    * A path for an upload. @param router ends the upload with itself
    * @throws session.tenant_exists 409, session.tenant_not_found 404, session.overloaded 503
    */
-  expect({tenant, replace}: FileAdoption, router: number): {id: string; path: string} {
+  #expect({tenant, replace}: FileAdoption, router: number): {id: string; path: string} {
     this.#parts.tenants.checkAdoption(tenant, replace);
     if (this.#arriving.size >= INCOMING_FILES_MAX) {
       throw new ServiceError(
@@ -59,21 +77,21 @@ export class Adoptions {
   }
 
   /** The upload failed. */
-  drop(id: string): void {
+  #drop(id: string): void {
     if (this.#arriving.delete(id)) rmSync(this.#pathOf(id), {force: true});
   }
 
   routerEnded(router: number): void {
-    for (const [id, its] of this.#arriving) if (its === router) this.drop(id);
+    for (const [id, its] of this.#arriving) if (its === router) this.#drop(id);
   }
 
   /** The upload is complete. @throws as `adopt` */
-  async arrived(id: string, adoption: FileAdoption): Promise<void> {
+  async #arrived(id: string, adoption: FileAdoption): Promise<void> {
     assert(this.#arriving.has(id), 'the upload was expected');
     try {
       await this.adopt(this.#pathOf(id), adoption, 'whole');
     } finally {
-      this.drop(id);
+      this.#drop(id);
     }
   }
 

@@ -61,7 +61,7 @@ type Ended = (failure: ServiceError | null, result: unknown) => void;
 export class Errands {
   readonly #parts: ErrandsParts;
   /** By whether a caller waits: files that are taken in do not wait for long checks. */
-  readonly #lanes = {asked: new Lane(), own: new Lane()};
+  readonly #lanes = {requested: new Lane(), own: new Lane()};
 
   constructor(parts: ErrandsParts) {
     this.#parts = parts;
@@ -111,7 +111,7 @@ export class Errands {
   }
 
   #laneOf({kind}: Errand): Lane {
-    return kind === 'adopt' ? this.#lanes.asked : this.#lanes.own;
+    return kind === 'adopt' ? this.#lanes.requested : this.#lanes.own;
   }
 
   #start({runsCode, ...place}: ErrandPlace, errand: Errand, withinMs: number, ended: Ended): Worker {

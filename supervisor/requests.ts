@@ -1,0 +1,76 @@
+/** What routers request of the supervisor, and who answers. */
+import type {AuditLog} from './keys/audit-log.ts';
+import type {Keys} from './keys/keys.ts';
+import type {RefusalLog} from './keys/refusal-log.ts';
+import type {Sessions} from './keys/sessions.ts';
+import type {MetricsPage} from './metrics/metrics-page.ts';
+import type {RouterMessage} from './processes/router-process.ts';
+import type {Backups} from './server/backups.ts';
+import type {ServerState} from './server/server-status.ts';
+import type {Adoptions} from './tenants/adoptions.ts';
+import type {TenantOverview} from './tenants/tenant-overview.ts';
+import type {Tenants} from './tenants/tenants.ts';
+
+export type RequestParts = {
+  tenants: Tenants;
+  adoptions: Adoptions;
+  backups: Backups;
+  overview: TenantOverview;
+  state: ServerState;
+  page: MetricsPage;
+  audit: AuditLog;
+  refusals: RefusalLog;
+  sessions: Sessions;
+  keys: Keys;
+};
+
+/** @param router that sent it. @returns its reply. @throws ServiceError */
+export async function performRequest(
+  {tenants, adoptions, backups, overview, state, page, audit, refusals, sessions, keys}: RequestParts,
+  router: number,
+  message: RouterMessage & {type: 'request'},
+): Promise<unknown> {
+  switch (message.action) {
+    case 'tenant_create':
+      await tenants.create(message.tenant);
+      return null;
+    case 'tenant_delete':
+      await tenants.delete(message.tenant);
+      return null;
+    case 'metrics':
+      return await page.render();
+    case 'audit_intent':
+      return audit.intent(message.audited);
+    case 'audit_page':
+      return (message.of === 'actions' ? audit : refusals).page(message.after, message.limit);
+    case 'file_expected':
+    case 'file_dropped':
+    case 'file_arrived':
+      return await adoptions.perform(message, router);
+    case 'backup_status':
+    case 'backup_run':
+    case 'backup_points':
+      return await backups.perform(message);
+    case 'server_status':
+      return await state.status();
+    case 'tenants_overview':
+    case 'figures':
+    case 'tenant_status':
+    case 'tenant_control':
+      return await overview.perform(message);
+    case 'session_open':
+    case 'session_list':
+    case 'session_end':
+    case 'code_make':
+    case 'code_take':
+      return await sessions.perform(message);
+    case 'key_rotate':
+    case 'key_revoke': {
+      const answer = await keys.perform(message);
+      await sessions.sweep();
+      return answer;
+    }
+    default:
+      return await keys.perform(message);
+  }
+}
