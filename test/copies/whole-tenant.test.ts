@@ -6,6 +6,7 @@ import {afterAll, expect, test} from 'vitest';
 import {CopyFile} from '../../engine/copies/copy-file.ts';
 import {verifyFile} from '../../engine/verify/verify-file.ts';
 import {App} from '../functions/app.ts';
+import {nightly} from '../harness/nightly.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {expectStatus, FUNCTIONS, insertCity} from '../operations/samples/filled.ts';
 import {EVERYTHING} from './everything.ts';
@@ -17,7 +18,7 @@ const service = await sharedService();
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-tenant-copy-'));
 afterAll(() => rmSync(directory, {recursive: true}));
 
-test('a base and the sets after it, cut and merged in many ways, are the tenant', async () => {
+nightly.test('a base and the sets after it, cut and merged in many ways, are the tenant', async () => {
   // The first code moves a tenant to another worker, which empties the log.
   const app = await App.deploy(service, FUNCTIONS);
   await insertCity(app);
