@@ -393,6 +393,8 @@ export const PAGE_SETS_MERGED_MAX = 64;
 export const SPOOL_ENTRIES_MAX = 4_096;
 /** Bytes of a file with a position that are read. (ours) */
 export const POSITION_BYTES_MAX = 1_024;
+/** Hashes of pages that a capture keeps, some 4 MiB. Beyond: all are dropped. (ours) */
+export const PAGE_HASHES_MAX = 16_384;
 /** Pages of a base that are copied or written before the commits made meanwhile are taken: some 10 ms. (ours) */
 export const BASE_STEP_PAGES = 512;
 /** Page sets are made this often in each interval of the copier, so that a commit waits for a part of it only. (ours) */
@@ -411,8 +413,12 @@ export const CAPTURE_NICE = 5;
 export const CAPTURE_HEAP_MB = 128;
 /** Pages after which the capture is requested to take the log, so that little is left for a checkpoint. (ours) */
 export const CAPTURE_REQUEST_PAGES = 500;
-/** A checkpoint waits this long for the capture. Beyond: it is put off. (ours) */
+/**
+ * A checkpoint waits this long for the capture. Beyond: it is put off, and the next one waits longer in proportion to
+ * the log, up to the second number. (ours)
+ */
 export const CAPTURE_WAIT_MS = 4;
+export const CAPTURE_WAIT_MS_MAX = 25;
 /** Pages until a checkpoint that was put off is tried again. (ours) */
 export const CAPTURE_RETRY_PAGES = 250;
 /** Pages of the log (256 MiB) beyond which copies are given up until the next open. (ours) */

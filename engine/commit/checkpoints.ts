@@ -20,6 +20,7 @@ import {
   CAPTURE_REQUEST_PAGES,
   CAPTURE_RETRY_PAGES,
   CAPTURE_WAIT_MS,
+  CAPTURE_WAIT_MS_MAX,
   CHECKPOINT_WAL_PAGES,
   WAL_PAGES_MAX,
 } from '../limits.ts';
@@ -94,7 +95,9 @@ export class Checkpoints {
 
   #isTaken(): boolean {
     const {copies} = this.#parts;
-    if (copies === undefined || copies.isTaken(CAPTURE_WAIT_MS)) return true;
+    // Writes that are faster than the capture, as those of an import, are slowed down before the log is too long.
+    const waitMs = Math.min(CAPTURE_WAIT_MS_MAX, (CAPTURE_WAIT_MS * this.#pages) / CHECKPOINT_WAL_PAGES);
+    if (copies === undefined || copies.isTaken(waitMs)) return true;
     if (this.#pages < CAPTURE_PAGES_MAX) return false;
     copies.giveUp();
     return true;

@@ -15,10 +15,12 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {isNoSpace} from '../../shared/disk-errors.ts';
+import {PAGE_HASHES_MAX} from '../limits.ts';
 import {BaseCopy, type DatabaseState} from './base-copy.ts';
 import {type CommitFacts, writeSet} from './captured-set.ts';
 import {DISK, type Disk} from './disk.ts';
 import type {LogReader} from './log-reader.ts';
+import {PageHashes} from './page-digest.ts';
 import type {Position} from './page-set.ts';
 import type {Spool} from './spool.ts';
 
@@ -38,6 +40,7 @@ export class Capture {
   readonly #checkLog: () => void;
   /** How far the log has been read. */
   #at: DatabaseState;
+  readonly #hashes = new PageHashes(PAGE_HASHES_MAX);
   #base: BaseCopy | null = null;
 
   /** @param log of which nothing has been taken. @throws CopyError */
@@ -76,7 +79,7 @@ export class Capture {
     assert(before === null || before.commit === this.#at.commit, 'the spool has what has been read');
     const write = (at: Position) =>
       this.#spool.add(sink => {
-        const after = writeSet(this.#log, at, taken, to, sink);
+        const after = writeSet(this.#log, at, taken, to, sink, this.#hashes);
         this.#checkLog();
         return after;
       });
@@ -128,6 +131,7 @@ export class Capture {
   }
 
   #drop(): void {
+    this.#hashes.clear();
     this.#endBase();
     this.#spool.drop();
   }

@@ -1,7 +1,8 @@
 /** Makes page sets of the commits in a log. */
+import {PAGE_HASHES_MAX} from '../limits.ts';
 import type {Sink} from './bytes.ts';
 import type {LogReader, TakenCommits} from './log-reader.ts';
-import {PagesDigest, xorInto} from './page-digest.ts';
+import {PageHashes, PagesDigest, xorInto} from './page-digest.ts';
 import type {PageSetHead, Position} from './page-set.ts';
 import {PageSetWriter} from './page-set-writer.ts';
 
@@ -10,9 +11,17 @@ export type CommitFacts = Pick<Position, 'commit' | 'sequence' | 'timeMs'>;
 
 /**
  * @param before where the database is before the taken commits, of which there is at least one.
+ * @param hashes of pages as the sets before left them
  * @returns where they lead; they can be accepted then
  */
-export function writeSet(log: LogReader, before: Position, taken: TakenCommits, to: CommitFacts, sink: Sink): Position {
+export function writeSet(
+  log: LogReader,
+  before: Position,
+  taken: TakenCommits,
+  to: CommitFacts,
+  sink: Sink,
+  hashes = new PageHashes(PAGE_HASHES_MAX),
+): Position {
   const {timeline, pageBytes} = before;
   const pagesAfter = taken.pagesAfter ?? before.pages;
   const digest = new PagesDigest(before.digest);
@@ -35,12 +44,12 @@ export function writeSet(log: LogReader, before: Position, taken: TakenCommits, 
     if (!isNew) {
       const old = log.pageBefore(number, pageBytes);
       if (old.equals(page)) continue;
-      digest.toggle(number, old);
-      digest.toggle(number, page);
+      hashes.change(digest, number, old, page);
       xorInto(page, old);
-    } else digest.toggle(number, page);
+    } else hashes.add(digest, number, page);
     writer.add({number, isDelta: !isNew, bytes: page});
   }
+  if (pagesAfter < before.pages) hashes.clear();
   for (let number = pagesAfter + 1; number <= before.pages; number++) {
     digest.toggle(number, log.pageBefore(number, pageBytes));
   }

@@ -18,6 +18,7 @@ import {
   frameOffset,
   isSameSums,
   readFrame,
+  readFrameHeader,
   readWalHeader,
   type WalHeader,
 } from '../storage/wal-frames.ts';
@@ -53,7 +54,8 @@ export class LogReader {
   }
 
   /**
-   * Reads the next commits. Call `accept` before the next call.
+   * Reads the next commits. Call `accept` before the next call. Commits that are known to be there are durable, so their
+   * checksums are not compared: of a page that is written often only the newest frame is read.
    * @param most commits. @param least fewer are a loss. @param framesMax of the log. @throws CopyError
    */
   take(most: number, least = most, framesMax = Number.MAX_SAFE_INTEGER): TakenCommits {
@@ -63,7 +65,7 @@ export class LogReader {
     this.turn();
     let place = this.#place;
     while (commits < most) {
-      const next = place === null || place.frames >= framesMax ? null : this.#frameAfter(place);
+      const next = place === null || place.frames >= framesMax ? null : this.#frameAfter(place, least === most);
       if (next === null) break;
       place = next.place;
       open.set(next.pageNumber, frameOffset(place.header, place.frames) + FRAME_HEADER_BYTES);
@@ -125,7 +127,15 @@ export class LogReader {
     closeSync(this.#file);
   }
 
-  #frameAfter({header, frames, sums}: Place): {place: Place; pageNumber: number; pagesAfter: number} | null {
+  /** @param isDurable its checksum is not compared */
+  #frameAfter(place: Place, isDurable = false): {place: Place; pageNumber: number; pagesAfter: number} | null {
+    const {header, frames, sums} = place;
+    if (isDurable) {
+      const found = readFrameHeader(this.#log, header, frames + 1);
+      return found === null || !found.hasSalts
+        ? null
+        : {...found, place: {header, frames: frames + 1, sums: found.stored}};
+    }
     const frame = readFrame(this.#log, header, frames + 1);
     if (frame === null || !frame.hasSalts) return null;
     const computed = frame.sumFrom(sums);

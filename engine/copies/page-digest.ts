@@ -29,8 +29,49 @@ export class PagesDigest {
 
   /** Adds a page, or removes one that was added. @param number from 1 */
   toggle(number: number, page: Buffer): void {
+    this.toggleHash(this.hashOf(number, page));
+  }
+
+  hashOf(number: number, page: Buffer): Buffer {
     this.#number.writeUInt32BE(number);
-    xorInto(this.#value, createHash('sha256').update(this.#number).update(page).digest());
+    return createHash('sha256').update(this.#number).update(page).digest();
+  }
+
+  /** @param hash of `hashOf` */
+  toggleHash(hash: Buffer): void {
+    xorInto(this.#value, hash);
+  }
+}
+
+/**
+ * Hashes of the pages that were hashed last: a page that each commit changes is hashed once for each set, as the page
+ * after, and not again as the page before the next one.
+ */
+export class PageHashes {
+  readonly #most: number;
+  #hashes = new Map<number, Buffer>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Removes the page before from the digest, and adds the one after. */
+  change(digest: PagesDigest, number: number, before: Buffer, after: Buffer): void {
+    digest.toggleHash(this.#hashes.get(number) ?? digest.hashOf(number, before));
+    this.add(digest, number, after);
+  }
+
+  /** Adds a page to the digest. */
+  add(digest: PagesDigest, number: number, page: Buffer): void {
+    const hash = digest.hashOf(number, page);
+    digest.toggleHash(hash);
+    if (this.#hashes.size >= this.#most) this.#hashes.clear();
+    this.#hashes.set(number, hash);
+  }
+
+  /** What was hashed was not used, or the database is shorter. */
+  clear(): void {
+    this.#hashes.clear();
   }
 }
 

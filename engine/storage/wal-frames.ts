@@ -64,6 +64,22 @@ export function readFrame(fd: number, header: WalHeader, number: number): WalFra
   };
 }
 
+/** The same without its page, whose checksum is not compared. */
+export function readFrameHeader(
+  fd: number,
+  header: WalHeader,
+  number: number,
+): Pick<WalFrame, 'pageNumber' | 'pagesAfter' | 'hasSalts' | 'stored'> | null {
+  const bytes = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
+  if (readSync(fd, bytes, 0, bytes.length, frameOffset(header, number)) < bytes.length) return null;
+  return {
+    pageNumber: bytes.readUInt32BE(0),
+    pagesAfter: bytes.readUInt32BE(4),
+    hasSalts: bytes.subarray(8, 16).equals(header.salts),
+    stored: sumsAt(bytes, 16),
+  };
+}
+
 export function sumsAt(bytes: Buffer, at: number): Sums {
   return [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
 }

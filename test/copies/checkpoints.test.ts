@@ -2,7 +2,14 @@
 import Database from 'better-sqlite3';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {Checkpoints} from '../../engine/commit/checkpoints.ts';
-import {CAPTURE_PAGES_MAX, CAPTURE_REQUEST_PAGES, CHECKPOINT_WAL_PAGES, WAL_PAGES_MAX} from '../../engine/limits.ts';
+import {
+  CAPTURE_PAGES_MAX,
+  CAPTURE_REQUEST_PAGES,
+  CAPTURE_WAIT_MS,
+  CAPTURE_WAIT_MS_MAX,
+  CHECKPOINT_WAL_PAGES,
+  WAL_PAGES_MAX,
+} from '../../engine/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 
@@ -12,6 +19,7 @@ let db: Database.Database;
 let calls: string[];
 let isTaken: boolean;
 let made: number;
+let waits: number[];
 let checkpoints: Checkpoints;
 let whenNoneRuns: (() => Promise<void>) | null;
 
@@ -19,6 +27,7 @@ beforeEach(() => {
   calls = [];
   isTaken = true;
   made = 0;
+  waits = [];
   whenNoneRuns = null;
   let walPages = 0;
   db = new Database(':memory:');
@@ -33,7 +42,10 @@ beforeEach(() => {
     log: createLogger({process: 'worker'}),
     copies: {
       request: () => calls.push('request'),
-      isTaken: () => isTaken,
+      isTaken: ms => {
+        waits.push(ms);
+        return isTaken;
+      },
       giveUp: () => calls.push('give up'),
     },
     scans: {
@@ -96,6 +108,7 @@ test('copies are given up before the log of a capture that is stuck grows withou
     if (checkpoints.isDue) checkpoints.make();
   }
   expect(calls).not.toContain('give up');
+  expect([Math.round(waits[0]!), waits.at(-1)]).toEqual([CAPTURE_WAIT_MS, CAPTURE_WAIT_MS_MAX]);
   write(900);
   checkpoints.make();
   expect(calls.slice(-2)).toEqual(['give up', 'wal_checkpoint(PASSIVE)']);
