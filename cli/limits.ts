@@ -74,3 +74,12 @@ export const COUNTS_STALLED_MAX = 20;
 export const COPIES_SPOOL_BYTES_DEFAULT = 256 * 1024 * 1024;
 /** The shortest --backup-every: each interval with changes is two objects in the store. (ours) */
 export const BACKUP_EVERY_MS_MIN = 100;
+
+
+/* Standby */
+
+/**
+ * How often `svc restore --follow` compares every tenant with all that the repository has of it, because a step can miss
+ * a pack. (ours)
+ */
+export const FOLLOW_SYNC_MS = 60_000;

@@ -15,6 +15,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   upgrade: () => import('./upgrade.ts'),
   restore: () => import('./restore.ts'),
   backup: () => import('./backup.ts'),
+  promote: () => import('./promote.ts'),
   import: () => import('./import.ts'),
   export: () => import('./export.ts'),
   init: () => import('./init.ts'),

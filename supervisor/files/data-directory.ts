@@ -1,7 +1,8 @@
 /** The data directory: created if it is missing, and locked by one server at a time. */
-import {accessSync, constants} from 'node:fs';
+import {accessSync, constants, existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {acquireOwnerLock, type OwnerLock, OwnerLockHeld} from '../../shared/owner-lock.ts';
+import {STANDBY_DIRECTORY} from '../../shared/standby.ts';
 import {StartError} from './start-error.ts';
 import {makeDirectory} from './tenant-files.ts';
 
@@ -9,6 +10,7 @@ import {makeDirectory} from './tenant-files.ts';
 export async function ownDataDirectory(path: string): Promise<OwnerLock> {
   try {
     await makeDirectory(path);
+    if (existsSync(join(path, STANDBY_DIRECTORY))) throw new StartError(standbyMessage(path));
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
     return await acquireOwnerLock(join(path, 'svc'));
   } catch (caught) {
@@ -16,8 +18,12 @@ export async function ownDataDirectory(path: string): Promise<OwnerLock> {
       const who = caught.owner === null ? 'another server' : `another server (process ${caught.owner.pid})`;
       throw new StartError(`the data directory ${path} is in use by ${who}: stop it, or choose another with --data`);
     }
-    throw unusable(path, caught);
+    throw caught instanceof StartError ? caught : unusable(path, caught);
   }
+}
+
+function standbyMessage(path: string): string {
+  return `the data directory ${path} follows a repository: svc promote --data ${path} makes it one of a server`;
 }
 
 /** Turns an error of the file system during a start into a sentence; other errors stay as they are. */

@@ -1,0 +1,127 @@
+/**
+ * `svc promote --data DIR` makes a directory that followed a repository a server's: it applies what is left in the
+ * repository, takes over its lease, so that the old server stops copying, and gives every tenant a new timeline. If it
+ * is interrupted, a second run goes on.
+ */
+import {randomBytes} from 'node:crypto';
+import {existsSync} from 'node:fs';
+import {readdir, readFile, rename, rm} from 'node:fs/promises';
+import {hostname} from 'node:os';
+import {join} from 'node:path';
+import type {Command} from 'commander';
+import type {Repository} from '../copies/repository/repository.ts';
+import {RepositoryWriter} from '../copies/repository/repository-writer.ts';
+import {CopyError} from '../engine/copies/copy-error.ts';
+import {CopyFile} from '../engine/copies/copy-file.ts';
+import {STANDBY_DIRECTORY} from '../shared/standby.ts';
+import {type AdoptNote, TENANT_FILE} from '../shared/tenant-directory.ts';
+import {placeAdopted, prepareAdoption} from '../supervisor/files/adoption.ts';
+import {parseDirectoryName} from '../supervisor/files/directory-name.ts';
+import {atRepository} from './backup/at-repository.ts';
+import {EXIT_PARTIAL} from './backup/exit-codes.ts';
+import {CommandFailure, reportFailure} from './failure.ts';
+import {FOLLOW_NOTE, type FollowNote, STATE_DIRECTORY, standbyOf} from './restore/follow.ts';
+import {inDataDirectory, lastGeneration, type OwnedDirectory} from './restore/place.ts';
+import {fetchServerState, placeServerState, storedTenants} from './restore/server-state.ts';
+
+type Options = {data: string; key?: string};
+
+export function register(program: Command): void {
+  program
+    .command('promote')
+    .description('make a data directory that follows a repository the one of a server')
+    .option('--data <directory>', 'the data directory (SVC_DATA)', process.env.SVC_DATA ?? './data')
+    .option('--key <file>', 'the key of the repository, if it is elsewhere by now')
+    .action((options: Options) =>
+      reportFailure('svc promote', async () => {
+        const {from, key} = await noteIn(options.data);
+        await atRepository('svc promote', {from, key: options.key ?? key}, repository =>
+          promote(repository, options.data),
+        );
+      }),
+    );
+}
+
+async function noteIn(data: string): Promise<FollowNote> {
+  const path = join(data, STANDBY_DIRECTORY, FOLLOW_NOTE);
+  if (existsSync(path)) return JSON.parse(await readFile(path, 'utf8')) as FollowNote;
+  throw new CommandFailure(`${data} follows no repository: svc restore --follow makes such a directory`);
+}
+
+async function promote(repository: Repository, data: string): Promise<void> {
+  const done = await inDataDirectory(data, owned => promoteAll(owned, repository));
+  if (done === null) throw new CommandFailure(`${data} is in use: end svc restore --follow first`);
+  const {promoted, failed} = done.done;
+  process.stdout.write(`${promoted} tenants are promoted: svc start --data ${data} serves them\n`);
+  if (failed.length === 0) return;
+  throw new CommandFailure(`these tenants stay in ${STANDBY_DIRECTORY}/:\n  ${failed.join('\n  ')}`, EXIT_PARTIAL);
+}
+
+async function promoteAll(
+  owned: OwnedDirectory,
+  repository: Repository,
+): Promise<{promoted: number; failed: string[]}> {
+  const root = join(owned.data, STANDBY_DIRECTORY);
+  for (const name of await readdir(root)) await putBack(join(root, name));
+  // From here on the old server stores nothing more.
+  const writer = await RepositoryWriter.open(repository, {host: hostname(), serverId: 'promote', force: true});
+  await writer.release();
+  const there = new Set(owned.registry.rows().map(({id}) => id));
+  await fetchServerState(repository, join(root, STATE_DIRECTORY));
+  const stored = await storedTenants(join(root, STATE_DIRECTORY));
+  const {failed} = await standbyOf(repository, owned.data).sync(tenant => !there.has(tenant));
+  const faults = failed.map(({tenant, error}) => `${tenant}: ${error.message}`);
+  let promoted = there.size;
+  for (const name of await readdir(root)) {
+    const tenant = parseDirectoryName(name)?.id;
+    if (tenant === undefined || there.has(tenant) || stored?.has(tenant) === false) continue;
+    if (failed.some(one => one.tenant === tenant)) continue;
+    const fault = await promoteOne(owned, tenant, join(root, name), stored?.get(tenant)?.isPaused === true);
+    if (fault === null) promoted++;
+    else faults.push(`${tenant}: ${fault}`);
+  }
+  await placeServerState(join(root, STATE_DIRECTORY), owned.data);
+  if (faults.length === 0) await rm(root, {recursive: true});
+  return {promoted, failed: faults};
+}
+
+/** @returns why its file cannot be used; null: it is a tenant now */
+async function promoteOne(
+  owned: OwnedDirectory,
+  tenant: string,
+  directory: string,
+  isPaused: boolean,
+): Promise<string | null> {
+  const path = join(directory, TENANT_FILE);
+  let origin: AdoptNote['origin'];
+  try {
+    const copy = CopyFile.open(path);
+    try {
+      copy.verify();
+      origin = {timeline: copy.position.timeline, commit: copy.position.commit};
+    } finally {
+      copy.close();
+    }
+  } catch (caught) {
+    if (caught instanceof CopyError) return caught.message;
+    throw caught;
+  }
+  const note: AdoptNote = {
+    ...{tenant, generation: lastGeneration(owned) + 1, created_ms: Date.now()},
+    ...{timeline: randomBytes(16).toString('hex'), origin, replaces: null, serve: isPaused ? 'reads' : 'all'},
+  };
+  const packages = join(directory, 'packages');
+  const adopted = await prepareAdoption(path, note);
+  if (existsSync(packages)) await rename(packages, join(adopted, 'packages'));
+  await placeAdopted(owned.files, owned.registry, note, adopted, Date.now());
+  await rm(directory, {recursive: true});
+  return null;
+}
+
+/** A run that was killed left the file in the directory that was to become the tenant's. */
+async function putBack(directory: string): Promise<void> {
+  const adopted = join(directory, `${TENANT_FILE}.adopted`);
+  if (!existsSync(adopted)) return;
+  if (existsSync(join(adopted, TENANT_FILE))) await rename(join(adopted, TENANT_FILE), join(directory, TENANT_FILE));
+  await rm(adopted, {recursive: true});
+}

@@ -1,0 +1,110 @@
+/** A directory that follows a repository has each tenant's newest copy, and svc promote makes it a server's. */
+import {spawn} from 'node:child_process';
+import {existsSync, readdirSync, readFileSync, rmSync, truncateSync} from 'node:fs';
+import {join} from 'node:path';
+import fc from 'fast-check';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {Standby} from '../../copies/restore/standby.ts';
+import {CLI, svc} from '../harness/command.ts';
+import {startOrRefusal} from '../harness/data-directory.ts';
+import {Service} from '../harness/service.ts';
+import {sharedService} from '../harness/shared-service.ts';
+import {Tenant} from '../harness/tenant.ts';
+import {until} from '../harness/until.ts';
+import {CopiedTenant, type TestRepository, testRepository} from './copied-tenant.ts';
+import {histories, setBytes} from './model.ts';
+
+const service = await sharedService();
+let repository: TestRepository;
+beforeAll(async () => {
+  repository = await testRepository();
+});
+afterAll(() => repository.remove());
+
+const steps = fc.array(
+  fc.record({
+    commits: fc.integer({min: 1, max: 3}),
+    isBase: fc.boolean(),
+    ends: fc.constantFrom('no', 'yes', 'damaged'),
+  }),
+  {minLength: 1, maxLength: 6},
+);
+
+test('after each step the file is the newest copy, whatever was stored and however the last run ended', async () => {
+  const root = join(repository.path, '../model');
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(histories, steps, async (history, stored) => {
+      const tenant = `m${run++}`;
+      const timeline = run.toString(16).padStart(32, '0');
+      const directoryOf = (name: string) => join(root, name);
+      const file = join(directoryOf(tenant), 'tenant.sqlite');
+      let standby = new Standby(repository.writer.repository, directoryOf);
+      const sync = () => standby.sync(name => name === tenant);
+      let commit = 0;
+      for (const {commits, isBase, ends} of stored) {
+        const last = Math.min(commit + commits, history.states.length);
+        if (last === commit) break;
+        const kinds = commit === 0 ? (['base'] as const) : isBase ? (['set', 'base'] as const) : (['set'] as const);
+        for (const kind of kinds) {
+          const bytes = setBytes(history, {first: kind === 'base' ? 0 : commit + 1, last, timeline});
+          await repository.writer.addPack([{tenant, kind, bytes}]);
+        }
+        commit = last;
+        if (ends !== 'no') standby = new Standby(repository.writer.repository, directoryOf);
+        if (ends === 'damaged' && existsSync(file)) truncateSync(file, 512);
+        const {failed} = ends === 'no' && existsSync(file) ? await standby.step() : await sync();
+        expect(failed).toEqual([]);
+        expect(readFileSync(file).equals(Buffer.concat(history.states[commit - 1]!))).toBe(true);
+        expect(readdirSync(directoryOf(tenant)).sort()).toEqual(['tenant.sqlite', 'tenant.sqlite.position']);
+      }
+    }),
+    {numRuns: 15},
+  );
+  rmSync(root, {recursive: true});
+});
+
+test('a directory follows, is killed, follows again, and is promoted to the server that others are not', async () => {
+  const own = await testRepository();
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {n: 0});
+  const copied = await CopiedTenant.begin(service, tenant.id, own);
+  const data = join(own.path, '../standby-data');
+  const follows = async (until_: string, signal: NodeJS.Signals) => {
+    const args = ['restore', '--follow', '--every', '100ms', ...own.options, '--data', data];
+    const child = spawn(process.execPath, [CLI, ...args], {stdio: ['ignore', 'pipe', 'inherit'], timeout: 30_000});
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    await until(`${until_} was said`, () => said.includes(until_));
+    const ended = new Promise(resolve => child.once('exit', resolve));
+    child.kill(signal);
+    await ended;
+  };
+  await follows('1 page sets', 'SIGKILL');
+  await tenant.insert('t', {n: 1});
+  await copied.point();
+  expect(await startOrRefusal(data)).toContain(`svc promote --data ${data}`);
+  await follows('1 page sets', 'SIGTERM');
+  await tenant.insert('t', {n: 2});
+  const {commit} = await copied.point(); // promote applies it
+  copied.close();
+  expect(await svc(['promote', '--data', data])).toMatchObject({code: 0, stdout: expect.stringContaining('1 tenants')});
+  await expect(
+    own.writer.addPack([{tenant: 'x', kind: 'package', name: 'p', bytes: Buffer.from('x')}]),
+  ).rejects.toMatchObject({
+    code: 'locked',
+  });
+  expect(existsSync(join(data, 'standby'))).toBe(false);
+  const promoted = await Service.start({data});
+  const of = Tenant.of(promoted, tenant.id);
+  expect((await of.list('t')).map(({n}) => n)).toEqual([0, 1, 2]);
+  await of.insert('t', {n: commit});
+  await promoted.end('SIGTERM');
+  expect(await svc(['promote', '--data', data])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('follows no'),
+  });
+  await own.remove();
+});
