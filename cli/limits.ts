@@ -75,7 +75,6 @@ export const COPIES_SPOOL_BYTES_DEFAULT = 256 * 1024 * 1024;
 /** The shortest --backup-every: each interval with changes is two objects in the store. (ours) */
 export const BACKUP_EVERY_MS_MIN = 100;
 
-
 /* Standby */
 
 /**

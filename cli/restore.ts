@@ -1,9 +1,9 @@
 /**
- * `svc restore TENANT --from REPO --key FILE` makes a tenant's file from a repository, as it was at a time or at a
- * sequence of its journal. `--list` shows the points, `--dry-run` makes and checks the file and removes it, and
- * `--table` prints one table of it. None of these needs a server or changes one.
+ * `svc restore TENANT --from REPO --key FILE` makes a tenant from a repository, as it was at a time or at a sequence of
+ * its journal, in the data directory of a stopped server. `--list` shows the points, `--dry-run` makes and checks the
+ * file and removes it, and `--table` prints one table of it: these change nothing.
  */
-import {type Command, InvalidArgumentError} from 'commander';
+import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {Target} from '../copies/repository/plan.ts';
 import type {Repository} from '../copies/repository/repository.ts';
 import type {Restored} from '../copies/restore/restore-file.ts';
@@ -12,9 +12,17 @@ import {EXIT_PARTIAL} from './backup/exit-codes.ts';
 import {bytesText} from './bytes-text.ts';
 import {CommandFailure} from './failure.ts';
 import {moment} from './option-values.ts';
+import {printable} from './printable.ts';
+import {follow} from './restore/follow.ts';
 import {printTable, withFile} from './restore/look.ts';
 import type {Wanted} from './restore/make-file.ts';
+import {inDataDirectory, placeTenant} from './restore/place.ts';
 import {listPoints} from './restore/points.ts';
+import {sendTenant} from './restore/send.ts';
+import {restoreAll} from './restore/whole-host.ts';
+import {TransientLine} from './transient-line.ts';
+
+const URL_DEFAULT = 'http://127.0.0.1:3210';
 
 type Options = {
   from?: string;
@@ -22,6 +30,14 @@ type Options = {
   toTime?: number;
   toSequence?: number;
   timeline?: string;
+  data: string;
+  url: string;
+  as?: string;
+  replace?: true;
+  live?: true;
+  all?: true;
+  follow?: true;
+  every: number;
   list?: true;
   events?: true;
   dryRun?: true;
@@ -33,28 +49,95 @@ export function register(program: Command): void {
   program
     .command('restore')
     .description('make a tenant from a repository of copies, as it was at a time')
-    .argument('<tenant>', 'its name in the repository')
+    .argument('[tenant]', 'its name in the repository')
     .option('--from <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
     .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
     .option('--to-time <time>', 'the last point at or before it: 2026-01-31T12:00:00Z, epoch ms, or 20m ago', instant)
     .option('--to-sequence <n>', 'the last point whose journal ends at or before this sequence', sequence)
     .option('--timeline <id>', 'only points of this timeline (--list shows them)')
+    .option('--data <directory>', 'where it becomes a tenant (SVC_DATA)', process.env.SVC_DATA ?? './data')
+    .addOption(new Option('--url <url>', 'the server that runs on it, if one does').default(URL_DEFAULT).env('SVC_URL'))
+    .option('--as <id>', 'the id of the restored tenant; otherwise that in the repository')
+    .option('--replace', 'in place of the tenant of that id, whose directory goes to set-aside/ for seven days')
+    .option('--live', 'serve it at once; otherwise it is paused and answers reads')
+    .option('--all', 'all tenants, keys and the audit log of a lost host, into an empty data directory')
+    .option('--follow', 'keep an empty data directory warm until it ends; svc promote makes it one of a server')
+    .option('--every <time>', 'with --follow: how often it looks for new copies, such as 1s or 5m', duration, 1_000)
     .option('--list', 'show the points to which the tenant can be restored, and change nothing')
     .option('--events', 'with --list: also the deploys and bulk tasks, which the newest copy is restored for')
     .option('--dry-run', 'restore into a scratch directory, check the file, and remove it')
     .option('--table <name>', 'print this table of it as JSON lines, and change nothing')
     .option('--json', 'JSON lines')
-    .action((tenant: string, options: Options) =>
-      atRepository('svc restore', options, repository => restore(repository, tenant, options)),
+    .action((tenant: string | undefined, options: Options) =>
+      atRepository('svc restore', options, repository => {
+        const {all, follow: follows} = options;
+        const wholes = [all, follows].filter(given => given === true).length;
+        if (wholes === 0 && tenant !== undefined) return restore(repository, tenant, options);
+        if (wholes !== 1 || tenant !== undefined) {
+          throw new CommandFailure('give the name of a tenant, or --all, or --follow', 2);
+        }
+        return all === true ? restoreHost(repository, options) : followRepository(repository, options);
+      }),
     );
+}
+
+async function restoreHost(repository: Repository, options: Options): Promise<void> {
+  const {data} = options;
+  const line = new TransientLine();
+  const placed = await inDataDirectory(data, owned =>
+    restoreAll(owned, repository, {target: targetOf(options), live: options.live === true}, (tenant, done, total) =>
+      line.show(`restoring ${tenant} (${done + 1} of ${total}) …`),
+    ),
+  ).finally(() => line.clear());
+  if (placed === null) throw inUse(data);
+  const {restored, without, failed, state} = placed.done;
+  if (options.json === true) process.stdout.write(`${JSON.stringify(placed.done)}\n`);
+  else {
+    process.stdout.write(`${restored.length} tenants are restored into ${data}\n`);
+    if (state.length > 0) process.stdout.write(`files of the server: ${state.join(', ')}\n`);
+    for (const tenant of without) process.stdout.write(`${tenant}: had no copy then\n`);
+    if (options.live !== true) process.stdout.write('they are paused and answer reads: svc tenants resume ID\n');
+  }
+  if (failed.length === 0) return;
+  const reasons = failed.map(({tenant, reason}) => `\n  ${tenant}: ${reason}`).join('');
+  throw new CommandFailure(
+    `these tenants could not be restored; a second run tries them again:${reasons}`,
+    EXIT_PARTIAL,
+  );
+}
+
+async function followRepository(repository: Repository, {data, from, key, every: everyMs}: Options): Promise<void> {
+  const ended = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  const placed = await inDataDirectory(data, owned =>
+    follow(owned, repository, {from: from!, key: key!, everyMs, signal: ended.signal}, line =>
+      process.stdout.write(`${printable(line)}\n`),
+    ),
+  );
+  if (placed === null) throw inUse(data);
+}
+
+function inUse(data: string): CommandFailure {
+  return new CommandFailure(`a server runs on the data directory ${data}: stop it first`);
 }
 
 async function restore(repository: Repository, tenant: string, options: Options): Promise<void> {
   const wanted: Wanted = {repository, tenant, target: targetOf(options), timeline: options.timeline};
   if (options.list === true) return list(wanted, options);
   if (options.table !== undefined) return printTable(wanted, options.table);
-  const restored = await withFile(wanted, (_, made) => made);
-  report(tenant, restored, options);
+  if (options.dryRun === true) return report(tenant, await withFile(wanted, (_, made) => made), options);
+  await place(wanted, options);
+}
+
+async function place(wanted: Wanted, options: Options): Promise<void> {
+  const {data} = options;
+  const placing = {as: options.as ?? wanted.tenant, replace: options.replace === true, live: options.live === true};
+  const placed = await inDataDirectory(data, server => placeTenant(server, wanted, placing));
+  report(placing.as, placed === null ? await sendTenant(wanted, placing, options) : placed.done, options);
+  if (options.json === true) return;
+  const {as, live} = placing;
+  const resume = `svc tenants resume ${as}`;
+  process.stdout.write(live ? `${as} is live\n` : `${as} is paused and answers reads: ${resume} makes it live\n`);
 }
 
 /** @throws CommandFailure */
@@ -95,6 +178,14 @@ function iso(timeMs: number): string {
 /** Epoch milliseconds. */
 function instant(text: string): number {
   return /^\d{11,14}$/.test(text) ? Number(text) : moment(text);
+}
+
+/** Milliseconds. */
+function duration(text: string): number {
+  const parts = /^(\d{1,6})(ms|s|m)$/.exec(text);
+  if (parts !== null)
+    return Math.max(100, Number(parts[1]) * {ms: 1, s: 1_000, m: 60_000}[parts[2] as 'ms' | 's' | 'm']);
+  throw new InvalidArgumentError('It must be like 500ms, 1s or 5m.');
 }
 
 function sequence(text: string): number {

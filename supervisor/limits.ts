@@ -308,3 +308,10 @@ export const KEPT_COPY_MS = 7 * 24 * 3_600_000;
 export const KEPT_COPY_SWEEP_MS = 3_600_000;
 /** Entries read in a directory of such copies, which its tenant owns. Beyond: the others are not found. (ours) */
 export const KEPT_COPIES_MAX = 100;
+
+/* Restores */
+
+/** How long a directory stays in `set-aside/` that a restore replaced. Then it is removed. (design) */
+export const SET_ASIDE_MS = 7 * 24 * 3_600_000;
+/** How often such directories are looked for. (ours) */
+export const SET_ASIDE_CHECK_MS = 24 * 3_600_000;

@@ -23,6 +23,7 @@ import {Figures} from './figures/figures.ts';
 import {TenantsTraffic} from './figures/tenant-traffic.ts';
 import {orStartError, ownDataDirectory} from './files/data-directory.ts';
 import {DiskReserve} from './files/disk-reserve.ts';
+import {removeOldSetAsideDaily} from './files/old-set-aside.ts';
 import {requireFree} from './files/port-claim.ts';
 import type {Registry} from './files/registry.ts';
 import {RunDirectory} from './files/run-directory.ts';
@@ -356,6 +357,7 @@ export class Supervisor {
     // First, because nothing of a tenant may run while its files are removed or given to its user.
     await this.#users.endLeftovers();
     void this.#runDirectory.removeStale();
+    removeOldSetAsideDaily(dirname(this.#registryPath), this.#log);
     const recovered = this.#tenants.recover(unknown => {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });

@@ -1,4 +1,4 @@
-/** Manages `<data>/set-aside`: the place for files that no start should find. svc never removes anything from it. */
+/** Manages `<data>/set-aside`: the place for files that no start should find. of it, svc removes only what a restore replaced. */
 import {existsSync, renameSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';

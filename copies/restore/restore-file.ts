@@ -17,15 +17,15 @@ import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {type Plan, plan, pointsOf, type Target} from '../repository/plan.ts';
-import {type CopyItem, positionAfter, type TenantCopies} from '../repository/tenant-copies.ts';
+import {type CopyItem, type Item, positionAfter, type TenantCopies} from '../repository/tenant-copies.ts';
 import {fetched} from './fetched.ts';
 import {RestoreError} from './restore-error.ts';
 
 /** The part of a repository that restores use. */
 export type CopiesReader = {
   copies(tenant: string): Promise<TenantCopies>;
-  /** Leaves a page set in a new file. */
-  fetch(tenant: string, item: CopyItem, path: string): Promise<void>;
+  /** Leaves a page set, or a package, in a new file. */
+  fetch(tenant: string, item: Item, path: string): Promise<void>;
 };
 
 /** The scratch directory is discarded when a process ends early, so only the finished file is synced. */

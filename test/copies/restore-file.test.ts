@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, beforeEach, describe, expect, test} from 'vitest';
 import type {Target} from '../../copies/repository/plan.ts';
-import {addItem, type CopyItem, type TenantCopies} from '../../copies/repository/tenant-copies.ts';
+import {addItem, type CopyItem, type Item, type TenantCopies} from '../../copies/repository/tenant-copies.ts';
 import {type CopiesReader, restoreFile, scratchOf} from '../../copies/restore/restore-file.ts';
 import {sourceOf} from '../../engine/copies/bytes.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
@@ -52,8 +52,8 @@ class Copies implements CopiesReader {
     return this.#copies;
   }
 
-  async fetch(_tenant: string, {first, last}: CopyItem, to: string): Promise<void> {
-    await writeFile(to, this.#bytes.get(`${first}-${last}`)!, {flag: 'wx'});
+  async fetch(_tenant: string, item: Item, to: string): Promise<void> {
+    await writeFile(to, this.#bytes.get(item.place.pack)!, {flag: 'wx'});
   }
 }
 
@@ -146,8 +146,8 @@ describe('what is refused leaves no file', () => {
 
   test('a failed download, one that is ahead of it too', async () => {
     const copies = all();
-    copies.fetch = (_tenant, {first}) => Promise.reject(new Error(`no object of ${first}`));
-    await expect(restored(copies, 'newest')).rejects.toThrow('no object of 0');
+    copies.fetch = (_tenant, {place}) => Promise.reject(new Error(`no object ${place.pack}`));
+    await expect(restored(copies, 'newest')).rejects.toThrow('no object 0-2');
     expect(readdirSync(directory)).toEqual([]);
   });
 
