@@ -7,6 +7,7 @@ import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {measureBulk} from './bulk/measure.ts';
 import {measureChurn} from './churn/measure.ts';
+import {measureCopies} from './copies/measure.ts';
 import {measureDashboard} from './dashboard/measure.ts';
 import {measureFunctions} from './functions/measure.ts';
 import {measureLive} from './live/measure.ts';
@@ -47,7 +48,8 @@ for (let i = 1; i <= settings.rounds; i++) {
   const churn = settings.churn ? await measureChurn(join(root, `churn-${i}`), churned, say) : null;
   const sandboxes = settings.sandboxes ? await measureSandboxes(join(root, `sandboxes-${i}`), say) : null;
   const dashboard = settings.dashboard ? await measureDashboard(peers.svc, `dashboard-${i}`, settings, say) : null;
-  rounds.push({rows, wake, writes, bulk, live, functions, churn, sandboxes, dashboard});
+  const copies = settings.copies ? await measureCopies(join(root, `copies-${i}`), settings, say) : null;
+  rounds.push({rows, wake, writes, bulk, live, functions, churn, sandboxes, dashboard, copies});
 }
 await stopPeers(peers);
 

@@ -3,6 +3,8 @@ import type {BulkRound} from './bulk/measure.ts';
 import {bulkPrinted, bulkTargets} from './bulk/report.ts';
 import type {ChurnRound} from './churn/measure.ts';
 import {churnPrinted} from './churn/report.ts';
+import type {CopiesRound} from './copies/measure.ts';
+import {copiesPrinted, copiesTargets} from './copies/report.ts';
 import type {DashboardRound} from './dashboard/measure.ts';
 import {dashboardPrinted, dashboardTargets} from './dashboard/report.ts';
 import type {FunctionRound} from './functions/measure.ts';
@@ -26,7 +28,7 @@ export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** writes, bulk, live, functions, churn, sandboxes, dashboard: null when they were left out. */
+  /** writes, bulk, live, functions, churn, sandboxes, dashboard, copies: null when they were left out. */
   rounds: {
     rows: Round;
     wake: WakeResult;
@@ -37,6 +39,7 @@ export type Results = {
     churn: ChurnRound | null;
     sandboxes: SandboxRound | null;
     dashboard: DashboardRound | null;
+    copies: CopiesRound | null;
   }[];
 };
 
@@ -67,6 +70,7 @@ export type Report = Omit<Results, 'rounds'> & {
   churn: string[];
   sandboxes: string[];
   dashboard: string[];
+  copies: string[];
   targets: TargetReport[];
   rounds: Results['rounds'];
 };
@@ -80,6 +84,7 @@ export function report(results: Results): Report {
   const functions = rounds.flatMap(round => round.functions ?? []);
   const sandboxes = rounds.flatMap(round => round.sandboxes ?? []);
   const dashboard = rounds.flatMap(round => round.dashboard ?? []);
+  const copies = rounds.flatMap(round => round.copies ?? []);
   return {
     ...results,
     rows: ROWS.flatMap(row => {
@@ -100,6 +105,7 @@ export function report(results: Results): Report {
     churn: churnPrinted(rounds.flatMap(round => round.churn ?? [])),
     sandboxes: sandboxesPrinted(sandboxes),
     dashboard: dashboardPrinted(dashboard),
+    copies: copiesPrinted(copies),
     targets: [
       ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
@@ -112,6 +118,7 @@ export function report(results: Results): Report {
       ...functionTargets(functions),
       ...sandboxTargets(sandboxes),
       ...dashboardTargets(dashboard),
+      ...copiesTargets(copies),
     ],
   };
 }
@@ -129,6 +136,7 @@ export function printed({
   churn,
   sandboxes,
   dashboard,
+  copies,
   targets,
 }: Report): string {
   const {cpu, cpus, memoryGiB, system, node, fileSystemType, revision} = machine;
@@ -175,6 +183,8 @@ export function printed({
     ...sandboxes,
     '',
     ...dashboard,
+    '',
+    ...copies,
     '',
     ...targets.map(
       ({what, measured, wanted, isMet}) =>

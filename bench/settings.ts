@@ -21,6 +21,7 @@ export type BenchSettings = {
   churn: boolean;
   sandboxes: boolean;
   dashboard: boolean;
+  copies: boolean;
   directory: string;
   output: string;
 };
@@ -49,6 +50,7 @@ export function benchSettings(argv: string[]): BenchSettings {
     .option('--no-churn', 'leave out 1,000 tenants of which 32 may be awake (some ten minutes a round)')
     .option('--no-sandboxes', 'leave sandboxes out')
     .option('--no-dashboard', 'leave the dashboard out, which needs Chromium')
+    .option('--no-copies', 'leave out backups and restores')
     .option('--directory <directory>', 'where the data directories are made; a tmpfs has no fsync to measure', tmpdir())
     .option('--output <file>', 'the result as JSON', 'bench/results/latest.json')
     .parse(argv)
