@@ -190,6 +190,14 @@ export class FaultyStore {
     this.spoiled.push(path);
   }
 
+  /** Changes the first byte, which is content. @param path `/bucket/key` */
+  flipFirst(path: string): void {
+    const file = this.#fileOf(path);
+    const bytes = readFileSync(file);
+    bytes[0]! ^= 1;
+    writeFileSync(file, bytes);
+  }
+
   #withoutNew(path: string, body: Buffer): Buffer {
     const text = body.toString('utf8');
     if (!text.includes('<ListBucketResult')) return body;
