@@ -10,6 +10,7 @@ import {openStore} from '../../copies/store/open-store.ts';
 import type {BackupStatus} from '../../shared/protocol/backups.ts';
 import {svc} from '../harness/command.ts';
 import {type Fault, FaultyStore} from '../harness/faulty-store.ts';
+import {firstOf} from '../harness/nightly.ts';
 import {type S3, S3_ENV, s3Url, startS3} from '../harness/s3.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -63,15 +64,15 @@ async function backUp(): Promise<boolean> {
   return (await service.request('POST', '/api/backup/run', undefined, admin(service))).status === 200;
 }
 
-const FAULTS: Fault[] = [
+const FAULTS = firstOf<Fault>(3, [
   {kind: 'hangs'},
+  {kind: 'forgets'},
+  {kind: 'flips'},
   {kind: 'gone'},
   {kind: 'full'},
   {kind: 'fails', status: 500},
   {kind: 'truncates'},
-  {kind: 'forgets'},
-  {kind: 'flips'},
-];
+]);
 
 describe('a store with a fault', () => {
   test.each(FAULTS)('$kind: writes go on, and the backup is not called whole until it is', async fault => {

@@ -6,9 +6,9 @@ import {seededRandom} from '../harness/random.ts';
 import {LostHost} from './lost-host.ts';
 
 const ROUNDS = Number(process.env.SVC_ROUNDS ?? rounds({commit: 1, nightly: 12}));
-const KILLS = rounds({commit: 4, nightly: 10});
+const KILLS = rounds({commit: 3, nightly: 10});
 /** Of each round, over its tenants. */
-const POINTS = rounds({commit: 12, nightly: 85});
+const POINTS = rounds({commit: 8, nightly: 85});
 
 const seeds =
   process.env.SVC_SEED === undefined
