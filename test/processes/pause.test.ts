@@ -57,10 +57,11 @@ test('requests are refused, and jobs wait, also after kill -9 of everything, unt
 
 test('paused for reads: it answers reads, refuses all else, and runs nothing, also after kill -9 of everything', async () => {
   const tenant = await Tenant.make(service);
-  const id = await tenant.insert('t', {n: 1});
-  await schedule(tenant, 1_000);
   const other = await Tenant.make(service);
-  const meanwhile = await schedule(other, 1_500);
+  const id = await tenant.insert('t', {n: 1});
+  // Due when it is paused, also on a slow machine, and before that of the other tenant.
+  await schedule(tenant, 5_000);
+  const meanwhile = await schedule(other, 5_500);
   const paused = await tenant.request('POST', '/pause?serve=reads');
   expect(paused.body).toMatchObject({tenant: {state: 'paused', serves: 'reads'}});
 
