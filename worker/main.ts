@@ -135,7 +135,7 @@ async function errand({settings, errand}: Extract<SupervisorToWorker, {type: 'er
   log = createLogger({process: 'worker', tenant: settings.tenant});
   if (settings.user !== null) become(settings.user);
   const {runErrand} = await import('./errands/errand.ts');
-  const result = JSON.stringify((await runErrand(settings, errand)) ?? null);
+  const result = JSON.stringify((await runErrand(settings, errand, log)) ?? null);
   send({type: 'errand_done', result});
   process.exit(0);
 }

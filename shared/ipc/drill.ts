@@ -26,16 +26,44 @@ export type DrillCheck = {
 /** `point` null: nothing was restored, and the checks say why. */
 export type RestoredCopy = {checks: DrillCheck[]; point: ExpectedPoint | null};
 
-type FileCheckName = 'pages' | 'identity' | 'head' | 'content';
+const FILE_CHECKS = ['pages', 'identity', 'head', 'content'] as const;
+type FileCheckName = (typeof FILE_CHECKS)[number];
+
+/** `none`: the tenant has none; `not_started`: an earlier check failed, or there is no server to start them. */
+const FUNCTIONS = ['none', 'not_started', 'started', 'failed'] as const;
 
 /** What the check of a restored file found. */
 export type DrilledFile = {
   checks: {check: FileCheckName; findings: string[]}[];
   /** Null: a check failed before. */
   report: {documents: number; records: number} | null;
-  /** `none`: the tenant has none; `not_started`: an earlier check failed, or there is no server to start them. */
-  functions: 'none' | 'not_started' | 'started' | 'failed';
+  functions: (typeof FUNCTIONS)[number];
   /** The query that was called, and how it ended; null: none was. */
   query: string | null;
   functionFindings: string[];
 };
+
+/** Null: a process that can run code of tenants has sent something else. */
+export function drilledFileIn(value: unknown): DrilledFile | null {
+  if (!isObject(value) || !Array.isArray(value.checks)) return null;
+  const {checks, report, functions, query, functionFindings} = value;
+  const hasChecks = checks.every(
+    (one: unknown) => isObject(one) && FILE_CHECKS.some(name => name === one.check) && isTexts(one.findings),
+  );
+  const hasReport = report === null || (isObject(report) && isCount(report.documents) && isCount(report.records));
+  const hasFunctions = FUNCTIONS.some(one => one === functions) && isTexts(functionFindings);
+  const hasQuery = query === null || typeof query === 'string';
+  return hasChecks && hasReport && hasFunctions && hasQuery ? (value as DrilledFile) : null;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every(one => typeof one === 'string');
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

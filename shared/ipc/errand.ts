@@ -3,11 +3,15 @@
  * the worker of a tenant, opens no socket and serves nothing. It can be killed at any time, so each errand leaves its
  * directory in a state from which it can be repeated.
  */
+import type {ExpectedPoint} from './drill.ts';
+
 export type Errand =
   /** Makes the file in the directory that of the tenant in its note (shared/tenant-directory.ts). */
   | {kind: 'adopt'; check: AdoptCheck}
   /** Writes a base of the tenant's file into its spool. Its result has the commit of the base. */
-  | {kind: 'base'};
+  | {kind: 'base'}
+  /** Checks a restored file, and starts its functions. Answered with a DrilledFile. */
+  | {kind: 'drill'; expected: ExpectedPoint};
 
 /**
  * How much of the file is checked. `structure`: its definitions, and SQLite's quick check. `whole`: each record,

@@ -2,27 +2,22 @@
 import {copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {fileURLToPath} from 'node:url';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {openWriter} from '../../engine/storage/database.ts';
 import {claimFile, readIdentity} from '../../engine/storage/identity.ts';
 import type {ServiceError} from '../../shared/errors.ts';
 import type {AdoptCheck} from '../../shared/ipc/errand.ts';
-import {createLogger} from '../../shared/log.ts';
 import {ADOPT_FILE, type AdoptNote, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {TenantFiles} from '../../supervisor/files/tenant-files.ts';
-import {KillRate} from '../../supervisor/processes/kill-rate.ts';
-import {type PoolSettings, type Worker, WorkerPool} from '../../supervisor/processes/worker-pool.ts';
-import {Errands, type ErrandsParts} from '../../supervisor/tenants/errands.ts';
+import type {Worker} from '../../supervisor/processes/worker-pool.ts';
+import type {Errands, ErrandsParts} from '../../supervisor/tenants/errands.ts';
 import {step} from '../../supervisor/tenants/lifecycle.ts';
 import type {Input} from '../../supervisor/tenants/lifecycle-states.ts';
 import {TenantEntry} from '../../supervisor/tenants/tenant-entry.ts';
-import {TenantUsers} from '../../supervisor/tenants/tenant-users.ts';
 import {Receiver} from '../copies/receiver.ts';
+import {errandsIn} from './errands-in.ts';
 
 const data = mkdtempSync(join(tmpdir(), 'svc-errands-'));
-const log = createLogger({process: 'test'});
 const NOTE: AdoptNote = {
   tenant: 'b',
   generation: 7,
@@ -52,39 +47,7 @@ beforeEach(() => {
 });
 afterAll(() => rmSync(data, {recursive: true}));
 
-function errands(parts: Partial<ErrandsParts> = {}): Errands {
-  const pool: PoolSettings = {
-    executable: process.execPath,
-    entry: fileURLToPath(new URL('../../dist/worker.js', import.meta.url)),
-    env: {PATH: process.env.PATH ?? '', SVC_LOG_LEVEL: 'error'},
-    codeEnv: {},
-    confinement: [],
-    groups: null,
-    sparesWanted: 0,
-    sparesRunCode: () => false,
-    warmUpDirectory: () => join(data, 'warm-up'),
-    rate: new KillRate(() => performance.now()),
-    onKill: () => undefined,
-    onUnended: () => undefined,
-  };
-  return new Errands({
-    pool: new WorkerPool(pool, log),
-    users: new TenantUsers(null, data, log),
-    files: new TenantFiles(data),
-    placement: {find: () => undefined, give: () => undefined, errandEnded: () => undefined},
-    settings: {
-      journalKeepRecords: 0,
-      tenantStorageMax: 0,
-      tenantServicesMemoryMb: 0,
-      redactErrors: false,
-      copies: null,
-      routers: 1,
-    },
-    reservePath: join(data, 'reserve'),
-    log,
-    ...parts,
-  });
-}
+const errands = (parts: Partial<ErrandsParts> = {}) => errandsIn(data, parts);
 
 function adopt(check: AdoptCheck = 'structure'): Promise<unknown> {
   return errands().runIn(place, {kind: 'adopt', check});

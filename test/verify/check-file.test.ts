@@ -6,10 +6,10 @@ import Database from 'better-sqlite3';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {PagesDigest} from '../../engine/copies/page-digest.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
-import {storedCommitNumber} from '../../engine/storage/commit-number.ts';
 import {checkFile} from '../../engine/verify/check-file.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
+import {pointOf} from './point-of.ts';
 
 const service = await sharedService();
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-check-file-'));
@@ -31,30 +31,6 @@ beforeAll(async () => {
   copyFileSync(join(service.directoryOf(id)!, 'tenant.sqlite'), sound);
   point = pointOf(sound);
 });
-
-/** What a copy would say of this file. */
-function pointOf(file: string): Position {
-  const db = new Database(file, {readonly: true});
-  const one = (sql: string) => db.prepare<[], never>(sql).pluck().get()!;
-  try {
-    const [pages, pageBytes] = [one('PRAGMA page_count'), one('PRAGMA page_size')];
-    const bytes = readFileSync(file);
-    const digest = new PagesDigest();
-    for (let page = 1; page <= pages; page++)
-      digest.toggle(page, bytes.subarray((page - 1) * pageBytes, page * pageBytes));
-    return {
-      timeline: one("SELECT value FROM meta WHERE key = 'tenant_timeline'"),
-      pageBytes,
-      commit: storedCommitNumber(db),
-      sequence: one('SELECT max(sequence) FROM journal'),
-      timeMs: 0,
-      pages,
-      digest: digest.value,
-    };
-  } finally {
-    db.close();
-  }
-}
 
 /** The findings of each check that was made. */
 function checked(expected: Partial<Position> = {}, of = tenant): Record<string, string[]> {

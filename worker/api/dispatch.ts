@@ -37,6 +37,11 @@ export class Dispatch {
     this.#parts = parts;
   }
 
+  /** What handlers get. */
+  get tenant(): OpenTenant {
+    return this.#parts.tenant;
+  }
+
   handle(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
     const {metrics, tenant} = this.#parts;
     metrics.count('svc_worker_operations_total', {op: meta.op});

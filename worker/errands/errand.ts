@@ -3,15 +3,19 @@ import {adoptFile} from '../../engine/adopt/adopt-file.ts';
 import {writeClosedBase} from '../../engine/copies/closed-base.ts';
 import type {ErrandSettings} from '../../shared/ipc/control.ts';
 import type {Errand} from '../../shared/ipc/errand.ts';
+import type {Logger} from '../../shared/log.ts';
+import {drill} from './drill.ts';
 
 /** @returns the answer to the supervisor. @throws ServiceError */
-export async function runErrand({directory}: ErrandSettings, errand: Errand): Promise<unknown> {
+export async function runErrand(settings: ErrandSettings, errand: Errand, log: Logger): Promise<unknown> {
   switch (errand.kind) {
     case 'adopt': {
-      const {timeline} = await adoptFile(directory, errand.check);
+      const {timeline} = await adoptFile(settings.directory, errand.check);
       return {timeline};
     }
     case 'base':
-      return {commit: await writeClosedBase(directory, Date.now())};
+      return {commit: await writeClosedBase(settings.directory, Date.now())};
+    case 'drill':
+      return await drill(settings, errand.expected, log);
   }
 }
