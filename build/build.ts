@@ -112,7 +112,7 @@ const nodeCall: BuildOptions = {
   logLevel: 'warning',
 };
 
-const threads = globSync('{engine,worker}/**/*.thread.ts', {cwd: root});
+const threads = globSync('{engine,copies,worker}/**/*.thread.ts', {cwd: root});
 const processes: Record<string, string> = {
   analysis: 'worker/runtime/analysis/main.ts',
   isolates: 'worker/runtime/isolate-process/main.ts',

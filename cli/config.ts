@@ -16,6 +16,7 @@ import {
   BACKUP_EVERY_MS_MIN,
   COPIES_SPOOL_BYTES_DEFAULT,
   CORES_PER_ROUTER,
+  DRILL_EVERY_MS_DEFAULT,
   JOURNAL_KEEP_RECORDS_DEFAULT,
   ROUTERS_MAX,
   SERVICES_MEMORY_MB_MAX,
@@ -54,6 +55,8 @@ export type StartOptions = {
   /** Absolute. */
   backupKey?: string;
   backupHeartbeat?: string;
+  /** Milliseconds; 0: only on request. */
+  backupDrill: number;
   /** Bytes. */
   copiesSpoolMax: number;
   logLevel: LogLevel;
@@ -171,6 +174,12 @@ export function addStartOptions(command: Command): Command {
       'requested once a minute while the repository has everything, so that a monitor notices when it does not',
     ).argParser(heartbeatUrl),
     new Option(
+      '--backup-drill <duration>',
+      'how often some tenants are restored and checked, as 7d; 0: only on request',
+    )
+      .argParser(drillEvery)
+      .default(DRILL_EVERY_MS_DEFAULT, '7d'),
+    new Option(
       '--copies-spool-max <size>',
       'changes of each tenant that wait on disk while the repository cannot be reached, as 256m; beyond: a whole copy follows later',
     )
@@ -198,10 +207,17 @@ export function dataDirectory(options: StartOptions): string {
 
 /** Null: no backups are made. */
 export function backupSettings(options: StartOptions): Pick<SupervisorSettings, 'backup' | 'copies'> {
-  const {backupTo: to, backupKey: keyFile, backupEvery: everyMs, backupHeartbeat, copiesSpoolMax} = options;
+  const {
+    backupTo: to,
+    backupKey: keyFile,
+    backupEvery: everyMs,
+    backupHeartbeat,
+    backupDrill,
+    copiesSpoolMax,
+  } = options;
   if (to === undefined || keyFile === undefined) return {backup: null, copies: null};
   return {
-    backup: {to, everyMs, keyFile, heartbeatUrl: backupHeartbeat ?? null},
+    backup: {to, everyMs, keyFile, heartbeatUrl: backupHeartbeat ?? null, drillEveryMs: backupDrill},
     copies: {everyMs, spoolBytesMax: copiesSpoolMax},
   };
 }
@@ -286,6 +302,11 @@ function backupEvery(text: string): number {
   const valueMs = duration(text);
   if (valueMs >= BACKUP_EVERY_MS_MIN) return valueMs;
   throw new InvalidArgumentError(`It must be ${BACKUP_EVERY_MS_MIN}ms or more.`);
+}
+
+function drillEvery(text: string): number {
+  const days = /^(\d{1,3})d$/.exec(text);
+  return days === null ? duration(text) : Number(days[1]) * 24 * 60 * 60_000;
 }
 
 function spoolSize(text: string): number {

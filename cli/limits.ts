@@ -82,3 +82,5 @@ export const BACKUP_EVERY_MS_MIN = 100;
  * a pack. (ours)
  */
 export const FOLLOW_SYNC_MS = 60_000;
+/** --backup-drill unless it is given. (ours) */
+export const DRILL_EVERY_MS_DEFAULT = 7 * 24 * 60 * 60_000;

@@ -8,7 +8,15 @@ import Type, {type Static, type TSchema} from 'typebox';
 import type {Operation, RouterOperation} from './operations.ts';
 import {AuditPage, AuditQuery, RefusalPage} from './protocol/audit.ts';
 import {AuthProviders, TokenBody, TokenExamination} from './protocol/auth.ts';
-import {BackupQuery, BackupRun, BackupStatus, PointsQuery, TenantPoints} from './protocol/backups.ts';
+import {
+  BackupQuery,
+  BackupRun,
+  BackupStatus,
+  DrillQuery,
+  PointsQuery,
+  StartedDrill,
+  TenantPoints,
+} from './protocol/backups.ts';
 import {DashboardCode, DashboardSessionList} from './protocol/dashboard.ts';
 import {DeploymentFileQuery, DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
@@ -153,6 +161,7 @@ export const OPERATION_TYPES = {
   'server.status': {answer: ServerStatus},
   'backup.status': {query: BackupQuery, answer: BackupStatus},
   'backup.run': {answer: BackupRun},
+  'backup.drill': {query: DrillQuery, answer: StartedDrill},
   'backup.points': {query: PointsQuery, answer: TenantPoints},
   'figures.server': {query: FiguresQuery, answer: Figures},
   'figures.tenant': {query: FiguresQuery, answer: Figures},

@@ -356,6 +356,8 @@ export const ROUTER_OPERATIONS = {
   'backup.status': {method: 'GET', path: '/api/backup', access: 'admin', success: OK},
   /** Copies everything now. */
   'backup.run': {method: 'POST', path: '/api/backup/run', access: 'admin', success: OK},
+  /** Begins a drill; the state of the backups shows how far it is. */
+  'backup.drill': {method: 'POST', path: '/api/backup/drill', access: 'admin', success: ACCEPTED},
   /** What can be restored. */
   'backup.points': {method: 'GET', path: '/api/tenants/{tenant_id}/backup', access: 'admin', success: OK},
   'figures.server': {method: 'GET', path: '/api/figures', access: 'admin', success: OK},

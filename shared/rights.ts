@@ -157,6 +157,7 @@ export const RIGHTS: Complete = {
   'server.status': {...needs('metrics', 'none'), concerns: 'service'},
   'backup.status': {...needs('metrics', 'none'), concerns: 'service'},
   'backup.run': {...action('tenants', 'none'), concerns: 'service'},
+  'backup.drill': {...action('tenants', 'none'), concerns: 'service'},
   'backup.points': needs('tenants', 'none'),
   'figures.server': {...needs('metrics', 'none'), concerns: 'service'},
   'figures.tenant': needs(null, 'none'),

@@ -290,6 +290,18 @@ export const COPIER_CLOSE_MS = 1_000;
 export const BACKUP_FLUSH_MS = 5_000;
 export const BACKUP_RUN_MS = 60_000;
 
+/* Drills of the backup */
+
+/** Tenants that a drill at an interval restores, chosen at random. Those on request name their number. (ours) */
+export const DRILL_TENANTS = 10;
+/** Pause between two tenants of a drill. (ours) */
+export const DRILL_PAUSE_MS = 1_000;
+/** How often the server looks whether a drill is due. (ours) */
+export const DRILL_CHECK_MS = 60 * 60_000;
+/** A restore for a drill has this long, and then the check of the file. Beyond: that tenant is not proven. (ours) */
+export const DRILL_RESTORE_MS = 60 * 60_000;
+export const DRILL_ERRAND_MS = 60 * 60_000;
+
 /* Services */
 
 /**

@@ -241,6 +241,8 @@ export class Supervisor {
     new KeptCopySweep(() => this.#registry.rows().map(({id, generation}) => files.path(id, generation)), log);
     this.#backups = new Backups({
       settings: settings.backup,
+      runErrand: (...errand) => this.errands.runIn(...errand),
+      letPass: directory => this.#users.letPass(directory),
       ...{data: settings.data, files, placement: this.#placement, metrics: this.#metrics, log},
       entry: entries.copier,
       env: copierEnvironment(env, childSettings),
@@ -386,6 +388,7 @@ export class Supervisor {
       this.#placement.killAll();
     }, DRAIN_MS);
     this.#pool.close();
+    this.#backups.endDrills();
     await this.#routers.drain();
     await this.#placement.drain();
     await this.#backups.close();

@@ -2,24 +2,36 @@
 import {notFound, unavailable} from '../../shared/errors.ts';
 import type {CopierSettings} from '../../shared/ipc/copier.ts';
 import {BACKUP_POINTS_MAX} from '../../shared/limits.ts';
-import type {BackupPoint, BackupStatus, TenantBackup, TenantPoints} from '../../shared/protocol/backups.ts';
+import type {
+  BackupPoint,
+  BackupStatus,
+  DrillStatus,
+  TenantBackup,
+  TenantPoints,
+} from '../../shared/protocol/backups.ts';
 import {pointsOf} from '../repository/plan.ts';
 import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
 import type {CopyItem, TimelineCopies} from '../repository/tenant-copies.ts';
 import {StoreError} from '../store/store-error.ts';
 import type {Copier} from './copier.ts';
+import type {Drills} from './drills.ts';
 import type {TenantCopy} from './tenant-copy.ts';
+
+/** The supervisor runs the drills, and puts their state here. */
+const NO_DRILL: DrillStatus = {every_ms: 0, running: null, last: null};
 
 /** @param after the last tenant of the page before; null: the first page */
 export function statusOf(
   copier: Copier,
+  drills: Drills,
   settings: CopierSettings,
   {after, limit}: {after: string | null; limit: number},
   nowMs: number,
 ): BackupStatus {
   const ids = [...copier.copies.keys()].filter(id => after === null || id > after).sort();
   const page = ids.slice(0, limit);
+  drills.learn(page);
   return {
     backup: {
       to: settings.repository,
@@ -30,8 +42,9 @@ export function statusOf(
       spool_bytes: copier.spoolBytes,
       last_success_at: copier.lastSuccessMs,
       last_fault: copier.fault,
+      drill: NO_DRILL,
     },
-    tenants: page.map(id => tenantBackup(copier.copies.get(id)!, nowMs)),
+    tenants: page.map(id => tenantBackup(copier.copies.get(id)!, drills, nowMs)),
     next_cursor: ids.length > limit ? page.at(-1)! : null,
   };
 }
@@ -39,12 +52,14 @@ export function statusOf(
 /** What can be restored of a tenant. @throws ServiceError */
 export async function pointsIn(
   copier: Copier,
+  drills: Drills,
   {tenant, before}: {tenant: string; before: number | null},
   nowMs: number,
 ): Promise<TenantPoints> {
   const copy = copier.copies.get(tenant);
   if (copy === undefined) throw notFound(`there is no tenant ${tenant}`);
   if (copier.writer === null) throw unavailable(copier.fault?.message ?? 'the repository is not open yet');
+  drills.learn([tenant]);
   const timelines = await timelinesOf(copier.writer.repository, tenant);
   const ranges: TenantPoints['ranges'] = [];
   const points: CopyItem[] = [];
@@ -55,17 +70,18 @@ export async function pointsIn(
     points.push(...its.filter(({timeMs}) => before === null || timeMs < before).reverse());
   }
   return {
-    tenant: tenantBackup(copy, nowMs),
+    tenant: tenantBackup(copy, drills, nowMs),
     ranges,
     points: points.slice(0, BACKUP_POINTS_MAX).map(pointOf),
     has_more: points.length > BACKUP_POINTS_MAX,
   };
 }
 
-function tenantBackup(copy: TenantCopy, nowMs: number): TenantBackup {
+function tenantBackup(copy: TenantCopy, drills: Drills, nowMs: number): TenantBackup {
   const {tenant, position, spoolBytes, fault} = copy;
+  const last_proof = drills.lastProof(tenant);
   const newest = position == null ? null : {at: position.timeMs, sequence: position.sequence, commit: position.commit};
-  return {id: tenant, newest, age_ms: copy.ageMs(nowMs), spool_bytes: spoolBytes, fault};
+  return {id: tenant, newest, age_ms: copy.ageMs(nowMs), spool_bytes: spoolBytes, fault, last_proof};
 }
 
 function pointOf({timeMs, sequence, last}: CopyItem): BackupPoint {

@@ -28,3 +28,6 @@ export const MISSING_NAMED_MAX = 20;
 export const RUNS_MAX = 16;
 /** The interval of rounds while such a request waits, if --backup-every is longer. (ours) */
 export const RUN_EVERY_MS = 50;
+
+/** Heap of the thread that restores a tenant for a drill: the lists of its copies. Beyond: that drill fails. (ours) */
+export const DRILL_THREAD_MIB = 1_024;

@@ -12,11 +12,13 @@ import {HEARTBEAT_INTERVAL_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {pointsIn, statusOf} from './answers.ts';
 import {Copier} from './copier.ts';
+import {Drills} from './drills.ts';
 import {HeartbeatUrl} from './heartbeat-url.ts';
 import {openWriter} from './open-repository.ts';
 
 const log = createLogger({process: 'copier'});
 let copier: Copier | null = null;
+let drills: Drills | null = null;
 let settings: CopierSettings | null = null;
 
 process.on('SIGINT', () => undefined);
@@ -76,6 +78,7 @@ async function start(message: SupervisorToCopier & {type: 'start'}): Promise<voi
     heartbeatUrl === null ? null : new HeartbeatUrl(heartbeatUrl, log, () => started.count('heartbeat'));
   for (const tenant of message.tenants) started.tenantIs(tenant);
   copier = started;
+  drills = new Drills(settings, () => started.writer?.repository ?? null);
   await started.work();
   process.exit(0);
 }
@@ -94,11 +97,17 @@ async function answer(id: number, request: CopierRequest): Promise<void> {
 async function resultOf(request: CopierRequest): Promise<unknown> {
   switch (request.does) {
     case 'status':
-      return statusOf(copier!, settings!, request, Date.now());
+      return statusOf(copier!, drills!, settings!, request, Date.now());
     case 'run':
       return copier!.run(request.withinMs);
     case 'points':
-      return pointsIn(copier!, request, Date.now());
+      return pointsIn(copier!, drills!, request, Date.now());
+    case 'drill_tenants':
+      return drills!.tenants();
+    case 'drill_restore':
+      return drills!.restore(request.tenant, request.path);
+    case 'drill_record':
+      return drills!.record(request.drilled);
     default:
       return unreachable(request);
   }

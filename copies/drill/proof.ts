@@ -29,3 +29,10 @@ export function checksOf({checks, functions, functionFindings}: DrilledFile): Dr
 export function hasPassed(checks: readonly DrillCheck[]): boolean {
   return checks.every(({findings}) => findings.length === 0);
 }
+
+/** The first fault, with the objects; null: none. */
+export function faultOf({checks}: Pick<Proof, 'checks'>): {finding: string; object: string | null} | null {
+  const failed = checks.find(({findings}) => findings.length > 0);
+  if (failed === undefined) return null;
+  return {finding: `${failed.check}: ${failed.findings[0]}`, object: failed.objects[0] ?? null};
+}

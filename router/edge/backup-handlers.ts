@@ -27,6 +27,11 @@ function requestOf(operation: BackupOperation, {tenantId: tenant}: Exchange, que
   switch (operation) {
     case 'backup.run':
       return {action: 'backup_run'};
+    case 'backup.drill': {
+      const tenants = numberIn(parameters, 'tenants');
+      if (tenants === 0) throw new ServiceError('op.invalid_input', 'tenants must be 1 at least, or absent for all');
+      return {action: 'backup_drill', tenants};
+    }
     case 'backup.points':
       return {action: 'backup_points', tenant, before: numberIn(parameters, 'before')};
     case 'backup.status': {

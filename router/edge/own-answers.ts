@@ -113,6 +113,7 @@ export class OwnAnswers {
         return;
       case 'backup.status':
       case 'backup.run':
+      case 'backup.drill':
         this.#steps.later(exchange, () => answerBackups(control, exchange, own, query));
         return;
       case 'server.status':

@@ -2,5 +2,7 @@
 export type BackupRequest =
   | {action: 'backup_status'; cursor: string | null; limit: number}
   | {action: 'backup_run'}
+  /** `tenants`: this many at random; null: all. */
+  | {action: 'backup_drill'; tenants: number | null}
   /** `before`: epoch milliseconds; null: the newest. */
   | {action: 'backup_points'; tenant: string; before: number | null};

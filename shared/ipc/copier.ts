@@ -1,6 +1,7 @@
 /** The messages between the supervisor and the copier, which copies the tenants of this server to its repository. */
 import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metrics/metric-json.ts';
+import type {DrilledFile, RestoredCopy} from './drill.ts';
 
 export type CopierSettings = {
   /** `file:///path`, a path, or `s3://bucket/prefix?…`. */
@@ -20,12 +21,21 @@ export type CopierSettings = {
 /** A tenant to copy. `directory` is absolute; its worker writes into it. */
 export type CopiedTenant = {tenant: string; directory: string; isAwake: boolean};
 
+/** What a drill has found. `checked` null: there was no file to check. */
+export type DrilledTenant = {tenant: string; startedMs: number; copy: RestoredCopy; checked: DrilledFile | null};
+
 /** What a request of a route asks for; the result is the body of its answer. */
 export type CopierRequest =
   | {does: 'status'; after: string | null; limit: number}
   | {does: 'run'; withinMs: number}
   /** `before`: epoch milliseconds; null: the newest. */
-  | {does: 'points'; tenant: string; before: number | null};
+  | {does: 'points'; tenant: string; before: number | null}
+  /** For a drill: the names of the tenants in the repository. */
+  | {does: 'drill_tenants'}
+  /** Makes the tenant's file, as a RestoredCopy says. */
+  | {does: 'drill_restore'; tenant: string; path: string}
+  /** Stores the result; answered by whether the tenant is proven. */
+  | {does: 'drill_record'; drilled: DrilledTenant};
 
 export type SupervisorToCopier =
   /** Once, first: all tenants. Answered by `started` or `refused`. */

@@ -49,6 +49,10 @@ export const SUPERVISOR_METRICS = {
     help: 'Resident memory of the processes of the server, by kind; a shared page counts once per process',
     labels: ['kind'],
   },
+  svc_backup_last_proven_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a drill last proved all tenants that it restored, as seconds since 1970; 0: never',
+  },
   svc_process_cpu_seconds_total: {
     type: 'counter',
     help: 'CPU time of the processes of the server, by kind, as of their last scrape',

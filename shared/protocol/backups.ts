@@ -25,12 +25,25 @@ const BackupFault = Type.Object({
 });
 export type BackupFault = Static<typeof BackupFault>;
 
+const BackupProof = Type.Object(
+  {
+    at: EpochMs,
+    passed: Type.Boolean(),
+    point: orNull(BackupPoint, 'the restored commit; null: nothing could be restored'),
+    finding: orNull(Type.String(), 'the first fault; null: none'),
+    object: orNull(Type.String(), 'the object of the repository that is at fault; null: none, or it is not known'),
+  },
+  {description: 'the result of a drill of one tenant'},
+);
+export type BackupProof = Static<typeof BackupProof>;
+
 const TenantBackup = Type.Object({
   id: Type.String(),
   newest: orNull(BackupPoint, 'the newest commit in the repository; null: no copy yet, or not read since the start'),
   age_ms: Type.Number({description: 'age of the oldest commit that is not in the repository; 0: all are'}),
   spool_bytes: Type.Integer({description: 'page sets that are not in the repository yet'}),
   fault: orNull(BackupFault, 'why its copy stands still; null: it does not'),
+  last_proof: orNull(BackupProof, 'null: no drill has restored it, or its proof was not read yet'),
 });
 export type TenantBackup = Static<typeof TenantBackup>;
 
@@ -38,6 +51,19 @@ export const BackupQuery = Type.Object({
   limit: Type.Optional(Type.Integer({minimum: 1, description: `default 50; above ${BACKUP_PAGE_MAX} is that`})),
   cursor: Type.Optional(Type.String({description: 'next_cursor of the page before'})),
 });
+
+const DrillStatus = Type.Object({
+  every_ms: Type.Number({description: '0: only on request'}),
+  running: orNull(
+    Type.Object({done: Type.Integer(), total: Type.Integer({description: '0: the tenants are being chosen'})}),
+    'null: none is running',
+  ),
+  last: orNull(
+    Type.Object({at: EpochMs, tenants: Type.Integer(), failed: Type.Integer()}),
+    'null: none has ended since the start',
+  ),
+});
+export type DrillStatus = Static<typeof DrillStatus>;
 
 export const BackupStatus = Type.Object({
   backup: orNull(
@@ -53,6 +79,7 @@ export const BackupStatus = Type.Object({
       spool_bytes: Type.Integer({description: 'of all tenants'}),
       last_success_at: orNull(EpochMs, 'when the repository last had everything; null: not since the start'),
       last_fault: orNull(BackupFault, 'null: none since the last success'),
+      drill: DrillStatus,
     }),
     'null: the server was started without --backup-to',
   ),
@@ -81,3 +108,10 @@ export const TenantPoints = Type.Object({
   has_more: Type.Boolean(),
 });
 export type TenantPoints = Static<typeof TenantPoints>;
+
+export const DrillQuery = Type.Object({
+  tenants: Type.Optional(Type.Integer({minimum: 1, description: 'this many at random; absent: all'})),
+});
+
+/** POST /api/backup/drill */
+export const StartedDrill = Type.Object({drill: DrillStatus});

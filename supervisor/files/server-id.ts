@@ -8,7 +8,13 @@ import {open, rename} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 
-export type ServerIdentity = {server_id: string; repository_id: string | null};
+export type ServerIdentity = {
+  server_id: string;
+  repository_id: string | null;
+  /** When a drill last began, and when one last proved all its tenants, epoch milliseconds; null: never. */
+  drilled_at: number | null;
+  proven_at: number | null;
+};
 
 const ID = /^[0-9a-f]{32}$/;
 
@@ -16,7 +22,7 @@ const ID = /^[0-9a-f]{32}$/;
 export async function serverIdentity(data: string): Promise<ServerIdentity> {
   const found = stored(join(data, 'backup.json'));
   if (found !== null) return found;
-  const made = {server_id: randomBytes(16).toString('hex'), repository_id: null};
+  const made = {server_id: randomBytes(16).toString('hex'), repository_id: null, drilled_at: null, proven_at: null};
   await storeIdentity(data, made);
   return made;
 }
@@ -36,11 +42,16 @@ export async function storeIdentity(data: string, identity: ServerIdentity): Pro
 
 function stored(path: string): ServerIdentity | null {
   try {
-    const {server_id: id, repository_id: repository} = JSON.parse(readFileSync(path, 'utf8')) as ServerIdentity;
+    const found = JSON.parse(readFileSync(path, 'utf8')) as ServerIdentity;
+    const {server_id: id, repository_id: repository, drilled_at, proven_at} = found;
     if (!ID.test(id) || !(repository === null || typeof repository === 'string')) return null;
-    return {server_id: id, repository_id: repository};
+    return {server_id: id, repository_id: repository, drilled_at: timeIn(drilled_at), proven_at: timeIn(proven_at)};
   } catch (caught) {
     if (caught instanceof SyntaxError || (caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw caught;
   }
+}
+
+function timeIn(value: unknown): number | null {
+  return Number.isSafeInteger(value) ? (value as number) : null;
 }

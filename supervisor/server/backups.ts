@@ -3,17 +3,19 @@
  * about backups. Without --backup-to there is no copier.
  */
 import {hostname} from 'node:os';
+import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
 import {conflict} from '../../shared/errors.ts';
 import type {BackupRequest} from '../../shared/ipc/backups.ts';
 import type {CopiedTenant} from '../../shared/ipc/copier.ts';
+import type {RestoredCopy} from '../../shared/ipc/drill.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import type {BackupStatus} from '../../shared/protocol/backups.ts';
 import {type ServerIdentity, serverIdentity, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
-import {BACKUP_RUN_MS, COPIER_START_MS} from '../limits.ts';
+import {BACKUP_RUN_MS, COPIER_START_MS, DRILL_RESTORE_MS} from '../limits.ts';
 import {sumOfCounts} from '../metrics/metric-sums.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type CopierOpened, CopierProcess} from '../processes/copier-process.ts';
@@ -21,6 +23,7 @@ import {KillRate} from '../processes/kill-rate.ts';
 import {hasWorker, type Lifecycle} from '../tenants/lifecycle-states.ts';
 import type {Placement} from '../tenants/placement.ts';
 import type {TenantEntry} from '../tenants/tenant-entry.ts';
+import {Drills, type DrillsParts} from './drills.ts';
 import type {BackupSettings} from './settings.ts';
 
 export type BackupsParts = {
@@ -34,19 +37,23 @@ export type BackupsParts = {
   env: Record<string, string>;
   metrics: SupervisorMetrics;
   log: Logger;
-};
+} & Pick<DrillsParts, 'runErrand' | 'letPass'>;
 
 export class Backups {
   readonly #parts: BackupsParts;
   #copier: CopierProcess | null = null;
   #identity: ServerIdentity | null = null;
+  #drills: Drills | null = null;
   #onOpened: ((opened: CopierOpened) => void) | null = null;
   /** The last report of the copier, and the counts of those that have ended. */
   #last: MetricJson[] = [];
   #ended: MetricJson[] = [];
+  /** Ends when what was stored last is on disk. */
+  #stored = Promise.resolve();
 
   constructor(parts: BackupsParts) {
     this.#parts = parts;
+    parts.metrics.measure('svc_backup_last_proven_timestamp_seconds', () => (this.#drills?.provenMs ?? 0) / 1_000);
   }
 
   /** Resolves when the repository is open, or cannot be reached now. @throws StartError: it cannot be used as it is */
@@ -55,6 +62,8 @@ export class Backups {
     if (settings === null) return;
     this.#identity = await serverIdentity(data);
     this.#copier = this.#copierFor(settings, this.#identity.server_id);
+    this.#drills = this.#drillsFor(settings, this.#identity, this.#copier);
+    await this.#drills.start();
     const opened = await new Promise<CopierOpened | null>(resolve => {
       const timer = setTimeout(() => resolve(null), COPIER_START_MS);
       this.#onOpened = first => {
@@ -80,9 +89,13 @@ export class Backups {
     if (this.#copier === null) return withoutBackups(request);
     switch (request.action) {
       case 'backup_status':
-        return await this.#copier.request({does: 'status', after: request.cursor, limit: request.limit});
+        return this.#withDrill(
+          await this.#copier.request({does: 'status', after: request.cursor, limit: request.limit}),
+        );
       case 'backup_points':
         return await this.#copier.request({does: 'points', tenant: request.tenant, before: request.before});
+      case 'backup_drill':
+        return {drill: this.#drills!.begin(request.tenants)};
       case 'backup_run':
         await this.#parts.placement.flushCopies();
         return await this.#copier.request({does: 'run', withinMs: BACKUP_RUN_MS}, BACKUP_RUN_MS);
@@ -103,9 +116,15 @@ export class Backups {
     return this.#copier?.pid ?? null;
   }
 
+  /** No drill begins from now on. */
+  endDrills(): void {
+    this.#drills?.close();
+  }
+
   /** All workers have ended. */
   async close(): Promise<void> {
     await this.#copier?.close();
+    await this.#stored;
   }
 
   #copierFor({to: repository, everyMs, keyFile, heartbeatUrl}: BackupSettings, serverId: string): CopierProcess {
@@ -127,6 +146,31 @@ export class Backups {
     });
   }
 
+  #drillsFor({drillEveryMs: everyMs}: BackupSettings, identity: ServerIdentity, copier: CopierProcess): Drills {
+    const {data, runErrand, letPass, log} = this.#parts;
+    return new Drills({
+      everyMs,
+      scratch: join(data, 'scratch'),
+      times: {drilledMs: identity.drilled_at, provenMs: identity.proven_at},
+      remember: ({drilledMs, provenMs}) => this.#store({drilled_at: drilledMs, proven_at: provenMs}),
+      copier: {
+        tenants: () => copier.request({does: 'drill_tenants'}) as Promise<string[]>,
+        restore: (tenant, path) =>
+          copier.request({does: 'drill_restore', tenant, path}, DRILL_RESTORE_MS) as Promise<RestoredCopy>,
+        record: drilled => copier.request({does: 'drill_record', drilled}) as Promise<boolean>,
+      },
+      runErrand,
+      letPass,
+      clock: Date.now,
+      log,
+    });
+  }
+
+  #withDrill(answer: unknown): BackupStatus {
+    const status = answer as BackupStatus;
+    return status.backup === null ? status : {...status, backup: {...status.backup, drill: this.#drills!.status}};
+  }
+
   /** Null: it is being deleted. */
   #copied(entry: TenantEntry): CopiedTenant | null {
     const {id, generation, lifecycle} = entry;
@@ -137,12 +181,17 @@ export class Backups {
   #opened(opened: CopierOpened): void {
     const {repositoryId} = opened;
     if (opened.type === 'started' && repositoryId !== null && repositoryId !== this.#identity!.repository_id) {
-      this.#identity = {...this.#identity!, repository_id: repositoryId};
-      storeIdentity(this.#parts.data, this.#identity).catch((error: unknown) =>
-        this.#parts.log.warn('the id of the repository could not be stored', {error}),
-      );
+      this.#store({repository_id: repositoryId});
     }
     this.#onOpened?.(opened);
+  }
+
+  #store(change: Partial<ServerIdentity>): void {
+    this.#identity = {...this.#identity!, ...change};
+    const stored = this.#identity;
+    this.#stored = this.#stored
+      .then(() => storeIdentity(this.#parts.data, stored))
+      .catch((error: unknown) => this.#parts.log.warn('the state of the backups could not be stored', {error}));
   }
 
   /** Another server has taken the lease since: this one goes on without copies. */

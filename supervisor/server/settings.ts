@@ -6,7 +6,13 @@ import type {Listening} from '../processes/router-process.ts';
 import type {PlacementSettings} from '../tenants/placement.ts';
 
 /** `keyFile`: absolute. `heartbeatUrl`: requested after successes; null: none is. */
-export type BackupSettings = {to: string; everyMs: number; keyFile: string; heartbeatUrl: string | null};
+export type BackupSettings = {
+  to: string;
+  everyMs: number;
+  keyFile: string;
+  heartbeatUrl: string | null;
+  drillEveryMs: number;
+};
 
 /** Settings that are passed on to routers unchanged. */
 type EdgeSettings = Pick<
@@ -64,6 +70,7 @@ export function settingsShown(settings: SupervisorSettings, listening: Listening
     redact_errors: settings.redactErrors,
     backup_to: settings.backup?.to ?? null,
     backup_every_ms: settings.backup?.everyMs ?? null,
+    backup_drill_ms: settings.backup?.drillEveryMs ?? null,
     copies_spool_max_bytes: settings.copies?.spoolBytesMax ?? null,
     log_level: settings.logLevel,
     log_format: settings.logFormat,

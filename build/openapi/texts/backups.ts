@@ -2,8 +2,10 @@
 import type {OperationTexts} from './text.ts';
 
 const point = {at: 1767225660000, sequence: 1041, commit: 977};
+const last_proof = {at: 1767225600000, passed: true, point, finding: null, object: null};
+const acme = {id: 'acme', newest: point, age_ms: 0, spool_bytes: 0, fault: null, last_proof};
 
-export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'backup.points'> = {
+export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'backup.drill' | 'backup.points'> = {
   'backup.status': {
     tag: 'server',
     summary: 'State of the backups',
@@ -20,8 +22,9 @@ export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'back
           spool_bytes: 0,
           last_success_at: 1767225661000,
           last_fault: null,
+          drill: {every_ms: 604_800_000, running: null, last: {at: 1767225600000, tenants: 10, failed: 0}},
         },
-        tenants: [{id: 'acme', newest: point, age_ms: 0, spool_bytes: 0, fault: null}],
+        tenants: [acme],
         next_cursor: null,
       },
     },
@@ -35,6 +38,18 @@ export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'back
     errors: ['op.conflict', 'session.worker_unavailable'],
     example: {answer: {tenants: 12, took_ms: 84}},
   },
+  'backup.drill': {
+    tag: 'server',
+    summary: 'Prove copies by restoring them',
+    description:
+      'Begins a drill: restores the newest copies of tenants into a scratch directory, one at a time, checks them, ' +
+      'starts their functions and calls a query. `GET /api/backup` shows how far it is, and what it has proven.',
+    errors: ['op.conflict', 'session.worker_unavailable'],
+    example: {
+      query: {tenants: 3},
+      answer: {drill: {every_ms: 604_800_000, running: {done: 0, total: 0}, last: null}},
+    },
+  },
   'backup.points': {
     tag: 'tenants',
     summary: 'What can be restored of a tenant',
@@ -43,7 +58,7 @@ export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'back
     example: {
       query: {before: 1767225700000},
       answer: {
-        tenant: {id: 'acme', newest: point, age_ms: 0, spool_bytes: 0, fault: null},
+        tenant: acme,
         ranges: [
           {
             timeline: '5f0c2e8f6f5a4f0f9d0f7d3f5b1c2a3e',

@@ -80,6 +80,7 @@ const SERVER = {
     redact_errors: false,
     backup_to: null,
     backup_every_ms: null,
+    backup_drill_ms: null,
     copies_spool_max_bytes: null,
     log_level: 'info',
     log_format: 'auto',

@@ -70,6 +70,7 @@ export function serverSamples(app: App) {
     'server.status': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'backup.status': {succeeds: [{query: 'limit=1'}], refused: {query: 'limit=0', code: 'op.invalid_input'}},
     'backup.run': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'backup.drill': {succeeds: [{query: 'tenants=1'}], refused: {query: 'tenants=0', code: 'op.invalid_input'}},
     'backup.points': {
       succeeds: [copied, async () => ({...(await copied()), query: 'before=1'})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
