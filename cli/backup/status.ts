@@ -8,6 +8,7 @@ import {printable, printableJson} from '../printable.ts';
 import {atServer} from '../server-verb.ts';
 
 type Status = Pick<BackupStatus, 'backup' | 'tenants'>;
+type Backup = NonNullable<BackupStatus['backup']>;
 
 export function registerStatus(backup: Command): void {
   addServerOptions(
@@ -46,11 +47,21 @@ function textOf({backup, tenants}: Status): string {
     `state       ${backup.state}${fault === null ? '' : `: ${fault.message}`}`,
     `complete    ${success === null ? 'not since the start' : `at ${new Date(success).toISOString()}`}`,
     `oldest      ${ageText(backup.age_ms)}, ${bytesText(backup.spool_bytes)} wait`,
+    `drill       ${drillText(backup.drill, tenants)}`,
     `tenants     ${tenants.length}, ${behind.length} behind`,
     ...behind.map(
       one => `  ${one.id.padEnd(widest)}  ${ageText(one.age_ms)}${one.fault ? `: ${one.fault.message}` : ''}`,
     ),
   ].join('\n');
+}
+
+function drillText({running, last}: Backup['drill'], tenants: TenantBackup[]): string {
+  if (running !== null) return `${running.done} of ${running.total} tenants are done`;
+  const proofs = tenants.flatMap(({id, last_proof: proof}) => (proof === null ? [] : [{id, ...proof}]));
+  if (last === null && proofs.length === 0) return 'none yet';
+  const newest = Math.max(last?.at ?? 0, ...proofs.map(({at}) => at));
+  const failed = proofs.filter(({passed}) => !passed).map(({id, finding}) => `; ${id} failed: ${finding}`);
+  return `last at ${new Date(newest).toISOString()}${failed.join('')}`;
 }
 
 function ageText(ms: number): string {

@@ -97,6 +97,13 @@ export const TENANT_PAGES: readonly TenantPage[] = [
     ...chunk(() => import('../pages/services/services.tsx')),
   },
   {
+    id: 'backups',
+    title: 'Backups',
+    icon: 'backups',
+    needs: 'backup.points',
+    ...chunk(() => import('../pages/backups/tenant-backups.tsx')),
+  },
+  {
     id: 'settings',
     title: 'Settings',
     icon: 'settings',
@@ -112,6 +119,13 @@ export const SERVER_PAGES: readonly ServerPage[] = [
     icon: 'tenants',
     needs: 'tenants.overview',
     ...chunk(() => import('../pages/tenants/tenants.tsx')),
+  },
+  {
+    id: 'backups',
+    title: 'Backups',
+    icon: 'backups',
+    needs: 'backup.status',
+    ...chunk(() => import('../pages/backups/backups.tsx')),
   },
   {
     id: 'keys',
