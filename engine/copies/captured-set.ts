@@ -36,7 +36,8 @@ export function writeSet(
     pagesAfter,
     digestBefore: before.digest,
   };
-  const writer = new PageSetWriter(head, sink);
+  // The copier merges it.
+  const writer = new PageSetWriter(head, sink, 'quick');
   for (const number of numbersOf(taken, before.pages, pagesAfter)) {
     const isNew = number > before.pages;
     // No commit has written it: a page that was allocated and freed at once.

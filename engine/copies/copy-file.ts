@@ -115,7 +115,7 @@ export class CopyFile {
     const {newApplying, applying} = this.#paths;
     const fd = this.#disk.open(newApplying, 'w');
     try {
-      const writer = new PageSetWriter(set.head, {write: bytes => this.#disk.write(fd, bytes, null)}, false);
+      const writer = new PageSetWriter(set.head, {write: bytes => this.#disk.write(fd, bytes, null)}, 'none');
       const digest = new PagesDigest(this.#position.digest);
       for (const entry of set.entries()) writer.add(this.#whole(entry, digest));
       for (let number = set.head.pagesAfter + 1; number <= this.#position.pages; number++) {

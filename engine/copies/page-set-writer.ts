@@ -2,7 +2,7 @@
 import {createHash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
 import type {Sink} from './bytes.ts';
-import {compressed} from './compression.ts';
+import {compressed, type Effort} from './compression.ts';
 import {DIGEST_BYTES} from './page-digest.ts';
 import {
   CHUNK_HEADER_BYTES,
@@ -16,7 +16,7 @@ import {
 export class PageSetWriter {
   readonly #head: PageSetHead;
   readonly #sink: Sink;
-  readonly #compress: boolean;
+  readonly #effort: Effort;
   readonly #sum = createHash('sha256');
   /** The chunk that is being filled; each chunk begins with a new one, because a sink can keep it. */
   #chunk = Buffer.alloc(0);
@@ -24,11 +24,10 @@ export class PageSetWriter {
   #entries = 0;
   #newest = 0;
 
-  /** @param compress false: for a set that is read again at once */
-  constructor(head: PageSetHead, sink: Sink, compress = true) {
+  constructor(head: PageSetHead, sink: Sink, effort: Effort = 'usual') {
     this.#head = head;
     this.#sink = sink;
-    this.#compress = compress;
+    this.#effort = effort;
     this.#write(encodeHead(head));
   }
 
@@ -62,7 +61,7 @@ export class PageSetWriter {
   #endChunk(): void {
     const {method, bytes} = compressed(
       this.#chunk.subarray(0, this.#inChunk * (ENTRY_HEADER_BYTES + this.#head.pageBytes)),
-      this.#compress,
+      this.#effort,
     );
     const header = Buffer.alloc(CHUNK_HEADER_BYTES);
     header.writeUInt32BE(this.#inChunk, 0);
