@@ -83,6 +83,11 @@ export const DRILL_DISK_RESERVE_BYTES = 256 * MIB;
 export const THIN_TO_MINUTES_MS = 3_600_000;
 export const THIN_TO_HOURS_MS = 86_400_000;
 export const THIN_TO_DAYS_MS = 30 * 86_400_000;
+/** How often a tenant is compacted whose copies have changed, and one whose copies have not but have grown older. (ours) */
+export const COMPACT_CHANGED_MS = 3_600_000;
+export const COMPACT_UNCHANGED_MS = 86_400_000;
+/** How often objects that nothing needs are looked for: that reads the manifests of all tenants. (ours) */
+export const REMOVE_EVERY_MS = 6 * 3_600_000;
 /** Page sets that one turn of the compaction merges, and their bytes. Beyond: the next turn goes on. (ours) */
 export const COMPACTION_SETS_MAX = 4_096;
 export const COMPACTION_BYTES_MAX = 64 * MIB;

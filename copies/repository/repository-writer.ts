@@ -87,6 +87,11 @@ export class RepositoryWriter {
     return this.#lease.epoch;
   }
 
+  /** Those that have copies, and the server's own files. */
+  get tenants(): IterableIterator<string> {
+    return this.#known.keys();
+  }
+
   /** Where the newest stored state of the tenant is. Null: a base is needed. */
   newest(tenant: string): Position | null {
     return this.#known.get(tenant)?.newest ?? null;

@@ -4,10 +4,11 @@ import {readFileSync, rmSync, truncateSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {expect, test} from 'vitest';
-import {GRACE_MS, MANIFEST_GRACE_MS} from '../../../copies/limits.ts';
+import {COMPACT_CHANGED_MS, GRACE_MS, MANIFEST_GRACE_MS} from '../../../copies/limits.ts';
 import {check} from '../../../copies/repository/check.ts';
 import {compact} from '../../../copies/repository/compact.ts';
 import {expire} from '../../../copies/repository/expire.ts';
+import {Housekeeping} from '../../../copies/repository/housekeeping.ts';
 import {manifestsOf, PACKS} from '../../../copies/repository/object-names.ts';
 import {plan, pointsOf} from '../../../copies/repository/plan.ts';
 import {Repository} from '../../../copies/repository/repository.ts';
@@ -121,4 +122,20 @@ test('a policy drops old points with everything that only they need', async () =
   expect(await points(repository)).toEqual([3, 4, 5]);
   expect(await expire(writer, {...young, policy: {last: 1}})).toMatchObject({objects: 0});
   expect(await points(repository)).toEqual([3, 5]);
+});
+
+test('in idle time each tenant is compacted when it has changed, and unneeded objects are removed', async () => {
+  const {writer, packs} = await stored();
+  let nowMs = Date.now();
+  const housekeeping = new Housekeeping({writer, scratch: scratch(), policy: null, now: () => nowMs});
+  expect(await housekeeping.turn()).toBeNull();
+  nowMs += COMPACT_CHANGED_MS;
+  expect(await housekeeping.turn()).toMatchObject({did: 'compacted', tenant: 'acme', compacted: {merged: 4}});
+  expect(await housekeeping.turn()).toBeNull();
+  expect(await housekeeping.turn()).toEqual({did: 'removed', objects: 0, bytes: 0});
+  expect(await housekeeping.turn()).toBeNull();
+  nowMs += GRACE_MS + 1_000;
+  expect(await housekeeping.turn()).toBeNull(); // it has grown older
+  expect(await housekeeping.turn()).toMatchObject({did: 'removed', objects: 4});
+  expect(await packs()).toHaveLength(2);
 });
