@@ -99,6 +99,8 @@ export const BASE_SETS_LEAST = 16;
 export const BASE_SETS_BYTES_LEAST = 4 * MIB;
 /** Page sets that one new base includes. Beyond: it is made of the first ones, and the next base of the others. (ours) */
 export const BASE_SETS_MAX = 4_096;
+/** Free bytes that making a base leaves on the disk of its scratch files. Beyond: no base is made. (ours) */
+export const SCRATCH_FREE_BYTES_MIN = 512 * MIB;
 /** Objects that nothing lists any more stay this long, for restores that are using them. (ours) */
 export const GRACE_MS = 86_400_000;
 /** Manifests of a tenant that stay after newer ones replaced them: this many, and those younger than this. (ours) */

@@ -56,9 +56,13 @@ function summaryOf({tenants, items, bytes, findings}: Checked, dataRead: boolean
 }
 
 function sentenceOf({tenants, items, bytes, findings}: Checked, dataRead: boolean): string {
-  const what = `${tenants} tenants, ${items} copies of ${bytesText(bytes)}`;
+  const what = `${counted(tenants, 'tenant')}, ${counted(items, 'segment')} of ${bytesText(bytes)}`;
   const how = dataRead ? 'all of them were read' : 'lengths were compared; --read-data reads the bytes';
-  return `${what}: ${findings.length === 0 ? 'all is well' : `${findings.length} findings`} (${how})`;
+  return `${what}: ${findings.length === 0 ? 'all is well' : counted(findings.length, 'finding')} (${how})`;
+}
+
+function counted(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
 }
 
 /** Names in a repository are as safe as what its writer was. */

@@ -80,6 +80,10 @@ function described({tenant, timelines, unreadable}: TenantCopies): Listed {
 }
 
 function lineOf({tenant, oldest, newest, sequence, points, bytes, finding}: Listed): string {
-  const what = points === 0 ? 'no point' : `${points} points from ${oldest} to ${newest}, sequence ${sequence}`;
+  const what = points === 0 ? 'no point' : `${pointsText(points)} from ${oldest} to ${newest}, sequence ${sequence}`;
   return `${tenant}: ${what}, ${bytesText(bytes)}${finding === null ? '' : `; ${finding}`}`;
+}
+
+function pointsText(points: number): string {
+  return points === 1 ? '1 point' : `${points} points`;
 }

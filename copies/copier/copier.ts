@@ -51,6 +51,8 @@ export type CopierParts = {
   baseDue: (tenant: string) => void;
   /** A round has ended with everything stored. */
   succeeded: () => void;
+  /** Between rounds. */
+  idle?: (writer: RepositoryWriter) => void;
 };
 
 type Stored = {copy: TenantCopy; segment: NextSegment};
@@ -209,6 +211,7 @@ export class Copier {
       this.#runs.settle(this.copies);
       this.#worked();
       if (!hasMore && this.#isComplete(stored)) this.#succeeded(sinceMs);
+      if (!hasMore && !this.#isClosing) this.#parts.idle?.(this.#writer);
       return hasMore;
     } catch (caught) {
       this.#failed(caught);

@@ -24,6 +24,7 @@ export function countedStore(store: ObjectStore, stored: (bytes: number) => void
     stream: (name, range) => store.stream(name, range),
     list: (prefix, options) => store.list(prefix, options),
     remove: names => store.remove(names),
+    removeLeftovers: async beforeMs => store.removeLeftovers?.(beforeMs),
     close: () => store.close(),
   };
 }

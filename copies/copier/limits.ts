@@ -31,3 +31,5 @@ export const RUN_EVERY_MS = 50;
 
 /** Heap of the thread that restores a tenant for a drill: the lists of its copies. Beyond: that drill fails. (ours) */
 export const DRILL_THREAD_MIB = 1_024;
+/** After a compaction has failed, the next one begins this much later. (ours) */
+export const IDLE_FAILURE_PAUSE_MS = 600_000;

@@ -14,6 +14,7 @@ import {pointsIn, statusOf} from './answers.ts';
 import {Copier} from './copier.ts';
 import {Drills} from './drills.ts';
 import {HeartbeatUrl} from './heartbeat-url.ts';
+import {IdleWork} from './idle-work.ts';
 import {openWriter} from './open-repository.ts';
 
 const log = createLogger({process: 'copier'});
@@ -62,6 +63,7 @@ async function received(message: SupervisorToCopier): Promise<void> {
 async function start(message: SupervisorToCopier & {type: 'start'}): Promise<void> {
   settings = message.settings;
   const {heartbeatUrl} = settings;
+  const idleWork = new IdleWork(settings.data, log, Date.now);
   const started: Copier = new Copier({
     settings,
     open: stored => openWriter(message.settings, stored),
@@ -73,6 +75,7 @@ async function start(message: SupervisorToCopier & {type: 'start'}): Promise<voi
     },
     baseDue: tenant => send({type: 'base_due', tenant}),
     succeeded: () => heartbeat?.succeeded(),
+    idle: writer => idleWork.begin(writer),
   });
   const heartbeat =
     heartbeatUrl === null ? null : new HeartbeatUrl(heartbeatUrl, log, () => started.count('heartbeat'));

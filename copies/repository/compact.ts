@@ -7,7 +7,7 @@
  * What was merged is stored and read back before a manifest drops what it was made of, and that stays in the store for
  * as long as a reader can be using it.
  */
-import {closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync} from 'node:fs';
+import {closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync, statSync} from 'node:fs';
 import {join} from 'node:path';
 import {sourceOfFile, writeAll} from '../../engine/copies/bytes.ts';
 import {mergePageSetsInTurns} from '../../engine/copies/merge.ts';
@@ -21,6 +21,7 @@ import {
   COMPACTION_SETS_MAX,
   GRACE_MS,
   READS_AT_ONCE,
+  SCRATCH_FREE_BYTES_MIN,
   SEGMENT_BYTES_MAX,
 } from '../limits.ts';
 import {inBatches} from '../store/batches.ts';
@@ -90,6 +91,7 @@ async function makeBase(writer: RepositoryWriter, copies: TenantCopies, director
   const {base, sets} = plan(copies, 'newest');
   if (!isBaseDue(base, sets)) return null;
   const items = [base, ...sets.slice(0, BASE_SETS_MAX)];
+  if (!hasSpace(directory, items)) return null;
   const path = await mergedFile(writer, copies.tenant, items, directory);
   await writer.addLarge({tenant: copies.tenant, kind: 'base', path, isMerged: true});
   return items.at(-1)!.last;
@@ -98,6 +100,13 @@ async function makeBase(writer: RepositoryWriter, copies: TenantCopies, director
 function isBaseDue(base: CopyItem, sets: Plan['sets']): boolean {
   const bytes = sets.reduce((sum, set) => sum + set.bytes, 0);
   return sets.length > BASE_SETS_LEAST && bytes > Math.max(base.bytes / 2, BASE_SETS_BYTES_LEAST);
+}
+
+/** For the items and what is made of them, with something left for the tenants of this disk. */
+function hasSpace(directory: string, items: readonly CopyItem[]): boolean {
+  const {bavail, bsize} = statfsSync(directory);
+  const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
+  return bavail * bsize > 3 * bytes + SCRATCH_FREE_BYTES_MIN;
 }
 
 function withinLimits(runs: readonly CopyItem[][]): CopyItem[][] {
