@@ -82,6 +82,9 @@ export class TenantCopy {
           this.refused,
           this.storedBase,
         ]);
+        // A writer before this one has stored them, and ended before it could confirm them.
+        if (this.work.kind === 'none' && this.position != null && isBehind(list, this.position))
+          view.confirm(this.position);
         this.newestSpooled =
           this.work.kind === 'base_due' ? null : (list.sets.at(-1)?.last ?? list.position?.commit ?? null);
         this.spoolBytes = this.work.kind === 'none' ? 0 : bytesOf(list);
@@ -149,6 +152,11 @@ function beginOf({position, confirmed}: SpoolList): Position | null {
 /** A name and what tells its content from another one of that name. */
 export function nameOf({name, bytes, modifiedMs}: SpooledFile): string {
   return `${name} ${bytes} ${modifiedMs}`;
+}
+
+/** Whether the worker keeps sets that the repository has. */
+function isBehind({sets, confirmed}: SpoolList, {commit}: Position): boolean {
+  return sets.length > 0 && (confirmed === null || confirmed.commit < commit);
 }
 
 function bytesOf({base, sets}: SpoolList): number {
