@@ -5,8 +5,8 @@
 import {randomBytes} from 'node:crypto';
 import {rmSync} from 'node:fs';
 import {join} from 'node:path';
-import {assert, unreachable} from '../../shared/assert.ts';
-import {ServiceError} from '../../shared/errors.ts';
+import {unreachable} from '../../shared/assert.ts';
+import {invalid, ServiceError} from '../../shared/errors.ts';
 import type {AdoptCheck} from '../../shared/ipc/errand.ts';
 import type {FileAdoption, FileRequest} from '../../shared/ipc/files.ts';
 import type {AdoptNote} from '../../shared/tenant-directory.ts';
@@ -87,7 +87,8 @@ export class Adoptions {
 
   /** The upload is complete. @throws as `adopt` */
   async #arrived(id: string, adoption: FileAdoption): Promise<void> {
-    assert(this.#arriving.has(id), 'the upload was expected');
+    // Its router has ended meanwhile, or this is its second message about it.
+    if (!this.#arriving.has(id)) throw invalid('the upload is not expected: send the file again');
     try {
       await this.adopt(this.#pathOf(id), adoption, 'whole');
     } finally {
