@@ -84,3 +84,5 @@ export const BACKUP_EVERY_MS_MIN = 100;
 export const FOLLOW_SYNC_MS = 60_000;
 /** --backup-drill unless it is given. (ours) */
 export const DRILL_EVERY_MS_DEFAULT = 7 * 24 * 60 * 60_000;
+/** A tenant with copies younger than this before the list of tenants may be missing in the list. It is restored. (ours) */
+export const TENANTS_LIST_MS = 600_000;

@@ -19,10 +19,17 @@ import {placeAdopted, prepareAdoption} from '../supervisor/files/adoption.ts';
 import {parseDirectoryName} from '../supervisor/files/directory-name.ts';
 import {atRepository} from './backup/at-repository.ts';
 import {EXIT_PARTIAL} from './backup/exit-codes.ts';
+import {setAside} from './data-directory/set-aside.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {FOLLOW_NOTE, type FollowNote, STATE_DIRECTORY, standbyOf} from './restore/follow.ts';
 import {inDataDirectory, lastGeneration, type OwnedDirectory} from './restore/place.ts';
-import {fetchServerState, placeServerState, storedTenants} from './restore/server-state.ts';
+import {
+  fetchServerState,
+  isDeleted,
+  placeServerState,
+  type StoredTenants,
+  storedTenants,
+} from './restore/server-state.ts';
 
 type Options = {data: string; key?: string};
 
@@ -54,7 +61,8 @@ async function promote(repository: Repository, data: string): Promise<void> {
   const {promoted, failed} = done.done;
   process.stdout.write(`${promoted} tenants are promoted: svc start --data ${data} serves them\n`);
   if (failed.length === 0) return;
-  throw new CommandFailure(`these tenants stay in ${STANDBY_DIRECTORY}/:\n  ${failed.join('\n  ')}`, EXIT_PARTIAL);
+  const lines = failed.map(line => `\n  ${line}`).join('');
+  throw new CommandFailure(`these are in set-aside/; try svc restore for each of them:${lines}`, EXIT_PARTIAL);
 }
 
 async function promoteAll(
@@ -74,48 +82,56 @@ async function promoteAll(
   let promoted = there.size;
   for (const name of await readdir(root)) {
     const tenant = parseDirectoryName(name)?.id;
-    if (tenant === undefined || there.has(tenant) || stored?.has(tenant) === false) continue;
+    if (tenant === undefined || there.has(tenant)) continue;
     if (failed.some(one => one.tenant === tenant)) continue;
-    const fault = await promoteOne(owned, tenant, join(root, name), stored?.get(tenant)?.isPaused === true);
-    if (fault === null) promoted++;
-    else faults.push(`${tenant}: ${fault}`);
+    const done = await promoteOne(owned, tenant, join(root, name), stored);
+    if (done === 'promoted') promoted++;
+    else if (done !== 'deleted') faults.push(`${tenant}: ${done.fault}`);
   }
   await placeServerState(join(root, STATE_DIRECTORY), owned.data);
   if (faults.length === 0) await rm(root, {recursive: true});
+  else await setAside(owned.data, root); // a server that starts has the others
   return {promoted, failed: faults};
 }
 
-/** @returns why its file cannot be used; null: it is a tenant now */
+/** @returns `deleted`: the server had deleted it. `fault`: why its file cannot be used */
 async function promoteOne(
   owned: OwnedDirectory,
   tenant: string,
   directory: string,
-  isPaused: boolean,
-): Promise<string | null> {
+  stored: StoredTenants | null,
+): Promise<'promoted' | 'deleted' | {fault: string}> {
   const path = join(directory, TENANT_FILE);
   let origin: AdoptNote['origin'];
   try {
     const copy = CopyFile.open(path);
     try {
       copy.verify();
-      origin = {timeline: copy.position.timeline, commit: copy.position.commit};
+      const {timeline, commit, timeMs} = copy.position;
+      if (isDeleted(stored, tenant, timeMs)) return 'deleted';
+      origin = {timeline, commit};
     } finally {
       copy.close();
     }
   } catch (caught) {
-    if (caught instanceof CopyError) return caught.message;
+    if (caught instanceof CopyError) return {fault: caught.message};
     throw caught;
   }
   const note: AdoptNote = {
     ...{tenant, generation: lastGeneration(owned) + 1, created_ms: Date.now()},
-    ...{timeline: randomBytes(16).toString('hex'), origin, replaces: null, serve: isPaused ? 'reads' : 'all'},
+    ...{
+      timeline: randomBytes(16).toString('hex'),
+      origin,
+      replaces: null,
+      serve: stored?.isPaused.get(tenant) === true ? 'reads' : 'all',
+    },
   };
   const packages = join(directory, 'packages');
   const adopted = await prepareAdoption(path, note);
   if (existsSync(packages)) await rename(packages, join(adopted, 'packages'));
   await placeAdopted(owned.files, owned.registry, note, adopted, Date.now());
   await rm(directory, {recursive: true});
-  return null;
+  return 'promoted';
 }
 
 /** A run that was killed left the file in the directory that was to become the tenant's. */

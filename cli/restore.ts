@@ -90,12 +90,13 @@ async function restoreHost(repository: Repository, options: Options): Promise<vo
     ),
   ).finally(() => line.clear());
   if (placed === null) throw inUse(data);
-  const {restored, without, failed, state} = placed.done;
+  const {restored, without, deleted, failed, state} = placed.done;
   if (options.json === true) process.stdout.write(`${JSON.stringify(placed.done)}\n`);
   else {
     process.stdout.write(`${restored.length} tenants are restored into ${data}\n`);
     if (state.length > 0) process.stdout.write(`files of the server: ${state.join(', ')}\n`);
     for (const tenant of without) process.stdout.write(`${tenant}: had no copy then\n`);
+    for (const tenant of deleted) process.stdout.write(`${tenant}: was deleted; svc restore ${tenant} restores it\n`);
     if (options.live !== true) process.stdout.write('they are paused and answer reads: svc tenants resume ID\n');
   }
   if (failed.length === 0) return;

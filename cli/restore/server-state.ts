@@ -1,17 +1,18 @@
 /** The server's own files in a repository: its keys, what was done with them, and which tenants it had. */
 import {existsSync} from 'node:fs';
-import {mkdir, readFile, rename, rm} from 'node:fs/promises';
+import {mkdir, readFile, rename, rm, stat, utimes} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Repository} from '../../copies/repository/repository.ts';
 import {SERVER} from '../../copies/repository/tenant-copies.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
+import {TENANTS_LIST_MS} from '../limits.ts';
 
 /** Files of a data directory. A repository can have others, which stay there. */
 const FILES = ['keys.sqlite', 'audit.sqlite', 'refusals.sqlite'];
 const TENANTS = 'tenants.json';
 
-/** By id. */
-export type StoredTenants = ReadonlyMap<string, {isPaused: boolean}>;
+/** Which tenants the server had at a time. */
+export type StoredTenants = {atMs: number; isPaused: ReadonlyMap<string, boolean>};
 
 /** Downloads them into a directory, in place of what it has. */
 export async function fetchServerState(repository: Repository, directory: string): Promise<void> {
@@ -21,7 +22,11 @@ export async function fetchServerState(repository: Repository, directory: string
   if ((await repository.dataKey(SERVER)) !== null) {
     const {files} = await repository.copies(SERVER);
     const wanted = files.filter(({kind, name}) => kind === 'state' && [...FILES, TENANTS].includes(name));
-    for (const item of wanted) await repository.fetch(SERVER, item, join(next, item.name));
+    for (const item of wanted) {
+      const path = join(next, item.name);
+      await repository.fetch(SERVER, item, path);
+      await utimes(path, item.timeMs / 1_000, item.timeMs / 1_000);
+    }
   }
   await rm(directory, {recursive: true, force: true});
   await rename(next, directory);
@@ -39,7 +44,15 @@ export async function placeServerState(directory: string, data: string): Promise
 export async function storedTenants(directory: string): Promise<StoredTenants | null> {
   const path = join(directory, TENANTS);
   if (!existsSync(path)) return null;
-  type Stored = {tenants: {id: string; paused: string | null}[]};
-  const {tenants} = JSON.parse(await readFile(path, 'utf8')) as Stored;
-  return new Map(tenants.map(({id, paused}) => [id, {isPaused: (paused ?? null) !== null}]));
+  const {tenants} = JSON.parse(await readFile(path, 'utf8')) as {tenants: {id: string; paused: string | null}[]};
+  const {mtimeMs: atMs} = await stat(path);
+  return {atMs, isPaused: new Map(tenants.map(({id, paused}) => [id, (paused ?? null) !== null]))};
+}
+
+/**
+ * Whether the server had deleted the tenant, whose copies stay. A tenant that is younger than the list is not in it.
+ * @param newestMs of its newest copy
+ */
+export function isDeleted(stored: StoredTenants | null, tenant: string, newestMs: number): boolean {
+  return stored !== null && !stored.isPaused.has(tenant) && newestMs < stored.atMs - TENANTS_LIST_MS;
 }

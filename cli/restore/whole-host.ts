@@ -13,12 +13,14 @@ import {StoreError} from '../../copies/store/store-error.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {CommandFailure} from '../failure.ts';
 import {type OwnedDirectory, placeTenant} from './place.ts';
-import {fetchServerState, placeServerState, storedTenants} from './server-state.ts';
+import {fetchServerState, isDeleted, placeServerState, storedTenants} from './server-state.ts';
 
 export type RestoredHost = {
   restored: string[];
   /** They had no copy at that time. */
   without: string[];
+  /** The server had deleted them; their copies stay. */
+  deleted: string[];
   failed: {tenant: string; reason: string}[];
   /** Files of the server that were restored. */
   state: string[];
@@ -39,14 +41,19 @@ export async function restoreAll(
   await fetchServerState(repository, stateDirectory);
   const stored = await storedTenants(stateDirectory);
   const state = await placeServerState(stateDirectory, owned.data);
-  const host: RestoredHost = {restored: [], without: [], failed: [], state};
+  const host: RestoredHost = {restored: [], without: [], deleted: [], failed: [], state};
   const there = new Set(owned.registry.rows().map(({id}) => id));
-  const tenants = (await repository.tenants()).filter(tenant => stored?.has(tenant) ?? true);
+  const tenants = await repository.tenants();
   for (const [done, tenant] of tenants.entries()) {
     onTenant(tenant, done, tenants.length);
     try {
       if (!there.has(tenant)) {
-        const isLive = live && stored?.get(tenant)?.isPaused !== true;
+        const newestMs = (await repository.newest(tenant))?.timeMs ?? 0;
+        if (isDeleted(stored, tenant, newestMs)) {
+          host.deleted.push(tenant);
+          continue;
+        }
+        const isLive = live && stored?.isPaused.get(tenant) !== true;
         await placeTenant(owned, {repository, tenant, target}, {as: tenant, replace: false, live: isLive});
       }
       host.restored.push(tenant);

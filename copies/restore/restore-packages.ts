@@ -5,8 +5,8 @@ import {join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import type {CopiesReader} from './restore-file.ts';
 
-/** SHA-512 of a tarball. */
-const NAME = /^[0-9a-f]{128}$/;
+/** The SHA-512 of the tarball. */
+const NAME = /^[0-9a-f]{128}\.tgz$/;
 
 /**
  * Adds those that are not there. @param directory of the tenant; its worker compares each package with its name before
@@ -19,7 +19,7 @@ export async function restorePackages(repository: CopiesReader, tenant: string, 
   const to = join(directory, 'packages');
   await mkdir(to, {recursive: true, mode: 0o700});
   for (const item of packages) {
-    const path = join(to, `${item.name}.tgz`);
+    const path = join(to, item.name);
     if (existsSync(path)) continue;
     const part = `${path}.part`;
     await rm(part, {force: true});

@@ -87,6 +87,10 @@ test('--all restores a lost host: its tenants, and its keys and audit log', asyn
   const keys = join(repository.path, '../keys.sqlite');
   writeFileSync(keys, 'the keys');
   await repository.writer.addLarge({tenant: '.server', kind: 'state', name: 'keys.sqlite', path: keys});
+  const tarball = join(repository.path, '../package.tgz');
+  const name = `${'a'.repeat(128)}.tgz`;
+  writeFileSync(tarball, 'a package');
+  await repository.writer.addLarge({tenant: tenant.id, kind: 'package', name, path: tarball});
   const data = join(repository.path, '../all');
   const all = (...args: string[]) => svc(['restore', '--all', ...repository.options, '--data', data, ...args]);
   expect(await all('--to-time', '1')).toMatchObject({
@@ -94,6 +98,7 @@ test('--all restores a lost host: its tenants, and its keys and audit log', asyn
   });
   expect(await all('--live')).toMatchObject({code: 0, stdout: expect.stringContaining('1 tenants are restored')});
   expect(readFileSync(join(data, 'keys.sqlite'), 'utf8')).toBe('the keys');
+  expect(readFileSync(join(directoryIn(data, tenant.id)!, 'packages', name), 'utf8')).toBe('a package');
   expect(await all()).toMatchObject({code: 1, stderr: expect.stringContaining('has tenants')});
   rmSync(join(data, 'keys.sqlite'));
   const other = await Service.start({data});
