@@ -20,6 +20,7 @@ const PAGES = globSync(['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/**/
 const OWN_TESTS: Record<string, string> = {
   '../README.md': 'readme.test.ts',
   'tour.md': 'readme.test.ts',
+  'backup.md': 'backup.test.ts',
   'functions.md': 'functions-guide.test.ts',
   'http-api.md': 'http-api.test.ts',
   'moving-from-convex.md': 'react-guide.test.ts',
