@@ -1,5 +1,5 @@
 /** `svc restore` without a data directory: points, a check, and a table as it was. */
-import {readdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -26,8 +26,10 @@ beforeAll(async () => {
 });
 afterAll(() => repository.remove());
 
-const restore = (...args: string[]) => svc(['restore', tenant.id, ...repository.options, ...args]);
-const scratches = () => readdirSync(tmpdir()).filter(name => name.startsWith('svc-restore-'));
+// Of its own, because other tests restore at the same time.
+const scratch = mkdtempSync(join(tmpdir(), 'svc-test-scratch-'));
+afterAll(() => rmSync(scratch, {recursive: true}));
+const restore = (...args: string[]) => svc(['restore', tenant.id, ...repository.options, ...args], {TMPDIR: scratch});
 
 async function table(...args: string[]): Promise<unknown[]> {
   const {stdout, stderr, code} = await restore('--table', 't', ...args);
@@ -44,7 +46,7 @@ test('--table prints it as it was at a sequence, at a time, and at the newest po
   expect(await table('--to-sequence', String(second!.sequence))).toEqual([0, 1, 2]);
   expect(await table('--to-time', String(first!.timeMs))).toEqual([0, 1]);
   expect(await table('--to-time', new Date(points[2]!.timeMs - 1).toISOString())).toEqual([0, 1, 2]);
-  expect(scratches()).toEqual([]);
+  expect(readdirSync(scratch)).toEqual([]);
 });
 
 test('--list shows the points, and --dry-run says which one is meant and which is next', async () => {
@@ -79,5 +81,5 @@ test('what cannot be restored is named, with an exit code of its own', async () 
   writeFileSync(path, changed);
   expect(await restore('--dry-run')).toMatchObject({code: 1, stderr: expect.stringContaining(pack)});
   writeFileSync(path, bytes);
-  expect(scratches()).toEqual([]);
+  expect(readdirSync(scratch)).toEqual([]);
 });
