@@ -88,7 +88,7 @@ describe('a store with a fault', () => {
     for (let n = 0; n < 20; n++) await tenant.insert('notes', {n, fault: fault.kind});
     await store.set({kind: 'none'});
     await until('a whole backup', backUp);
-    expect((await statusOf(service)).age_ms).toBe(0);
+    await until('nothing left to copy', async () => (await statusOf(service)).age_ms === 0);
     await expectRestored();
   });
 });
