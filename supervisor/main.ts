@@ -264,6 +264,7 @@ export class Supervisor {
       errands: this.errands,
       users: this.#users,
       directory: join(settings.data, 'incoming'),
+      log,
       statusOf: tenant => this.#overview.perform({action: 'tenant_status', tenant}),
     });
     this.#figures = new Figures(join(settings.data, 'figures.ring'), log);

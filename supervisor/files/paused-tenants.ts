@@ -32,9 +32,8 @@ export class PausedTenants {
    */
   constructor(db: Database.Database, isStored: boolean, change: (change: () => void) => void) {
     this.#change = change;
-    this.#isStored = isStored;
     const columns = db.pragma('table_info(paused)') as {name: string}[];
-    if (!columns.some(({name}) => name === 'serves')) change(() => db.exec(MODE_COLUMN));
+    this.#isStored = (columns.some(({name}) => name === 'serves') || hasModesNow(db)) && isStored;
     this.#write = db.prepare('INSERT OR REPLACE INTO paused (id, generation, serves) VALUES (?, ?, ?)');
     this.#remove = db.prepare('DELETE FROM paused WHERE id = ?');
     const rows = db.prepare<[], {id: string; generation: number; serves: string}>('SELECT * FROM paused').all();
@@ -71,5 +70,21 @@ export class PausedTenants {
     if (!this.#paused.has(id)) return;
     this.#change(() => this.#remove.run(id));
     this.#paused.delete(id);
+  }
+}
+
+/** Adds the column to a table of an earlier release. @returns false: the disk is full, and the table is in memory */
+function hasModesNow(db: Database.Database): boolean {
+  try {
+    db.exec(MODE_COLUMN);
+    return true;
+  } catch (caught) {
+    if (!(caught instanceof Error && 'code' in caught) || caught.code !== 'SQLITE_FULL') throw caught;
+    db.pragma('temp_store = MEMORY');
+    db.exec(`
+      CREATE TEMP TABLE paused (id TEXT PRIMARY KEY, generation INTEGER NOT NULL, serves TEXT NOT NULL) WITHOUT ROWID;
+      INSERT INTO temp.paused SELECT id, generation, 'nothing' FROM main.paused;
+    `);
+    return false;
   }
 }

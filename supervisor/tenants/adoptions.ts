@@ -6,9 +6,11 @@ import {randomBytes} from 'node:crypto';
 import {rmSync} from 'node:fs';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
+import {isNoSpace, isReadOnly} from '../../shared/disk-errors.ts';
 import {invalid, ServiceError} from '../../shared/errors.ts';
 import type {AdoptCheck} from '../../shared/ipc/errand.ts';
 import type {FileAdoption, FileRequest} from '../../shared/ipc/files.ts';
+import type {Logger} from '../../shared/log.ts';
 import type {AdoptNote} from '../../shared/tenant-directory.ts';
 import {emptyIncoming, prepareAdoption} from '../files/adoption.ts';
 import {removeTree} from '../files/tenant-files.ts';
@@ -23,6 +25,7 @@ export type AdoptionsParts = {
   users: TenantUsers;
   /** `<data>/incoming`. */
   directory: string;
+  log: Logger;
   /** The body of the route's answer. */
   statusOf: (tenant: string) => Promise<unknown>;
 };
@@ -36,11 +39,16 @@ export class Adoptions {
     this.#parts = parts;
   }
 
-  /** Called once, at start. */
+  /** Called once, at start. On a disk that is full or read-only, files are refused, and all else goes on. */
   async begin(): Promise<void> {
-    const {directory, users} = this.#parts;
-    await emptyIncoming(directory);
-    users.letPass(directory);
+    const {directory, users, log} = this.#parts;
+    try {
+      await emptyIncoming(directory);
+      users.letPass(directory);
+    } catch (caught) {
+      if (!isNoSpace(caught) && !isReadOnly(caught)) throw caught;
+      log.warn('the directory for files of tenants that arrive cannot be made now', {directory, error: caught});
+    }
   }
 
   /** @param router that sent the request. @returns the answer that the action says. @throws ServiceError */

@@ -230,3 +230,20 @@ describe("the name of a tenant's directory", () => {
     );
   });
 });
+
+test('pauses of a release that knew one kind of them go on, and can be of the other kind afterwards', () => {
+  const first = new Registry(path);
+  first.create('a', 1, 5);
+  first.paused.add('a', 1, 'nothing');
+  first.close();
+  const db = new Database(path);
+  db.exec('ALTER TABLE paused DROP COLUMN serves');
+  db.close();
+  const second = new Registry(path);
+  expect(second.paused.modeOf('a', 1)).toBe('nothing');
+  second.paused.add('a', 1, 'reads');
+  second.close();
+  const third = new Registry(path);
+  expect([third.paused.modeOf('a', 1), third.paused.modeOf('a', 2)]).toEqual(['reads', null]);
+  third.close();
+});
