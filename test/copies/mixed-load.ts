@@ -141,13 +141,18 @@ export class MixedLoad {
     await until(`${successes} more successful requests`, () => this.successes >= goal);
   }
 
-  /** Resolves when every client has finished its last request, and no job is left. */
+  /** Resolves when every client has finished its last request, and no job or task is left. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#clients);
     await until('the jobs to have run', async () => {
       const reply = await this.tenant.request('GET', '/schedule').catch(() => null);
       return reply?.status === 200 && Object.values(reply.body as Record<string, unknown[]>)[0]?.length === 0;
+    });
+    await until('the tasks to have ended', async () => {
+      const reply = await this.tenant.request('GET', '/tasks').catch(() => null);
+      const tasks = reply?.status === 200 ? (reply.body as {tasks: {state: string}[]}).tasks : null;
+      return tasks?.every(({state}) => state !== 'running');
     });
   }
 }
