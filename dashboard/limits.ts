@@ -65,3 +65,5 @@ export const WRITES_RECORDS_MAX = 100;
 export const INDEX_BUILD_REFRESH_MS = 1_000;
 /** How long Overview warns of a worker that ended unexpectedly. (ours) */
 export const CRASH_WARNING_MS = 60 * 60_000;
+/** Time without an answer after which a restore is given up. The server goes on with it. (ours) */
+export const RESTORE_MS_MAX = 15 * 60_000;

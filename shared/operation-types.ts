@@ -14,6 +14,8 @@ import {
   BackupStatus,
   DrillQuery,
   PointsQuery,
+  RestoredTenant,
+  RestoreQuery,
   StartedDrill,
   TenantPoints,
 } from './protocol/backups.ts';
@@ -162,6 +164,7 @@ export const OPERATION_TYPES = {
   'backup.status': {query: BackupQuery, answer: BackupStatus},
   'backup.run': {answer: BackupRun},
   'backup.drill': {query: DrillQuery, answer: StartedDrill},
+  'tenants.restore': {query: RestoreQuery, answer: RestoredTenant},
   'backup.points': {query: PointsQuery, answer: TenantPoints},
   'figures.server': {query: FiguresQuery, answer: Figures},
   'figures.tenant': {query: FiguresQuery, answer: Figures},

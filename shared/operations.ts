@@ -359,6 +359,8 @@ export const ROUTER_OPERATIONS = {
   /** Begins a drill; the state of the backups shows how far it is. */
   'backup.drill': {method: 'POST', path: '/api/backup/drill', access: 'admin', success: ACCEPTED},
   /** What can be restored. */
+  /** Makes a tenant of the copy of one. */
+  'tenants.restore': {method: 'POST', path: '/api/tenants/{tenant_id}/restore', access: 'admin', success: CREATED},
   'backup.points': {method: 'GET', path: '/api/tenants/{tenant_id}/backup', access: 'admin', success: OK},
   'figures.server': {method: 'GET', path: '/api/figures', access: 'admin', success: OK},
   'figures.tenant': {method: 'GET', path: '/api/tenants/{tenant_id}/figures', access: 'admin', success: OK},

@@ -158,6 +158,8 @@ export const RIGHTS: Complete = {
   'backup.status': {...needs('metrics', 'none'), concerns: 'service'},
   'backup.run': {...action('tenants', 'none'), concerns: 'service'},
   'backup.drill': {...action('tenants', 'none'), concerns: 'service'},
+  /** A copy has everything of its tenant: code, variables, settings, documents. */
+  'tenants.restore': {...action(SCOPES, 'unknown'), querySubject: ['as', 'replace', 'live', 'to_time', 'to_sequence']},
   'backup.points': needs('tenants', 'none'),
   'figures.server': {...needs('metrics', 'none'), concerns: 'service'},
   'figures.tenant': needs(null, 'none'),

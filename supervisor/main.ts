@@ -242,6 +242,8 @@ export class Supervisor {
     this.#backups = new Backups({
       settings: settings.backup,
       runErrand: (...errand) => this.errands.runIn(...errand),
+      adopt: (...adoption) => this.#adoptions.adopt(...adoption),
+      checkAdoption: (tenant, replace) => this.#tenants.checkAdoption(tenant, replace),
       letPass: directory => this.#users.letPass(directory),
       ...{data: settings.data, files, placement: this.#placement, metrics: this.#metrics, log},
       entry: entries.copier,

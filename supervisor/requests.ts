@@ -49,6 +49,7 @@ export async function performRequest(
       return await adoptions.perform(message, router);
     case 'backup_status':
     case 'backup_run':
+    case 'tenant_restore':
     case 'backup_drill':
     case 'backup_points':
       return await backups.perform(message);

@@ -1,5 +1,4 @@
 /** The copier's part of a drill: restores a tenant in a thread of its own, records proofs, and knows the last ones. */
-import {Worker} from 'node:worker_threads';
 import {unavailable} from '../../shared/errors.ts';
 import type {CopierSettings, DrilledTenant} from '../../shared/ipc/copier.ts';
 import type {RestoredCopy} from '../../shared/ipc/drill.ts';
@@ -9,12 +8,7 @@ import {faultOf, type Proof} from '../drill/proof.ts';
 import {READS_AT_ONCE} from '../limits.ts';
 import type {Repository} from '../repository/repository.ts';
 import {inBatches} from '../store/batches.ts';
-import {DRILL_THREAD_MIB} from './limits.ts';
-
-export type DrillOrder = {repository: string; keyFile: string; tenant: string; path: string};
-
-/** `reason`: of the store or the disk, which says nothing about the copy. */
-export type DrillOutcome = {copy: RestoredCopy; reason: null} | {copy: null; reason: string};
+import {restoreInThread} from './restores.ts';
 
 export class Drills {
   readonly #settings: Pick<CopierSettings, 'repository' | 'keyFile'>;
@@ -37,9 +31,7 @@ export class Drills {
   /** Makes the tenant's file at `path`, unless its copy is at fault. @throws session.worker_unavailable 503 */
   async restore(tenant: string, path: string): Promise<RestoredCopy> {
     const {repository, keyFile} = this.#settings;
-    const {copy, reason} = await runThread({repository, keyFile, tenant, path});
-    if (copy === null) throw unavailable(reason);
-    return copy;
+    return await restoreInThread({repository, keyFile, tenant, target: null, path});
   }
 
   /** @returns whether the tenant is proven. @throws session.worker_unavailable 503; StoreError */
@@ -83,17 +75,4 @@ function shown(proof: Proof): BackupProof {
   const {finding = null, object = null} = faultOf(proof) ?? {};
   const its = point === null ? null : {at: point.time_ms, sequence: point.sequence, commit: point.commit};
   return {at, passed, point: its, finding, object};
-}
-
-/** @throws session.worker_unavailable 503 */
-function runThread(order: DrillOrder): Promise<DrillOutcome> {
-  return new Promise((resolve, reject) => {
-    const thread = new Worker(new URL('./drill.thread.js', import.meta.url), {
-      workerData: order,
-      resourceLimits: {maxOldGenerationSizeMb: DRILL_THREAD_MIB},
-    });
-    thread.on('message', resolve);
-    thread.on('error', reject);
-    thread.on('exit', () => reject(unavailable('the thread that restores a tenant for a drill has ended early')));
-  });
 }

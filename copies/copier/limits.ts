@@ -29,7 +29,7 @@ export const RUNS_MAX = 16;
 /** The interval of rounds while such a request waits, if --backup-every is longer. (ours) */
 export const RUN_EVERY_MS = 50;
 
-/** Heap of the thread that restores a tenant for a drill: the lists of its copies. Beyond: that drill fails. (ours) */
-export const DRILL_THREAD_MIB = 1_024;
+/** Heap of the thread that restores a tenant: the lists of its copies. Beyond: that restore fails. (ours) */
+export const RESTORE_THREAD_MIB = 1_024;
 /** After a compaction has failed, the next one begins this much later. (ours) */
 export const IDLE_FAILURE_PAUSE_MS = 600_000;

@@ -16,6 +16,7 @@ import {Drills} from './drills.ts';
 import {HeartbeatUrl} from './heartbeat-url.ts';
 import {IdleWork} from './idle-work.ts';
 import {openWriter} from './open-repository.ts';
+import {restoreInThread} from './restores.ts';
 
 const log = createLogger({process: 'copier'});
 let copier: Copier | null = null;
@@ -105,6 +106,11 @@ async function resultOf(request: CopierRequest): Promise<unknown> {
       return copier!.run(request.withinMs);
     case 'points':
       return pointsIn(copier!, drills!, request, Date.now());
+    case 'restore': {
+      const {repository, keyFile} = settings!;
+      const {tenant, target, path} = request;
+      return (await restoreInThread({repository, keyFile, tenant, target, path})).point;
+    }
     case 'drill_tenants':
       return drills!.tenants();
     case 'drill_restore':

@@ -77,7 +77,7 @@ export async function restoreForDrill(
   }
 }
 
-function expectedAt({timeline, pageBytes, commit, sequence, timeMs, pages, digest}: Position): ExpectedPoint {
+export function expectedAt({timeline, pageBytes, commit, sequence, timeMs, pages, digest}: Position): ExpectedPoint {
   return {timeline, pageBytes, commit, sequence, timeMs, pages, digest: digest.toString('hex')};
 }
 

@@ -11,7 +11,7 @@ import {
 } from '@tanstack/react-query';
 import type {SuccessOf} from '../../shared/operation-types.ts';
 import {CACHE_MS_MAX, FRESH_MS} from '../limits.ts';
-import {type AnyOperation, call, type Input} from './client.ts';
+import {type AnyOperation, type CallOptions, call, type Input} from './client.ts';
 import {onReconnect} from './connection.ts';
 import {ApiFailure} from './failure.ts';
 import {SESSION_KEY} from './session.ts';
@@ -62,10 +62,14 @@ export function useOperation<O extends AnyOperation>(
 }
 
 /** A change. Afterwards the answers of the operations in `refresh` are requested again. */
-export function useChange<O extends AnyOperation>(operation: O, refresh: readonly AnyOperation[]) {
+export function useChange<O extends AnyOperation>(
+  operation: O,
+  refresh: readonly AnyOperation[],
+  options: Pick<CallOptions, 'timeoutMs'> = {},
+) {
   const client = useQueryClient();
   return useMutation<SuccessOf<O>, Error, Input<O>>({
-    mutationFn: input => call(operation, input),
+    mutationFn: input => call(operation, input, options),
     onSettled: () =>
       client.invalidateQueries({predicate: ({queryKey}) => refresh.includes(queryKey[0] as AnyOperation)}),
   });

@@ -47,7 +47,8 @@ export async function takeFile(control: ControlChannel, exchange: Exchange, adop
   exchange.reply(ROUTER_OPERATIONS['tenants.import'].success, JSON.stringify(found));
 }
 
-function isSet(parameters: URLSearchParams, name: string): boolean {
+/** Whether a flag of the query string is set. @throws op.invalid_input 400 */
+export function isSet(parameters: URLSearchParams, name: string): boolean {
   const value = parameters.get(name) ?? 'false';
   if (value !== 'true' && value !== 'false') throw invalid(`${name} must be true or false`);
   return value === 'true';

@@ -108,6 +108,7 @@ export class OwnAnswers {
         this.#steps.later(exchange, () => showFigures(control, exchange, own, query));
         return;
       case 'backup.points':
+      case 'tenants.restore':
         this.#tenant(exchange, parameters[0]!);
         this.#steps.later(exchange, () => answerBackups(control, exchange, own, query));
         return;

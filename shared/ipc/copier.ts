@@ -21,6 +21,9 @@ export type CopierSettings = {
 /** A tenant to copy. `directory` is absolute; its worker writes into it. */
 export type CopiedTenant = {tenant: string; directory: string; isAwake: boolean};
 
+/** The newest commit at or before it. */
+export type RestoreTarget = 'newest' | {timeMs: number} | {sequence: number};
+
 /** What a drill has found. `checked` null: there was no file to check. */
 export type DrilledTenant = {tenant: string; startedMs: number; copy: RestoredCopy; checked: DrilledFile | null};
 
@@ -30,6 +33,8 @@ export type CopierRequest =
   | {does: 'run'; withinMs: number}
   /** `before`: epoch milliseconds; null: the newest. */
   | {does: 'points'; tenant: string; before: number | null}
+  /** Makes the tenant's file as it was; answered by the point. */
+  | {does: 'restore'; tenant: string; target: RestoreTarget; path: string}
   /** For a drill: the names of the tenants in the repository. */
   | {does: 'drill_tenants'}
   /** Makes the tenant's file, as a RestoredCopy says. */

@@ -115,3 +115,25 @@ export const DrillQuery = Type.Object({
 
 /** POST /api/backup/drill */
 export const StartedDrill = Type.Object({drill: DrillStatus});
+
+const FLAG = Type.Optional(Type.Boolean());
+export const RestoreQuery = Type.Object({
+  to_time: Type.Optional(
+    Type.Integer({minimum: 0, description: 'the newest commit at or before it, epoch milliseconds'}),
+  ),
+  to_sequence: Type.Optional(
+    Type.Integer({minimum: 0, description: 'the newest commit whose journal ends at or before it; absent: the newest'}),
+  ),
+  as: Type.Optional(Type.String({description: 'the tenant to make; absent: the tenant itself, with `replace`'})),
+  replace: FLAG,
+  live: FLAG,
+});
+
+/** POST /api/tenants/{tenant_id}/restore */
+export const RestoredTenant = Type.Object({
+  tenant: Type.String(),
+  from: Type.String(),
+  point: BackupPoint,
+  live: Type.Boolean({description: 'false: it is paused, and answers reads'}),
+});
+export type RestoredTenant = Static<typeof RestoredTenant>;

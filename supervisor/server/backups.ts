@@ -2,16 +2,17 @@
  * The backups of this server: starts the copier, says which tenants there are and which are awake, and answers the routes
  * about backups. Without --backup-to there is no copier.
  */
+import {randomBytes} from 'node:crypto';
 import {hostname} from 'node:os';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
 import {conflict} from '../../shared/errors.ts';
 import type {BackupRequest} from '../../shared/ipc/backups.ts';
 import type {CopiedTenant} from '../../shared/ipc/copier.ts';
-import type {RestoredCopy} from '../../shared/ipc/drill.ts';
+import type {ExpectedPoint, RestoredCopy} from '../../shared/ipc/drill.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
-import type {BackupStatus} from '../../shared/protocol/backups.ts';
+import type {BackupStatus, RestoredTenant} from '../../shared/protocol/backups.ts';
 import {type ServerIdentity, serverIdentity, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
@@ -20,6 +21,7 @@ import {sumOfCounts} from '../metrics/metric-sums.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type CopierOpened, CopierProcess} from '../processes/copier-process.ts';
 import {KillRate} from '../processes/kill-rate.ts';
+import type {Adoptions} from '../tenants/adoptions.ts';
 import {hasWorker, type Lifecycle} from '../tenants/lifecycle-states.ts';
 import type {Placement} from '../tenants/placement.ts';
 import type {TenantEntry} from '../tenants/tenant-entry.ts';
@@ -35,6 +37,9 @@ export type BackupsParts = {
   /** The copier's bundle, and its environment. */
   entry: string;
   env: Record<string, string>;
+  adopt: Adoptions['adopt'];
+  /** @throws session.tenant_exists 409, session.tenant_not_found 404 */
+  checkAdoption: (tenant: string, replace: boolean) => void;
   metrics: SupervisorMetrics;
   log: Logger;
 } & Pick<DrillsParts, 'runErrand' | 'letPass'>;
@@ -96,6 +101,8 @@ export class Backups {
         return await this.#copier.request({does: 'points', tenant: request.tenant, before: request.before});
       case 'backup_drill':
         return {drill: this.#drills!.begin(request.tenants)};
+      case 'tenant_restore':
+        return await this.#restore(request, this.#copier);
       case 'backup_run':
         await this.#parts.placement.flushCopies();
         return await this.#copier.request({does: 'run', withinMs: BACKUP_RUN_MS}, BACKUP_RUN_MS);
@@ -184,6 +191,20 @@ export class Backups {
       this.#store({repository_id: repositoryId});
     }
     this.#onOpened?.(opened);
+  }
+
+  /** @throws session.tenant_exists 409, session.tenant_not_found 404, op.not_found 404; ServiceError 503, 507 */
+  async #restore(
+    {tenant, target, as, replace, live}: BackupRequest & {action: 'tenant_restore'},
+    copier: CopierProcess,
+  ): Promise<RestoredTenant> {
+    const {adopt, checkAdoption, data} = this.#parts;
+    checkAdoption(as, replace);
+    const path = join(data, 'incoming', `r${randomBytes(16).toString('hex')}`);
+    const restored = await copier.request({does: 'restore', tenant, target, path}, DRILL_RESTORE_MS);
+    const {timeline, commit, sequence, timeMs: at} = restored as ExpectedPoint;
+    await adopt(path, {tenant: as, replace, live}, 'whole', {timeline, commit});
+    return {tenant: as, from: tenant, point: {at, sequence, commit}, live};
   }
 
   #store(change: Partial<ServerIdentity>): void {

@@ -69,4 +69,15 @@ test('a tenant has its points in time, and a drill begun by keyboard proves it',
   await points.getByRole('row').nth(1).waitFor();
   expect(await page.getByText('passed').count()).toBe(1);
   expect(await findings(window)).toEqual([]);
+
+  await points.getByRole('button', {name: 'Look', exact: true}).first().focus();
+  await page.keyboard.press('Enter');
+  await page.getByText('Restores the commit of').waitFor();
+  expect(await findings(window)).toEqual([]);
+  await page.keyboard.press('Enter');
+  await page.getByText('Read-only.').waitFor();
+  await page.waitForURL(new RegExp(`/t/${app.tenant}-\\d{4}-\\d\\d-\\d\\d-\\d{4}/data`));
+  await page.getByRole('button', {name: 'Remove', exact: true}).click();
+  await page.getByRole('dialog').getByRole('button', {name: 'Remove'}).click();
+  await window.settled('Tenants');
 });

@@ -5,7 +5,9 @@ const point = {at: 1767225660000, sequence: 1041, commit: 977};
 const last_proof = {at: 1767225600000, passed: true, point, finding: null, object: null};
 const acme = {id: 'acme', newest: point, age_ms: 0, spool_bytes: 0, fault: null, last_proof};
 
-export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'backup.drill' | 'backup.points'> = {
+export const BACKUP_TEXTS: OperationTexts<
+  'backup.status' | 'backup.run' | 'backup.drill' | 'backup.points' | 'tenants.restore'
+> = {
   'backup.status': {
     tag: 'server',
     summary: 'State of the backups',
@@ -48,6 +50,24 @@ export const BACKUP_TEXTS: OperationTexts<'backup.status' | 'backup.run' | 'back
     example: {
       query: {tenants: 3},
       answer: {drill: {every_ms: 604_800_000, running: {done: 0, total: 0}, last: null}},
+    },
+  },
+  'tenants.restore': {
+    tag: 'tenants',
+    summary: 'Make a tenant of a copy',
+    description:
+      'Restores a copy as a new tenant, or replaces one with `replace=true`, whose directory stays for a week. ' +
+      'The new tenant has a timeline of its own. Unless it is `live`, it is paused, answers reads, and runs nothing.',
+    errors: [
+      'op.not_found',
+      'op.conflict',
+      'session.tenant_exists',
+      'session.tenant_not_found',
+      'session.storage_full',
+    ],
+    example: {
+      query: {to_time: 1767225660000, as: 'acme-2026-01-01-0001'},
+      answer: {tenant: 'acme-2026-01-01-0001', from: 'acme', point, live: false},
     },
   },
   'backup.points': {

@@ -1,4 +1,4 @@
-/** Points in time of a tenant's backup, with what happened beside them, and the state of the copy. */
+/** Points in time of a tenant's backup: which of them a typed time means, and what happened beside them. */
 import type {AnswerOf} from '../../../shared/operation-types.ts';
 
 export type BackupPoint = AnswerOf<'backup.points'>['points'][number];
@@ -34,6 +34,28 @@ export function notesOf(deployments: readonly Deployment[], tasks: readonly Task
       text: `${type} in ${query.table}: ${changed === 1 ? '1 document' : `${changed} documents`}`,
     })),
   ];
+}
+
+/** What a dialog restores to. `point`: it was chosen from the list, and the time has not been changed since. */
+export type Choice = {text: string; point: BackupPoint | null};
+
+export function choiceOf({at, point}: PointRow): Choice {
+  return point === null ? {text: localText(at - 1_000), point: null} : {text: localText(at), point};
+}
+
+/**
+ * The end of the second that the text names, so that its commits are restored, epoch milliseconds. Null: the text is no
+ * time.
+ */
+export function endOf(text: string): number | null {
+  const ms = new Date(text).getTime();
+  return Number.isFinite(ms) ? ms + 999 : null;
+}
+
+/** The local time as fields of the browser take it: `2026-11-23T17:05:09`. */
+export function localText(ms: number): string {
+  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length);
 }
 
 const LATE_INTERVALS = 10;

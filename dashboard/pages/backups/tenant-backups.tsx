@@ -1,4 +1,4 @@
-/** The backup of a tenant: how old it is, when it was proven, its and its points in time. */
+/** The backup of a tenant: how old it is, when it was proven, its points in time, and past states that are open. */
 import {useState} from 'react';
 import {Link} from 'wouter';
 import type {AnswerOf} from '../../../shared/operation-types.ts';
@@ -7,15 +7,21 @@ import {useMay} from '../../api/session.ts';
 import {REFRESH_MS} from '../../limits.ts';
 import {Badge} from '../../parts/badge.tsx';
 import {Button} from '../../parts/button.tsx';
+import {isLookOf, lookOf} from '../../parts/look.ts';
+import {OperationButton} from '../../parts/operation-button.tsx';
 import {Facts, Page, pathOf, Section, type TenantPageProps} from '../../parts/page.tsx';
 import {Empty, Loaded, Note} from '../../parts/states.tsx';
 import {type Column, Table} from '../../parts/table.tsx';
 import {countText, Time} from '../../parts/values.tsx';
 import {CopyState, LastDrill} from './copy-state.tsx';
 import {NoBackup} from './no-backup.tsx';
-import {notesOf, type PointRow, proofOf, rowsOf} from './points.ts';
+import {type Choice, choiceOf, localText, notesOf, type PointRow, proofOf, rowsOf} from './points.ts';
+import {type Purpose, RestoreDialog} from './restore-dialog.tsx';
 
 type Points = AnswerOf<'backup.points'>;
+type Opened = {purpose: Purpose; choice: Choice};
+
+const ROWS = 50;
 
 export default function TenantBackups({tenant}: TenantPageProps) {
   const status = useOperation('backup.status', {query: {limit: 1}}, {every: REFRESH_MS});
@@ -30,6 +36,8 @@ export default function TenantBackups({tenant}: TenantPageProps) {
 
 function Backups({tenant, everyMs}: {tenant: string; everyMs: number}) {
   const [before, setBefore] = useState<number | null>(null);
+  const [opened, setOpened] = useState<Opened | null>(null);
+  const may = useMay();
   const query = before === null ? {} : {before};
   const points = useOperation('backup.points', {tenant, query}, {keep: true, every: REFRESH_MS});
   const notes = useNotes(tenant);
@@ -41,6 +49,7 @@ function Backups({tenant, everyMs}: {tenant: string; everyMs: number}) {
           {found.tenant.last_proof?.passed === false ? (
             <Note tone="bad">The last drill failed: {proofOf(found.tenant.last_proof).finding}</Note>
           ) : null}
+          {may('tenants.overview') ? <Looks tenant={tenant} /> : null}
           <Section
             title="Points in time"
             actions={
@@ -50,6 +59,12 @@ function Backups({tenant, everyMs}: {tenant: string; everyMs: number}) {
                 </Button>
                 <Button disabled={!found.has_more} onClick={() => setBefore(found.points.at(-1)!.at)}>
                   Older
+                </Button>
+                <Button
+                  disabled={!may('tenants.restore')}
+                  onClick={() => setOpened({purpose: 'look', choice: {text: localText(Date.now()), point: null}})}
+                >
+                  Look at a time
                 </Button>
               </>
             }
@@ -63,10 +78,18 @@ function Backups({tenant, everyMs}: {tenant: string; everyMs: number}) {
                 label="Points in time"
                 rows={rowsOf(found.points, notes, before === null)}
                 keyOf={({at, point, note}) => point?.commit ?? `${at} ${note}`}
-                columns={columnsOf(tenant)}
+                columns={columnsOf(tenant, may('tenants.restore'), setOpened)}
               />
             )}
           </Section>
+          {opened === null ? null : (
+            <RestoreDialog
+              tenant={tenant}
+              purpose={opened.purpose}
+              initial={opened.choice}
+              onClose={() => setOpened(null)}
+            />
+          )}
         </>
       )}
     </Loaded>
@@ -93,7 +116,7 @@ function useNotes(tenant: string) {
   return notesOf(deployments.data?.deployments ?? [], tasks.data?.tasks ?? []);
 }
 
-function columnsOf(tenant: string): Column<PointRow>[] {
+function columnsOf(tenant: string, mayRestore: boolean, open: (opened: Opened) => void): Column<PointRow>[] {
   return [
     {title: 'Time', cell: ({at}) => <Time at={at} form="full" />},
     {
@@ -103,5 +126,61 @@ function columnsOf(tenant: string): Column<PointRow>[] {
         point === null ? '' : <Link href={`${pathOf(tenant, 'journal')}?to=${at}`}>{countText(point.sequence)}</Link>,
     },
     {title: 'What', grows: true, cell: ({note}) => (note === null ? '' : <Badge tone="accent">{note}</Badge>)},
+    {
+      title: 'Actions',
+      isTitleHidden: true,
+      align: 'end',
+      cell: row => {
+        const button = (purpose: Purpose, text: string) => (
+          <Button kind="quiet" disabled={!mayRestore} onClick={() => open({purpose, choice: choiceOf(row)})}>
+            {text}
+          </Button>
+        );
+        const when = row.point === null ? 'just before' : '';
+        return (
+          <>
+            {button('look', `Look ${when}`.trim())}
+            {button('restore', `Restore ${when}`.trim())}
+          </>
+        );
+      },
+    },
   ];
+}
+
+/** Past states of this tenant that are open as tenants. */
+function Looks({tenant}: {tenant: string}) {
+  const tenants = useOperation('tenants.overview', {query: {search: tenant.slice(0, 48), limit: ROWS}});
+  const looks = tenants.data?.tenants.filter(({id}) => isLookOf(id, tenant)) ?? [];
+  if (looks.length === 0) return null;
+  return (
+    <Section title="Past states that are open">
+      <Table
+        label="Past states that are open"
+        rows={looks}
+        keyOf={({id}) => id}
+        columns={[
+          {title: 'As of', cell: ({id}) => <Time at={lookOf(id)!.at} form="full" />},
+          {title: 'Tenant', grows: true, cell: ({id}) => <Link href={pathOf(id, 'data')}>{id}</Link>},
+          {
+            title: 'Actions',
+            isTitleHidden: true,
+            align: 'end',
+            cell: ({id}) => (
+              <OperationButton
+                operation="tenants.delete"
+                input={{tenant: id}}
+                refresh={['tenants.overview']}
+                done={`Removed ${id}`}
+                kind="quiet"
+                question={{title: `Remove ${id}`, text: `${id} is a restored copy. ${tenant} and its backup stay.`}}
+              >
+                Remove
+              </OperationButton>
+            ),
+          },
+        ]}
+      />
+    </Section>
+  );
 }

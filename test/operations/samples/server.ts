@@ -71,6 +71,10 @@ export function serverSamples(app: App) {
     'backup.status': {succeeds: [{query: 'limit=1'}], refused: {query: 'limit=0', code: 'op.invalid_input'}},
     'backup.run': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'backup.drill': {succeeds: [{query: 'tenants=1'}], refused: {query: 'tenants=0', code: 'op.invalid_input'}},
+    'tenants.restore': {
+      succeeds: [async () => ({...(await copied()), query: `as=restored${++keys}`})],
+      refused: {params: {tenant_id: app.tenant}, code: 'session.tenant_exists'},
+    },
     'backup.points': {
       succeeds: [copied, async () => ({...(await copied()), query: 'before=1'})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
