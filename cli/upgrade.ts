@@ -1,8 +1,10 @@
 /**
- * `svc upgrade --data DIR` lists the storage versions of all tenants' files. `--back` returns tenants to the copies from
- * before their last upgrade, with a stopped server; `--forget` removes the copies.
+ * `svc upgrade --data DIR` lists the storage versions of all tenants' files. `--all` has a running server migrate them.
+ * `--back` returns tenants to the copies from before their last upgrade, with a stopped server; `--forget` removes the
+ * copies.
  */
 import {join} from 'node:path';
+import {setTimeout} from 'node:timers/promises';
 import type {Command} from 'commander';
 import {openReader} from '../engine/storage/database.ts';
 import {STORAGE_VERSION} from '../engine/storage/migrations.ts';
@@ -12,14 +14,20 @@ import {tenantDirectoryName} from '../supervisor/files/directory-name.ts';
 import {forgetCopies, type KeptCopy, keptCopies} from '../supervisor/files/kept-copies.ts';
 import {irregularFiles} from '../supervisor/files/regular-file.ts';
 import {KEPT_COPY_MS} from '../supervisor/limits.ts';
+import {EXIT_PARTIAL} from './backup/exit-codes.ts';
+import {addServerOptions, type ServerOptions, type ServiceClient} from './client.ts';
 import {addYesOption, type ConfirmOptions} from './confirm.ts';
 import {showList} from './control.ts';
 import {goBack} from './data-directory/go-back.ts';
 import {lockDataDirectory, requireSurvey} from './data-directory/lock.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
-import {printable} from './printable.ts';
+import {printable, printableJson} from './printable.ts';
+import {atServer} from './server-verb.ts';
+import {TransientLine} from './transient-line.ts';
 
-type Options = ConfirmOptions & {data: string; json?: true; all?: true; back?: true | string; forget?: true};
+const UPGRADE_POLL_MS = 200;
+
+type Options = ConfirmOptions & ServerOptions & {json?: true; all?: true; back?: true | string; forget?: true};
 
 type Tenant = {id: string; directory: string};
 
@@ -27,20 +35,24 @@ type Tenant = {id: string; directory: string};
 type Since = {count: number; first: number; last: number; firstMs: number; lastMs: number} | null;
 
 export function register(program: Command): void {
-  addYesOption(
+  const command = addYesOption(
     program
       .command('upgrade')
-      .description("list the storage versions of tenants' files, and return to those from before an upgrade")
-      .option('--data <directory>', 'the data directory (SVC_DATA)', process.env.SVC_DATA ?? './data')
+      .description("list the storage versions of tenants' files, migrate all, and return to those from before")
       .option('--back [tenant]', 'return this tenant, or with --all every tenant, to the copy from before its upgrade')
       .option('--forget', 'remove the copies from before upgrades now; svc removes them after seven days')
-      .option('--all', 'all tenants')
+      .option('--all', 'migrate the files of all tenants, on a running server; with --back: return all')
       .option('--json', 'one tenant per line, as JSON'),
-  ).action((options: Options) => reportFailure('svc upgrade', () => upgrade(options)));
+  );
+  addServerOptions(command).action((options: Options) =>
+    options.all === true && options.back === undefined && options.forget !== true
+      ? atServer('upgrade', options, client => upgradeAll(client, options.json === true))
+      : reportFailure('svc upgrade', () => upgrade(options)),
+  );
 }
 
 async function upgrade(options: Options): Promise<void> {
-  const {data, back, forget, all, json} = options;
+  const {data = './data', back, forget, all, json} = options;
   if (forget === true && back !== undefined) throw new CommandFailure('give --back or --forget', 2);
   if (back === true && all !== true) throw new CommandFailure('give a tenant to --back, or --all', 2);
   if (forget === true) return forgetAll(tenantsOf(data));
@@ -93,6 +105,33 @@ function list(tenants: Tenant[], isJson: boolean): void {
   process.stdout.write(
     `this svc writes storage version ${STORAGE_VERSION}; ${older} of ${rows.length} tenants are migrated when they are next used\n`,
   );
+}
+
+/* ── all ── */
+
+/** Follows the run to its end. It goes on in the server if this command is interrupted. */
+async function upgradeAll(client: ServiceClient, isJson: boolean): Promise<void> {
+  const line = new TransientLine();
+  let status = await client.ask('upgrade.start', []);
+  for (let {run} = status; run?.is_running === true; {run} = status) {
+    line.show(`${run.done + run.paused + run.failed} of ${run.tenants} tenants`);
+    await setTimeout(UPGRADE_POLL_MS);
+    status = await client.ask('upgrade.status', []);
+  }
+  line.clear();
+  const {run} = status;
+  if (run === null) throw new CommandFailure('the server was started again meanwhile; run the command again');
+  if (isJson) {
+    process.stdout.write(`${printableJson(JSON.stringify(status))}\n`);
+  } else {
+    const {done, paused, failed, failures} = run;
+    for (const {tenant, message} of failures) process.stdout.write(`${printable(`${tenant}: ${message}`)}\n`);
+    const skipped = paused === 0 ? '' : `, ${paused} are paused and were skipped`;
+    process.stdout.write(
+      `${done} tenants were migrated to storage version ${status.storage_version}, ${failed} failed${skipped}\n`,
+    );
+  }
+  if (run.failed > 0) process.exitCode = EXIT_PARTIAL;
 }
 
 /* ── back ── */

@@ -10,6 +10,7 @@ import type {FileRequest} from '../shared/ipc/files.ts';
 import type {Actor, KeyRequest} from '../shared/ipc/keys.ts';
 import type {StatusRequest} from '../shared/ipc/overview.ts';
 import type {Holder, SessionRequest} from '../shared/ipc/sessions.ts';
+import type {UpgradeRequest} from '../shared/ipc/upgrades.ts';
 import type {DashboardSessionList} from '../shared/protocol/dashboard.ts';
 
 type Pending = {resolve: (result: unknown) => void; reject: (error: ServiceError) => void};
@@ -78,6 +79,11 @@ export class ControlChannel {
 
   /** @returns the answer that the action says. @throws the supervisor's ServiceError */
   files(request: FileRequest): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, ...request}));
+  }
+
+  /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
+  upgrades(request: UpgradeRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
   }
 

@@ -290,3 +290,8 @@ export const SESSION_TTL_MS_MAX = 24 * 60 * 60 * 1000;
 /** Buckets of a count of journal records over time: without `buckets`, and at most. Beyond: 400 op.invalid_input. (ours) */
 export const JOURNAL_BUCKETS_DEFAULT = 60;
 export const JOURNAL_BUCKETS_MAX = 500;
+
+/* Upgrades */
+
+/** Tenants that the state of an upgrade names because their files could not be migrated. Beyond: they are counted. (ours) */
+export const UPGRADE_FAILURES_SHOWN = 20;

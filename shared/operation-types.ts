@@ -120,6 +120,7 @@ import {
 } from './protocol/tenant-status.ts';
 import {CreatedTenant, CreateTenantBody, TenantList} from './protocol/tenants.ts';
 import {TransactionBody, TransactionResult} from './protocol/transactions.ts';
+import {UpgradeStatus} from './protocol/upgrades.ts';
 
 export type OperationTypes = {
   /** The JSON of the request's body. Absent: the body is ignored. */
@@ -166,6 +167,8 @@ export const OPERATION_TYPES = {
   'backup.drill': {query: DrillQuery, answer: StartedDrill},
   'tenants.restore': {query: RestoreQuery, answer: RestoredTenant},
   'backup.points': {query: PointsQuery, answer: TenantPoints},
+  'upgrade.status': {answer: UpgradeStatus},
+  'upgrade.start': {answer: UpgradeStatus},
   'figures.server': {query: FiguresQuery, answer: Figures},
   'figures.tenant': {query: FiguresQuery, answer: Figures},
   'figures.functions': {query: FunctionFiguresQuery, answer: FunctionFigures},

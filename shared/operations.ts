@@ -362,6 +362,8 @@ export const ROUTER_OPERATIONS = {
   /** Makes a tenant of the copy of one. */
   'tenants.restore': {method: 'POST', path: '/api/tenants/{tenant_id}/restore', access: 'admin', success: CREATED},
   'backup.points': {method: 'GET', path: '/api/tenants/{tenant_id}/backup', access: 'admin', success: OK},
+  'upgrade.status': {method: 'GET', path: '/api/upgrade', access: 'admin', success: OK},
+  'upgrade.start': {method: 'POST', path: '/api/upgrade', access: 'admin', success: OK},
   'figures.server': {method: 'GET', path: '/api/figures', access: 'admin', success: OK},
   'figures.tenant': {method: 'GET', path: '/api/tenants/{tenant_id}/figures', access: 'admin', success: OK},
   'figures.functions': {

@@ -161,6 +161,8 @@ export const RIGHTS: Complete = {
   /** A copy has everything of its tenant: code, variables, settings, documents. */
   'tenants.restore': {...action(SCOPES, 'unknown'), querySubject: ['as', 'replace', 'live', 'to_time', 'to_sequence']},
   'backup.points': needs('tenants', 'none'),
+  'upgrade.status': {...needs('metrics', 'none'), concerns: 'service'},
+  'upgrade.start': {...action('tenants', 'none'), concerns: 'service'},
   'figures.server': {...needs('metrics', 'none'), concerns: 'service'},
   'figures.tenant': needs(null, 'none'),
   'figures.functions': needs('logs', 'unknown'),

@@ -54,7 +54,6 @@ import {claimServerFiles} from './start/server-files.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
 import {Adoptions} from './tenants/adoptions.ts';
 import {Errands} from './tenants/errands.ts';
-import {KeptCopySweep} from './tenants/kept-copy-sweep.ts';
 import {Placement} from './tenants/placement.ts';
 import {TenantCode} from './tenants/tenant-code.ts';
 import {TenantControl} from './tenants/tenant-control.ts';
@@ -62,6 +61,7 @@ import {TenantEgress} from './tenants/tenant-egress.ts';
 import {TenantOverview} from './tenants/tenant-overview.ts';
 import {TenantUsers} from './tenants/tenant-users.ts';
 import {Tenants} from './tenants/tenants.ts';
+import {Upgrades} from './tenants/upgrades.ts';
 
 /** Located next to this file after bundling. */
 export const BUNDLED_ENTRIES = {
@@ -238,7 +238,6 @@ export class Supervisor {
       reservePath: this.#reserve.path,
       log,
     });
-    new KeptCopySweep(() => this.#registry.rows().map(({id, generation}) => files.path(id, generation)), log);
     this.#backups = new Backups({
       settings: settings.backup,
       runErrand: (...errand) => this.errands.runIn(...errand),
@@ -274,14 +273,16 @@ export class Supervisor {
       this.#figures.finish(minute, traffic, tenant => this.#placement.find(tenant)?.generation),
     );
     setInterval(() => this.#traffic.advance(), TRAFFIC_POLL_MS).unref();
+    const control = new TenantControl({placement: this.#placement, paused: this.#registry.paused, now: Date.now});
     this.#overview = new TenantOverview({
       figures: this.#figures,
       placement: this.#placement,
-      control: new TenantControl({placement: this.#placement, paused: this.#registry.paused, now: Date.now}),
+      control,
       traffic: this.#traffic,
       files,
       documentsOf: tenant => this.#page.documentsOf(tenant),
     });
+    const upgrades = new Upgrades({tenants: this.#registry, placement: this.#placement, files, control, log});
     this.#audit = new AuditLog(join(settings.data, 'audit.sqlite'), Date.now, log);
     this.#refusals = new RefusalLog(join(settings.data, 'refusals.sqlite'), Date.now, log, count =>
       this.#metrics.add('svc_refusals_unrecorded_total', count),
@@ -352,7 +353,7 @@ export class Supervisor {
     });
     this.#requests = {
       ...{tenants: this.#tenants, adoptions: this.#adoptions, overview: this.#overview, state: this.#state},
-      ...{backups: this.#backups},
+      ...{backups: this.#backups, upgrades},
       ...{page: this.#page, audit: this.#audit, refusals: this.#refusals, sessions: this.#sessions, keys: this.#keys},
     };
   }

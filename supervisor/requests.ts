@@ -10,11 +10,13 @@ import type {ServerState} from './server/server-status.ts';
 import type {Adoptions} from './tenants/adoptions.ts';
 import type {TenantOverview} from './tenants/tenant-overview.ts';
 import type {Tenants} from './tenants/tenants.ts';
+import type {Upgrades} from './tenants/upgrades.ts';
 
 export type RequestParts = {
   tenants: Tenants;
   adoptions: Adoptions;
   backups: Backups;
+  upgrades: Upgrades;
   overview: TenantOverview;
   state: ServerState;
   page: MetricsPage;
@@ -26,7 +28,7 @@ export type RequestParts = {
 
 /** @param router that sent it. @returns its reply. @throws ServiceError */
 export async function performRequest(
-  {tenants, adoptions, backups, overview, state, page, audit, refusals, sessions, keys}: RequestParts,
+  {tenants, adoptions, backups, upgrades, overview, state, page, audit, refusals, sessions, keys}: RequestParts,
   router: number,
   message: RouterMessage & {type: 'request'},
 ): Promise<unknown> {
@@ -53,6 +55,9 @@ export async function performRequest(
     case 'backup_drill':
     case 'backup_points':
       return await backups.perform(message);
+    case 'upgrade_status':
+    case 'upgrade_start':
+      return await upgrades.perform(message);
     case 'server_status':
       return await state.status();
     case 'tenants_overview':

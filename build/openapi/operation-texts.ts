@@ -17,12 +17,14 @@ import {KEY_TEXTS} from './texts/keys.ts';
 import {SERVER_TEXTS} from './texts/server.ts';
 import {TENANT_STATE_TEXTS} from './texts/tenant-states.ts';
 import type {OperationTexts} from './texts/text.ts';
+import {UPGRADE_TEXTS} from './texts/upgrades.ts';
 
 export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...SERVER_TEXTS,
   ...TENANT_TEXTS,
   ...TENANT_STATE_TEXTS,
   ...BACKUP_TEXTS,
+  ...UPGRADE_TEXTS,
   ...KEY_TEXTS,
   ...DASHBOARD_TEXTS,
   ...DOCUMENT_TEXTS,

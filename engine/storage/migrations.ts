@@ -3,6 +3,7 @@
  * in one transaction; steps are only ever appended. A file from a newer svc is refused.
  */
 import {assert} from '../../shared/assert.ts';
+import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import {ROW_CHECKSUMS_AT_ONCE} from '../limits.ts';
 import {numberTransaction} from './commit-number.ts';
 import type {Connection} from './connection.ts';
@@ -75,6 +76,7 @@ const STEPS: ((db: Connection) => void)[] = [
 ];
 
 export const STORAGE_VERSION = STEPS.length;
+assert(STORAGE_VERSION === NEWEST_STORAGE_VERSION, 'other processes know the number of steps');
 /** The oldest storage version whose svc can read and write files of the current one. */
 export const READABLE_FROM = 17;
 /** From this version on a file has the tables of functions. */

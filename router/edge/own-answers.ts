@@ -23,6 +23,7 @@ import {beginFile, takeFile} from './file-handlers.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
 import {refuseEncoding, type Steps, shippedRequest} from './steps.ts';
 import {controlTenant, createTenant, deleteTenant, listTenants, showOverview, showTenant} from './tenant-handlers.ts';
+import {answerUpgrade} from './upgrade-handlers.ts';
 
 export type OwnParts = {
   credentials: Credentials;
@@ -116,6 +117,10 @@ export class OwnAnswers {
       case 'backup.run':
       case 'backup.drill':
         this.#steps.later(exchange, () => answerBackups(control, exchange, own, query));
+        return;
+      case 'upgrade.status':
+      case 'upgrade.start':
+        this.#steps.later(exchange, () => answerUpgrade(control, exchange, own));
         return;
       case 'server.status':
         this.#steps.later(exchange, async () =>

@@ -18,6 +18,7 @@ import type {FileRequest} from './files.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 import type {StatusRequest} from './overview.ts';
 import type {SessionRecord, SessionRequest} from './sessions.ts';
+import type {UpgradeRequest} from './upgrades.ts';
 
 /**
  * Where a router reaches a tenant's worker. The secret is generated for every worker and never leaves memory. `owner`:
@@ -168,6 +169,8 @@ export type RouterToSupervisor =
   | ({type: 'request'; id: number} & BackupRequest)
   /** See files.ts. */
   | ({type: 'request'; id: number} & FileRequest)
+  /** Answered by `reply` with the body of the route's response. */
+  | ({type: 'request'; id: number} & UpgradeRequest)
   /** Tenants with requests since the last report, or whose open sockets are others; sent every few seconds. */
   | {type: 'traffic'; reports: TrafficReport[]}
   /** The outcome of an action. */

@@ -31,6 +31,8 @@ token=$(sed -n 's/.*"access_token": *"\\([^"]*\\)".*/\\1/p' ${data}/admin.json)
 curl -sS --fail-with-body -o /dev/null -H "Authorization: Bearer $token" $url/api/tenants/app-16/documents -d '{"table": "t", "fields": {}}'
 `;
 
+const URL_OF_SERVER = "SVC_URL=$(sed -n 's/^svc listening on //p' out)";
+
 test('every line runs, and the tenant has the version and the documents of before', async () => {
   mkdirSync(join(directory, 'bin'));
   symlinkSync(join(root, 'dist/cli.js'), join(directory, 'bin/svc'));
@@ -38,7 +40,9 @@ test('every line runs, and the tenant has the version and the documents of befor
   const PATH = `${join(directory, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`;
   // The copies of this run are still wanted afterwards.
   const asRun = (example: string) =>
-    example.startsWith('svc upgrade --forget') ? '' : example.replaceAll('/var/lib/svc', data);
+    example.startsWith('svc upgrade --forget')
+      ? ''
+      : example.replaceAll('/var/lib/svc', data).replace('svc upgrade --all', `${URL_OF_SERVER} svc upgrade --all`);
   const noService = {url: '', data, showLogOnFailure: () => undefined};
   const stdout = await runExamples('upgrading.md', noService, asRun, {cwd: directory, env: {...process.env, PATH}});
   expect(stdout).toMatch(/^app-16 {2}storage version 16$/m);

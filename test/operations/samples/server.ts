@@ -79,6 +79,8 @@ export function serverSamples(app: App) {
       succeeds: [copied, async () => ({...(await copied()), query: 'before=1'})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    'upgrade.status': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'upgrade.start': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'figures.server': {
       succeeds: [{}, {query: 'from=0&to=60000'}],
       refused: {query: 'step=7', code: 'op.invalid_input'},
