@@ -19,6 +19,7 @@ import {placeAdopted, prepareAdoption} from '../supervisor/files/adoption.ts';
 import {parseDirectoryName} from '../supervisor/files/directory-name.ts';
 import {atRepository} from './backup/at-repository.ts';
 import {EXIT_PARTIAL} from './backup/exit-codes.ts';
+import {counted} from './counted.ts';
 import {setAside} from './data-directory/set-aside.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {FOLLOW_NOTE, type FollowNote, STATE_DIRECTORY, standbyOf} from './restore/follow.ts';
@@ -59,7 +60,7 @@ async function promote(repository: Repository, data: string): Promise<void> {
   const done = await inDataDirectory(data, owned => promoteAll(owned, repository));
   if (done === null) throw new CommandFailure(`${data} is in use: end svc restore --follow first`);
   const {promoted, failed} = done.done;
-  process.stdout.write(`${promoted} tenants are promoted: svc start --data ${data} serves them\n`);
+  process.stdout.write(`promoted ${counted(promoted, 'tenant')}: svc start --data ${data} serves them\n`);
   if (failed.length === 0) return;
   const lines = failed.map(line => `\n  ${line}`).join('');
   throw new CommandFailure(`these are in set-aside/; try svc restore for each of them:${lines}`, EXIT_PARTIAL);

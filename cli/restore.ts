@@ -10,6 +10,7 @@ import type {Restored} from '../copies/restore/restore-file.ts';
 import {atRepository} from './backup/at-repository.ts';
 import {EXIT_PARTIAL} from './backup/exit-codes.ts';
 import {bytesText} from './bytes-text.ts';
+import {counted} from './counted.ts';
 import {CommandFailure} from './failure.ts';
 import {moment} from './option-values.ts';
 import {printable} from './printable.ts';
@@ -93,7 +94,7 @@ async function restoreHost(repository: Repository, options: Options): Promise<vo
   const {restored, without, deleted, failed, state} = placed.done;
   if (options.json === true) process.stdout.write(`${JSON.stringify(placed.done)}\n`);
   else {
-    process.stdout.write(`${restored.length} tenants are restored into ${data}\n`);
+    process.stdout.write(`restored ${counted(restored.length, 'tenant')} into ${data}\n`);
     if (state.length > 0) process.stdout.write(`files of the server: ${state.join(', ')}\n`);
     for (const tenant of without) process.stdout.write(`${tenant}: had no copy then\n`);
     for (const tenant of deleted) process.stdout.write(`${tenant}: was deleted; svc restore ${tenant} restores it\n`);
@@ -166,7 +167,7 @@ function report(tenant: string, restored: Restored, {json}: Options): void {
     return;
   }
   const what = `commit ${commit}, sequence ${sequence}, ${iso(timeMs)}`;
-  process.stdout.write(`${tenant} at ${what}: sound (${sets} page sets, ${bytesText(bytes)})\n`);
+  process.stdout.write(`${tenant} at ${what}: sound (${counted(sets, 'page set')}, ${bytesText(bytes)})\n`);
   if (next !== null) {
     process.stdout.write(`the next point is commit ${next.last}, sequence ${next.sequence}, ${iso(next.timeMs)}\n`);
   }

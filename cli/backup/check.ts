@@ -6,6 +6,7 @@ import type {Command} from 'commander';
 import {type Checked, type CheckFinding, check} from '../../copies/repository/check.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
 import {bytesText} from '../bytes-text.ts';
+import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
 import {TransientLine} from '../transient-line.ts';
 import {atRepository, type RepositoryOptions} from './at-repository.ts';
@@ -59,10 +60,6 @@ function sentenceOf({tenants, items, bytes, findings}: Checked, dataRead: boolea
   const what = `${counted(tenants, 'tenant')}, ${counted(items, 'segment')} of ${bytesText(bytes)}`;
   const how = dataRead ? 'all of them were read' : 'lengths were compared; --read-data reads the bytes';
   return `${what}: ${findings.length === 0 ? 'all is well' : counted(findings.length, 'finding')} (${how})`;
-}
-
-function counted(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
 }
 
 /** Names in a repository are as safe as what its writer was. */

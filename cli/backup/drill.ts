@@ -13,6 +13,7 @@ import {checkFile} from '../../engine/verify/check-file.ts';
 import type {DrillCheck, DrilledFile, ExpectedPoint} from '../../shared/ipc/drill.ts';
 import {randomOnes} from '../../shared/random-ones.ts';
 import {bytesText} from '../bytes-text.ts';
+import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
 import {printable, printableJson} from '../printable.ts';
 import {withScratch} from '../restore/scratch.ts';
@@ -92,7 +93,7 @@ function described({tenant, duration_ms: ms, passed, point, documents, records, 
   const seconds = `${(ms / 1_000).toFixed(1)} s`;
   const at = point === null ? '' : ` commit ${point.commit} of ${new Date(point.time_ms).toISOString()}`;
   if (!passed) return `${tenant}: FAILED:${at} (${seconds})\n${checks.flatMap(findingLines).join('')}`;
-  const counts = `${documents} documents, ${records} journal records; functions were not started`;
+  const counts = `${counted(documents ?? 0, 'document')}, ${counted(records ?? 0, 'journal record')}; functions were not started`;
   return `${tenant}: passed:${at}, ${counts} (${seconds})\n`;
 }
 

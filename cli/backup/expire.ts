@@ -10,6 +10,7 @@ import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
 import type {Policy} from '../../copies/repository/retention.ts';
 import {bytesText} from '../bytes-text.ts';
+import {counted} from '../counted.ts';
 import {printable} from '../printable.ts';
 import {withScratch} from '../restore/scratch.ts';
 import {TransientLine} from '../transient-line.ts';
@@ -85,7 +86,7 @@ function policyOf({keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly}: Op
 
 function textOf({items, objects, bytes}: Expired, dryRun: true | undefined): string {
   const would = dryRun === true ? 'would be ' : '';
-  return `${items} page sets ${would}dropped or merged, ${objects} objects of ${bytesText(bytes)} ${would}removed`;
+  return `${counted(items, 'page set')} ${would}dropped or merged, ${counted(objects, 'object')} of ${bytesText(bytes)} ${would}removed`;
 }
 
 function count(text: string): number {

@@ -5,6 +5,7 @@ import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryError} from '../../copies/repository/repository-error.ts';
 import type {TenantCopies} from '../../copies/repository/tenant-copies.ts';
 import {bytesText} from '../bytes-text.ts';
+import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
 import {listPoints} from '../restore/points.ts';
 import {atRepository, type RepositoryOptions} from './at-repository.ts';
@@ -80,10 +81,7 @@ function described({tenant, timelines, unreadable}: TenantCopies): Listed {
 }
 
 function lineOf({tenant, oldest, newest, sequence, points, bytes, finding}: Listed): string {
-  const what = points === 0 ? 'no point' : `${pointsText(points)} from ${oldest} to ${newest}, sequence ${sequence}`;
+  const what =
+    points === 0 ? 'no point' : `${counted(points, 'point')} from ${oldest} to ${newest}, sequence ${sequence}`;
   return `${tenant}: ${what}, ${bytesText(bytes)}${finding === null ? '' : `; ${finding}`}`;
-}
-
-function pointsText(points: number): string {
-  return points === 1 ? '1 point' : `${points} points`;
 }

@@ -1,6 +1,7 @@
 /** `svc backup run` has the server copy everything now, and ends once all of it is in the repository. */
 import type {Command} from 'commander';
 import {addServerOptions, RefusedRequest, type ServerOptions} from '../client.ts';
+import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
 import {printable, printableJson} from '../printable.ts';
 import {atServer} from '../server-verb.ts';
@@ -21,7 +22,7 @@ export function registerRun(backup: Command): void {
         // Not repeated: the server has waited for as long as is useful.
         const done = await client.ask('backup.run', [], {repeat: 'once'});
         line.clear();
-        const text = `copied ${done.tenants} tenants in ${Math.round(done.took_ms)} ms`;
+        const text = `copied ${counted(done.tenants, 'tenant')} in ${Math.round(done.took_ms)} ms`;
         process.stdout.write(`${options.json === true ? printableJson(JSON.stringify(done)) : text}\n`);
       } catch (caught) {
         line.clear();

@@ -12,6 +12,7 @@ import {tmpdir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {PACKAGE_BYTES_MAX, STDERR_TAIL_CHARS} from '../../shared/limits.ts';
+import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
 import {PACKAGE_UPLOADS_AT_ONCE, PACKAGES_PER_NPM} from '../limits.ts';
 import {LOCK_FILE, type LockedPackage} from './lock-file.ts';
@@ -33,20 +34,16 @@ export async function sendPackages(
   const {missing} = await ask(target, 'packages.missing', [], {body: {packages: [...bySha512.keys()]}});
   if (missing.length === 0) return;
   const wanted = missing.flatMap(sha512 => bySha512.get(sha512) ?? []);
-  say(`sending ${counted(wanted.length)} of ${bySha512.size} to the server`);
+  say(`sending ${counted(wanted.length, 'package')} of ${bySha512.size} to the server`);
   let bytes = 0;
   for (let at = 0; at < wanted.length; at += PACKAGES_PER_NPM) {
     const some = wanted.slice(at, at + PACKAGES_PER_NPM);
     const tarballs = await tarballsOf(target.project.root, some);
     for (const tarball of tarballs.values()) bytes += tarball.length;
     await sendAll(target, [...tarballs]);
-    if (at + some.length < wanted.length) say(`sent ${at + some.length} of ${counted(wanted.length)}`);
+    if (at + some.length < wanted.length) say(`sent ${at + some.length} of ${counted(wanted.length, 'package')}`);
   }
-  say(`sent ${counted(wanted.length)}, ${(bytes / MIB).toFixed(1)} MiB`);
-}
-
-function counted(packages: number): string {
-  return packages === 1 ? '1 package' : `${packages} packages`;
+  say(`sent ${counted(wanted.length, 'package')}, ${(bytes / MIB).toFixed(1)} MiB`);
 }
 
 async function sendAll(target: Target, tarballs: [sha512: string, tarball: Buffer][]): Promise<void> {

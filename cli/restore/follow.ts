@@ -11,6 +11,7 @@ import {Standby, type StandbyStep} from '../../copies/restore/standby.ts';
 import {StoreError} from '../../copies/store/store-error.ts';
 import {STANDBY_DIRECTORY} from '../../shared/standby.ts';
 import {tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
+import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
 import {FOLLOW_SYNC_MS} from '../limits.ts';
 import type {OwnedDirectory} from './place.ts';
@@ -61,7 +62,7 @@ export async function follow(
 
 /** @param before the fault that was reported last. @returns the one that is known now */
 function reportStep({sets, newestMs, failed}: StandbyStep, before: string, say: (line: string) => void): string {
-  if (newestMs !== null) say(`${new Date(newestMs).toISOString()}: ${sets} page sets`);
+  if (newestMs !== null) say(`${new Date(newestMs).toISOString()}: ${counted(sets, 'page set')}`);
   const fault = failed.map(({tenant, error}) => `${tenant}: ${error.message}`).join('; ');
   if (fault !== '' && fault !== before) say(`these tenants are not up to date: ${fault}`);
   return fault;

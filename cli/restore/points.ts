@@ -2,6 +2,7 @@
 import {pointsOf} from '../../copies/repository/plan.ts';
 import type {CopyItem, TenantCopies, TimelineCopies} from '../../copies/repository/tenant-copies.ts';
 import {eventsIn, type TenantEvent} from '../../copies/restore/file-contents.ts';
+import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
 import {withFile} from './look.ts';
 import type {Wanted} from './make-file.ts';
@@ -42,7 +43,7 @@ function show(timeline: TimelineCopies, next: TimelineCopies | null, events: rea
   const {origin} = timeline;
   const from = origin === null ? '' : `, restored from commit ${origin.commit} of ${origin.timeline}`;
   const shown = points.slice(-POINTS_SHOWN);
-  print(`timeline ${timeline.timeline}: ${points.length} points${from}`);
+  print(`timeline ${timeline.timeline}: ${counted(points.length, 'point')}${from}`);
   if (shown.length < points.length) print(`  ${points.length - shown.length} earlier ones: --json shows all`);
   const fromMs = shown[0]?.timeMs ?? 0;
   const during = events.filter(({timeMs}) => timeMs >= fromMs && (next === null || timeMs < next.startedMs));

@@ -96,7 +96,7 @@ test('--all restores a lost host: its tenants, and its keys and audit log', asyn
   expect(await all('--to-time', '1')).toMatchObject({
     stdout: expect.stringContaining(`${tenant.id}: had no copy then`),
   });
-  expect(await all('--live')).toMatchObject({code: 0, stdout: expect.stringContaining('1 tenants are restored')});
+  expect(await all('--live')).toMatchObject({code: 0, stdout: expect.stringContaining('restored 1 tenant into')});
   expect(readFileSync(join(data, 'keys.sqlite'), 'utf8')).toBe('the keys');
   expect(readFileSync(join(directoryIn(data, tenant.id)!, 'packages', name), 'utf8')).toBe('a package');
   expect(await all()).toMatchObject({code: 1, stderr: expect.stringContaining('has tenants')});

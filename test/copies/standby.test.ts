@@ -82,15 +82,18 @@ test('a directory follows, is killed, follows again, and is promoted to the serv
     child.kill(signal);
     await ended;
   };
-  await follows('1 page sets', 'SIGKILL');
+  await follows('1 page set', 'SIGKILL');
   await tenant.insert('t', {n: 1});
   await copied.point();
   expect(await startOrRefusal(data)).toContain(`svc promote --data ${data}`);
-  await follows('1 page sets', 'SIGTERM');
+  await follows('1 page set', 'SIGTERM');
   await tenant.insert('t', {n: 2});
   const {commit} = await copied.point(); // promote applies it
   copied.close();
-  expect(await svc(['promote', '--data', data])).toMatchObject({code: 0, stdout: expect.stringContaining('1 tenants')});
+  expect(await svc(['promote', '--data', data])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('promoted 1 tenant'),
+  });
   await expect(
     own.writer.addPack([{tenant: 'x', kind: 'package', name: 'p', bytes: Buffer.from('x')}]),
   ).rejects.toMatchObject({

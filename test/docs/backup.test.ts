@@ -38,7 +38,7 @@ test('every command of the page does what is said of it', async () => {
   const [init, writes, drill, look, rescued, then, expire] = output;
   expect(output.length).toBe(7);
   expect(init).toContain('is a repository for copies now');
-  expect(writes).toMatch(/copied 1 tenants/);
+  expect(writes).toMatch(/copied 1 tenant/);
   expect(writes).toMatch(/0 behind/);
   expect(drill).toContain('acme');
   expect(look).toContain('"title":"first"');
