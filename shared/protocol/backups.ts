@@ -116,7 +116,7 @@ export const DrillQuery = Type.Object({
 /** POST /api/backup/drill */
 export const StartedDrill = Type.Object({drill: DrillStatus});
 
-const FLAG = Type.Optional(Type.Boolean());
+const FLAG = Type.Optional(Type.Enum(['true', 'false']));
 export const RestoreQuery = Type.Object({
   to_time: Type.Optional(
     Type.Integer({minimum: 0, description: 'the newest commit at or before it, epoch milliseconds'}),

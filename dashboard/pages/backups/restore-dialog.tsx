@@ -46,7 +46,7 @@ export function RestoreDialog({
   const submit = () => {
     if (point === null || as === '' || restore.isPending) return;
     restore.mutate(
-      {tenant, query: {to_sequence: point.sequence, as, live: purpose === 'restore' && isLive}},
+      {tenant, query: {to_sequence: point.sequence, as, live: purpose === 'restore' && isLive ? 'true' : 'false'}},
       {
         onSuccess: () => {
           showToast(`Restored ${as}`);

@@ -72,7 +72,7 @@ export function serverSamples(app: App) {
     'backup.run': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'backup.drill': {succeeds: [{query: 'tenants=1'}], refused: {query: 'tenants=0', code: 'op.invalid_input'}},
     'tenants.restore': {
-      succeeds: [async () => ({...(await copied()), query: `as=restored${++keys}`})],
+      succeeds: [async () => ({...(await copied()), query: `as=restored${++keys}&live=true`})],
       refused: {params: {tenant_id: app.tenant}, code: 'session.tenant_exists'},
     },
     'backup.points': {
