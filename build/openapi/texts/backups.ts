@@ -66,7 +66,7 @@ export const BACKUP_TEXTS: OperationTexts<
       'session.storage_full',
     ],
     example: {
-      query: {to_time: 1767225660000, as: 'acme-2026-01-01-0001'},
+      query: {as: 'acme-2026-01-01-0001'},
       answer: {tenant: 'acme-2026-01-01-0001', from: 'acme', point, live: false},
     },
   },
