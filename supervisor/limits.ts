@@ -286,6 +286,10 @@ export const COPIER_START_MS = 5_000;
 export const COPIER_ANSWER_MS = 5_000;
 /** The copier has this long to store what is left when the server stops. Beyond: it is killed. (ours) */
 export const COPIER_CLOSE_MS = 1_000;
+/** A sleeping tenant whose base could not be made is tried again after this time. (ours) */
+export const BASE_RETRY_MS = 60_000;
+/** How often the server's own files are copied, if they have changed. (ours) */
+export const STATE_COPY_MS = 30_000;
 /** Workers have this long to put their commits into the spools, and the copier to store them. Beyond: 503. (ours) */
 export const BACKUP_FLUSH_MS = 5_000;
 export const BACKUP_RUN_MS = 60_000;

@@ -49,6 +49,7 @@ import {Backups} from './server/backups.ts';
 import {DiskUse} from './server/disk-use.ts';
 import {ServerState} from './server/server-status.ts';
 import {type SupervisorSettings, settingsShown} from './server/settings.ts';
+import {serverState} from './server/state-copies.ts';
 import {openRegistry} from './start/open-registry.ts';
 import {claimServerFiles} from './start/server-files.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
@@ -244,7 +245,8 @@ export class Supervisor {
       adopt: (...adoption) => this.#adoptions.adopt(...adoption),
       checkAdoption: (tenant, replace) => this.#tenants.checkAdoption(tenant, replace),
       letPass: directory => this.#users.letPass(directory),
-      ...{data: settings.data, files, placement: this.#placement, metrics: this.#metrics, log},
+      ...{data: settings.data, files, placement: this.#placement, errands: this.errands, metrics: this.#metrics, log},
+      state: serverState(this.#registry, () => ({keys: this.#keys, audit: this.#audit, refusals: this.#refusals})),
       entry: entries.copier,
       env: copierEnvironment(env, childSettings),
     });

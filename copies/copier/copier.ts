@@ -34,6 +34,7 @@ import {
   ROUND_BYTES,
   RUN_EVERY_MS,
 } from './limits.ts';
+import {NewFiles} from './new-files.ts';
 import {type NextSegment, nextSegment, Unusable} from './next-segment.ts';
 import {RepositoryRefused} from './open-repository.ts';
 import {Runs} from './runs.ts';
@@ -61,6 +62,7 @@ export class Copier {
   readonly #parts: CopierParts;
   readonly #log: Logger;
   readonly copies = new Map<string, TenantCopy>();
+  readonly files = new NewFiles();
   readonly #metrics = new Metrics(COPIER_METRICS);
   readonly #runs: Runs;
   #writer: RepositoryWriter | null = null;
@@ -207,6 +209,7 @@ export class Copier {
       this.#runs.looked(sinceMs, this.copies.values());
       this.#requestBases();
       const {stored, hasMore} = this.#take();
+      await this.#storeFiles(this.#writer, stored);
       await this.#store(this.#writer, stored, sinceMs);
       this.#runs.settle(this.copies);
       this.#worked();
@@ -332,6 +335,26 @@ export class Copier {
     for (let manifest = writer.nextManifest(); manifest !== null; manifest = writer.nextManifest()) {
       await writer.writeManifest(manifest);
       if (!writer.isBehind) break;
+    }
+  }
+
+  /** The server's own files, and packages of tenants that have changed: before the deployments that use them. */
+  async #storeFiles(writer: RepositoryWriter, stored: readonly Stored[]): Promise<void> {
+    try {
+      await this.files.storeState(writer);
+      for (const {copy} of stored) await this.#storePackages(writer, copy);
+    } catch (caught) {
+      for (const {segment} of stored) if (segment.kind === 'large') closeSync(segment.fd);
+      throw caught;
+    }
+  }
+
+  async #storePackages(writer: RepositoryWriter, copy: TenantCopy): Promise<void> {
+    try {
+      await this.files.storePackages(writer, copy.tenant, copy.directory);
+    } catch (caught) {
+      if (kindOf(caught) !== null) throw caught;
+      this.#refused(copy, '', caught);
     }
   }
 

@@ -33,3 +33,5 @@ export const RUN_EVERY_MS = 50;
 export const RESTORE_THREAD_MIB = 1_024;
 /** After a compaction has failed, the next one begins this much later. (ours) */
 export const IDLE_FAILURE_PAUSE_MS = 600_000;
+/** Packages of a tenant that are stored in one round. Beyond: with its next change of packages. (ours) */
+export const PACKAGES_LISTED_MAX = 1_000;

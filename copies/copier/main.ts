@@ -5,9 +5,16 @@
  *   waiting ──start──▶ copying ──close──▶ a last round ──▶ exit 0
  *                         └── channel to the supervisor closes ──▶ exit at once: the spools keep what is not stored
  */
+import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
 import {asServiceError, errorEnvelope} from '../../shared/errors.ts';
-import type {CopierRequest, CopierSettings, CopierToSupervisor, SupervisorToCopier} from '../../shared/ipc/copier.ts';
+import {
+  type CopierRequest,
+  type CopierSettings,
+  type CopierToSupervisor,
+  STATE_DIRECTORY,
+  type SupervisorToCopier,
+} from '../../shared/ipc/copier.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {pointsIn, statusOf} from './answers.ts';
@@ -42,6 +49,9 @@ async function received(message: SupervisorToCopier): Promise<void> {
       return;
     case 'tenant':
       copier?.tenantIs(message.tenant);
+      return;
+    case 'state':
+      copier?.files.stateCopied(join(settings!.data, STATE_DIRECTORY), message.names);
       return;
     case 'deleted':
       copier?.deleted(message.tenant);

@@ -18,6 +18,9 @@ export type CopierSettings = {
   serverId: string;
 };
 
+/** Of the data directory: copies of the server's own files, without credentials, made for the repository. */
+export const STATE_DIRECTORY = 'backup-state';
+
 /** A tenant to copy. `directory` is absolute; its worker writes into it. */
 export type CopiedTenant = {tenant: string; directory: string; isAwake: boolean};
 
@@ -47,6 +50,8 @@ export type SupervisorToCopier =
   | {type: 'start'; settings: CopierSettings; tenants: CopiedTenant[]}
   /** The tenant was created, woke, or fell asleep. */
   | {type: 'tenant'; tenant: CopiedTenant}
+  /** These files in STATE_DIRECTORY of the data directory are new copies of the server's own files. */
+  | {type: 'state'; names: string[]}
   /** The tenant is being deleted. Its copies stay. */
   | {type: 'deleted'; tenant: string}
   /** Answered by `answer`. */

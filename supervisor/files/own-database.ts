@@ -62,6 +62,24 @@ function makeTables(db: Database.Database, {applicationId, version, tables}: Dat
   if (!isAlike) throw new DatabaseUnusable('is damaged: its tables are not those that were made');
 }
 
+/** A database of which consistent copies can be made while it is in use. */
+export type Copyable = {
+  /** Grows with each change. */
+  changes(): number;
+  /** Makes a closed database. @throws errors of the file system, and of SQLite */
+  copyTo(path: string): Promise<void>;
+};
+
+export function copyable(db: Database.Database): Copyable {
+  const changes = db.prepare<[], number>('SELECT total_changes()').pluck();
+  return {
+    changes: () => changes.get()!,
+    copyTo: async path => {
+      await db.backup(path);
+    },
+  };
+}
+
 /** Checks every page. @returns findings; null: none */
 export function damageOf(db: Database.Database): string | null {
   const findings = db.pragma('integrity_check(3)') as {integrity_check: string}[];

@@ -8,6 +8,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {AuditedAction, AuditedOutcome} from '../../shared/ipc/audit.ts';
 import {AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {Copyable} from '../files/own-database.ts';
 import {AUDIT_OUTCOME_MS} from '../limits.ts';
 import {type AuditStore, openAuditStore} from './audit-store.ts';
 
@@ -58,6 +59,10 @@ export class AuditLog {
     } catch (caught) {
       throw this.#asDamage(caught);
     }
+  }
+
+  get copyable(): Copyable {
+    return this.#store.copyable;
   }
 
   close(): void {

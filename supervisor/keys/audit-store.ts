@@ -13,7 +13,14 @@ import {ServiceError} from '../../shared/errors.ts';
 import {FIRST_PREVIOUS_DIGEST} from '../../shared/journal-chain.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {AuditPage} from '../../shared/protocol/audit.ts';
-import {changeOwn, DatabaseUnusable, keepSpare, openOwnDatabase} from '../files/own-database.ts';
+import {
+  type Copyable,
+  changeOwn,
+  copyable,
+  DatabaseUnusable,
+  keepSpare,
+  openOwnDatabase,
+} from '../files/own-database.ts';
 import {AUDIT_RECORDS_MAX, AUDIT_SPARE_BYTES} from '../limits.ts';
 
 export const AUDIT_VERSION = 1;
@@ -101,6 +108,10 @@ export class AuditStore {
     };
     const records = rows.map(({record, digest}) => `${record.slice(0, -1)},"integrity_sha256":"${digest}"}`);
     return `{"records":[${records.join(',')}],${JSON.stringify(rest).slice(1)}`;
+  }
+
+  get copyable(): Copyable {
+    return copyable(this.#db);
   }
 
   close(): void {

@@ -8,7 +8,7 @@
  */
 import {crc32} from 'node:zlib';
 import type Database from 'better-sqlite3';
-import {changeOwn, keepSpare, openOwnDatabase} from '../files/own-database.ts';
+import {type Copyable, changeOwn, copyable, keepSpare, openOwnDatabase} from '../files/own-database.ts';
 
 /** ASCII "svcK" and "svcS". */
 export const KEYS_FILE = 0x7376634b;
@@ -83,6 +83,10 @@ export class KeyStore<R extends {readonly id: string}> {
     changeOwn(this.#db, () => {
       for (const [id, ms] of uses) this.#use.run(id, ms);
     });
+  }
+
+  get copyable(): Copyable {
+    return copyable(this.#db);
   }
 
   close(): void {

@@ -13,7 +13,7 @@ import {type Actor, ALL_RIGHTS, covers, type Grant, type KeyRecord, type KeyRequ
 import {newKeyId, newKeySecret} from '../../shared/key-secret.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Key} from '../../shared/protocol/keys.ts';
-import {DatabaseUnusable} from '../files/own-database.ts';
+import {type Copyable, DatabaseUnusable} from '../files/own-database.ts';
 import {KEY_USES_WRITE_MS} from '../limits.ts';
 import {familyOf, makeRoom} from './key-quota.ts';
 import {KEYS_FILE, KeyStore} from './key-store.ts';
@@ -56,6 +56,11 @@ export class Keys {
   /** All records, for a router that starts. */
   records(): KeyRecord[] {
     return Array.from(this.#records.values(), record => this.#forRouters(record));
+  }
+
+  /** Null: the file cannot be used. */
+  get copyable(): Copyable | null {
+    return this.#store?.copyable ?? null;
   }
 
   close(): void {

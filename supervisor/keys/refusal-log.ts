@@ -12,7 +12,7 @@ import {ServiceError} from '../../shared/errors.ts';
 import type {RefusedRequest} from '../../shared/ipc/audit.ts';
 import {AUDIT_PAGE_RECORDS_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import {DatabaseUnusable} from '../files/own-database.ts';
+import {type Copyable, DatabaseUnusable} from '../files/own-database.ts';
 import {REFUSAL_RECORDS_MAX, REFUSAL_RECORDS_PER_MINUTE_MAX, REFUSAL_WRITE_MS} from '../limits.ts';
 import {type AuditStore, openAuditStore} from './audit-store.ts';
 
@@ -79,6 +79,11 @@ export class RefusalLog {
       'op.storage_damaged',
       `the log of refusals ${this.#path} cannot be used: start the server again, which puts it aside or makes it`,
     );
+  }
+
+  /** Null: the file cannot be used. */
+  get copyable(): Copyable | null {
+    return this.#store?.copyable ?? null;
   }
 
   close(): void {

@@ -25,6 +25,8 @@ export type CopierProcessOptions = Omit<
   /** All that exist. */
   tenants: () => CopiedTenant[];
   onOpened: (opened: CopierOpened) => void;
+  /** This tenant sleeps, and needs a base. */
+  onBaseDue: (tenant: string) => void;
   /** It ended unexpectedly and will be restarted. */
   onEnd: () => void;
 };
@@ -62,6 +64,11 @@ export class CopierProcess {
   /** The tenant was created, woke, or fell asleep. */
   tenantIs(tenant: CopiedTenant): void {
     this.#child.send({type: 'tenant', tenant});
+  }
+
+  /** These files of the server were copied again. */
+  stateCopied(names: readonly string[]): void {
+    this.#child.send({type: 'state', names: [...names]});
   }
 
   deleted(tenant: string): void {
@@ -111,6 +118,9 @@ export class CopierProcess {
       case 'refused':
         this.#child.serves();
         this.#options.onOpened(message);
+        return;
+      case 'base_due':
+        this.#options.onBaseDue(message.tenant);
         return;
       case 'answer':
         this.#answers.settle(message.id, message);

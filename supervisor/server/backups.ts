@@ -6,9 +6,9 @@ import {randomBytes} from 'node:crypto';
 import {hostname} from 'node:os';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
-import {conflict} from '../../shared/errors.ts';
+import {conflict, ServiceError} from '../../shared/errors.ts';
 import type {BackupRequest} from '../../shared/ipc/backups.ts';
-import type {CopiedTenant} from '../../shared/ipc/copier.ts';
+import {type CopiedTenant, STATE_DIRECTORY} from '../../shared/ipc/copier.ts';
 import type {ExpectedPoint, RestoredCopy} from '../../shared/ipc/drill.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
@@ -16,24 +16,29 @@ import type {BackupStatus, RestoredTenant} from '../../shared/protocol/backups.t
 import {type ServerIdentity, serverIdentity, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
-import {BACKUP_RUN_MS, COPIER_START_MS, DRILL_RESTORE_MS} from '../limits.ts';
+import {BACKUP_RUN_MS, BASE_RETRY_MS, COPIER_START_MS, DRILL_RESTORE_MS} from '../limits.ts';
 import {sumOfCounts} from '../metrics/metric-sums.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type CopierOpened, CopierProcess} from '../processes/copier-process.ts';
 import {KillRate} from '../processes/kill-rate.ts';
 import type {Adoptions} from '../tenants/adoptions.ts';
+import type {Errands} from '../tenants/errands.ts';
+import {flushCopies} from '../tenants/flush-copies.ts';
 import {hasWorker, type Lifecycle} from '../tenants/lifecycle-states.ts';
 import type {Placement} from '../tenants/placement.ts';
 import type {TenantEntry} from '../tenants/tenant-entry.ts';
 import {Drills, type DrillsParts} from './drills.ts';
 import type {BackupSettings} from './settings.ts';
+import {StateCopies, type StateParts} from './state-copies.ts';
 
 export type BackupsParts = {
   /** Null: no backups are made. */
   settings: BackupSettings | null;
   data: string;
   files: TenantFiles;
-  placement: Pick<Placement, 'entries' | 'flushCopies'>;
+  placement: Pick<Placement, 'entries' | 'find'>;
+  errands: Pick<Errands, 'runFor'>;
+  state: StateParts;
   /** The copier's bundle, and its environment. */
   entry: string;
   env: Record<string, string>;
@@ -49,6 +54,11 @@ export class Backups {
   #copier: CopierProcess | null = null;
   #identity: ServerIdentity | null = null;
   #drills: Drills | null = null;
+  #state: StateCopies | null = null;
+  /** Sleeping tenants whose bases are to be made, one after the other. */
+  readonly #basesDue = new Set<string>();
+  #isMakingBases = false;
+  #isClosing = false;
   #onOpened: ((opened: CopierOpened) => void) | null = null;
   /** The last report of the copier, and the counts of those that have ended. */
   #last: MetricJson[] = [];
@@ -69,6 +79,8 @@ export class Backups {
     this.#copier = this.#copierFor(settings, this.#identity.server_id);
     this.#drills = this.#drillsFor(settings, this.#identity, this.#copier);
     await this.#drills.start();
+    const {state, log} = this.#parts;
+    this.#state = new StateCopies(join(data, STATE_DIRECTORY), state, names => this.#copier?.stateCopied(names), log);
     const opened = await new Promise<CopierOpened | null>(resolve => {
       const timer = setTimeout(() => resolve(null), COPIER_START_MS);
       this.#onOpened = first => {
@@ -104,7 +116,7 @@ export class Backups {
       case 'tenant_restore':
         return await this.#restore(request, this.#copier);
       case 'backup_run':
-        await this.#parts.placement.flushCopies();
+        await flushCopies(this.#parts.placement.entries());
         return await this.#copier.request({does: 'run', withinMs: BACKUP_RUN_MS}, BACKUP_RUN_MS);
       default:
         return unreachable(request);
@@ -130,6 +142,8 @@ export class Backups {
 
   /** All workers have ended. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#state?.close();
     await this.#copier?.close();
     await this.#stored;
   }
@@ -140,6 +154,10 @@ export class Backups {
       settings: {repository, keyFile, everyMs, heartbeatUrl, data, host: hostname(), serverId},
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
       onOpened: opened => this.#opened(opened),
+      onBaseDue: tenant => {
+        this.#basesDue.add(tenant);
+        void this.#makeBases();
+      },
       onEnd: () => {
         metrics.count('svc_process_deaths_total', {process: 'copier'});
         this.#ended = sumOfCounts(this.#ended, this.#last);
@@ -191,6 +209,35 @@ export class Backups {
       this.#store({repository_id: repositoryId});
     }
     this.#onOpened?.(opened);
+    if (opened.type === 'started' && repositoryId !== null) this.#state?.begin();
+  }
+
+  /** An errand for each, which a wake ends. The tenant is looked at again when it has ended. */
+  async #makeBases(): Promise<void> {
+    if (this.#isMakingBases) return;
+    this.#isMakingBases = true;
+    for (const tenant of this.#basesDue) {
+      this.#basesDue.delete(tenant);
+      if (this.#isClosing) break;
+      let retryMs = 0;
+      try {
+        await this.#parts.errands.runFor(tenant, {kind: 'base'});
+      } catch (caught) {
+        if (!(caught instanceof ServiceError)) throw caught;
+        // A tenant that is awake makes its base by itself.
+        if (caught.code === 'op.conflict' || caught.code === 'session.tenant_not_found') continue;
+        this.#parts.log.warn('a copy of a sleeping tenant could not be made; trying again', {tenant, error: caught});
+        retryMs = BASE_RETRY_MS;
+      }
+      setTimeout(() => this.#lookAgain(tenant), retryMs).unref();
+    }
+    this.#isMakingBases = false;
+  }
+
+  #lookAgain(tenant: string): void {
+    const entry = this.#parts.placement.find(tenant);
+    const copied = entry === undefined ? null : this.#copied(entry);
+    if (copied !== null) this.#copier?.tenantIs(copied);
   }
 
   /** @throws session.tenant_exists 409, session.tenant_not_found 404, op.not_found 404; ServiceError 503, 507 */

@@ -133,11 +133,6 @@ export class Placement {
     );
   }
 
-  /** Resolves when every worker has its durable commits in its spool, or does not answer in time. */
-  async flushCopies(): Promise<void> {
-    await Promise.all([...this.#slots.occupied].map(({worker}) => worker?.flushCopies()));
-  }
-
   /** Suspected calls of all tenants that have any. */
   suspects(): TenantSuspects[] {
     return [...this.#entries.values()].flatMap(({id, crashes}) => {

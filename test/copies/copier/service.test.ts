@@ -1,0 +1,135 @@
+/** A server with --backup-to, from outside: what it copies, and what happens when the copier, the server or the store fail. */
+import {spawnSync} from 'node:child_process';
+import {mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {newRepositoryKey} from '../../../copies/repository/keys.ts';
+import {SERVER} from '../../../copies/repository/tenant-copies.ts';
+import type {BackupStatus} from '../../../shared/protocol/backups.ts';
+import {type TestRepository, testRepository} from '../../harness/repository.ts';
+import {Service} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
+
+const CLI = join(import.meta.dirname, '../../../dist/cli.js');
+
+let repository: TestRepository;
+let service: Service;
+beforeAll(async () => {
+  repository = await testRepository(afterAll);
+  service = await Service.start({args: repository.args});
+});
+afterAll(() => service.stop());
+beforeEach(() => service.showLogOnFailure());
+
+async function status(): Promise<NonNullable<BackupStatus['backup']>> {
+  const {backup}: BackupStatus = (await service.get('/api/backup')).body;
+  return backup!;
+}
+
+/** @returns the sequence of the journal after them */
+async function inserted(tenant: string, count = 1): Promise<number> {
+  for (let n = 0; n < count; n++) {
+    const {status: code} = await service.post(`/api/tenants/${tenant}/documents`, {table: 't', fields: {n}});
+    expect(code).toBe(201);
+  }
+  const {records}: {records: {sequence: number}[]} = (await service.get(`/api/tenants/${tenant}/journal`)).body;
+  return records.at(-1)!.sequence;
+}
+
+async function run(): Promise<void> {
+  expect(await service.post('/api/backup/run')).toMatchObject({status: 200});
+}
+
+async function stored(tenant: string): Promise<number | undefined> {
+  const opened = await repository.open();
+  return (await opened.newest(tenant))?.sequence;
+}
+
+test('what was durable when a run is requested is in the repository, with the copies of the server', async () => {
+  const [a, b] = [await service.tenant(), await service.tenant()];
+  const sequences = [await inserted(a, 5), await inserted(b)];
+  await run();
+  expect([await stored(a), await stored(b)]).toEqual(sequences);
+  const opened = await repository.open();
+  await until('the state of the server', async () => {
+    const {files} = await opened.copies(SERVER).catch(() => ({files: []}));
+    const names = files.map(({name}) => name).sort();
+    return names.join() === 'audit.sqlite,keys.sqlite,refusals.sqlite,tenants.json';
+  });
+  const {puts} = {puts: readdirSync(join(repository.directory, 'packs')).length};
+  await run();
+  expect(readdirSync(join(repository.directory, 'packs')).length, 'nothing has changed').toBe(puts);
+  expect(await status()).toMatchObject({state: 'running', age_ms: 0, last_fault: null});
+});
+
+test('a tenant that falls asleep is copied to its end, and is not woken for it', async () => {
+  const tenant = await service.tenant();
+  const sequence = await inserted(tenant);
+  expect(await service.post(`/api/tenants/${tenant}/sleep`)).toMatchObject({status: 200});
+  await until('the copy', async () => (await stored(tenant)) === sequence);
+  expect(service.ownerOf(tenant)).toBeNull();
+});
+
+test('kill -9 of the copier, and then of the whole server, loses nothing', async () => {
+  const tenant = await service.tenant();
+  await inserted(tenant);
+  await run();
+  process.kill(service.children('copier')[0]!, 'SIGKILL');
+  const second = await inserted(tenant, 3);
+  await until('another copier', async () => (await stored(tenant)) === second);
+  const third = await inserted(tenant, 3);
+  await service.killAll();
+  await service.run();
+  await run();
+  expect(await stored(tenant)).toBe(third);
+});
+
+test('a sleeping tenant without a copy gets a base in a process of its own', async () => {
+  const other = await testRepository(afterAll);
+  const tenant = await service.tenant();
+  const sequence = await inserted(tenant);
+  await service.post(`/api/tenants/${tenant}/sleep`);
+  await service.end('SIGTERM');
+  await service.run(other.args);
+  const opened = await other.open();
+  await until('the base', async () => (await opened.newest(tenant))?.sequence === sequence);
+  expect(service.ownerOf(tenant)).toBeNull();
+  await service.end('SIGTERM');
+  await service.run();
+  await run();
+});
+
+test('a second server, a wrong key, and a directory without a repository are refused in a sentence', () => {
+  const root = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  const wrong = join(root, 'wrong');
+  writeFileSync(wrong, newRepositoryKey());
+  const refusal = (to: string, key: string): string => {
+    const args = [CLI, 'start', '--port', '0', '--data', join(root, 'data'), '--backup-to', to, '--backup-key', key];
+    const {status: code, stderr} = spawnSync(process.execPath, args, {encoding: 'utf8', timeout: 60_000});
+    expect(code).toBe(1);
+    return stderr;
+  };
+  expect(refusal(repository.directory, repository.keyFile)).toMatch(/^svc: the server \w+ on .* writes to file:/m);
+  expect(refusal(repository.directory, wrong)).toContain('the key is not that of the repository');
+  expect(refusal(root, repository.keyFile)).toContain('has no repository: svc backup init makes one');
+  expect(refusal(repository.directory, join(root, 'none'))).toContain('cannot be read: it does not exist');
+  rmSync(root, {recursive: true});
+});
+
+test('while the store is gone writes go on and the age grows; then everything follows', async () => {
+  const tenant = await service.tenant();
+  await inserted(tenant);
+  await run();
+  renameSync(repository.directory, `${repository.directory}.gone`);
+  const sequence = await inserted(tenant, 3);
+  const failing = await until('it fails', async () => {
+    const now = await status();
+    return now.state === 'failing' && now.age_ms > 0 ? now : null;
+  });
+  expect(failing.last_fault).toMatchObject({kind: 'unavailable'});
+  renameSync(`${repository.directory}.gone`, repository.directory);
+  await run();
+  expect(await stored(tenant)).toBe(sequence);
+  expect(await status()).toMatchObject({state: 'running', age_ms: 0});
+});
