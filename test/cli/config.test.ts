@@ -39,6 +39,7 @@ describe('svc start: settings', () => {
       allowedOrigin: [],
       trustedProxy: [],
       dashboard: true,
+      backupDrill: 604_800_000,
       journalKeepRecords: 1_000_000,
       tenantStorageMax: 10 * 1024 ** 3,
       tenantServicesMemoryMb: 2_048,

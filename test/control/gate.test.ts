@@ -24,7 +24,15 @@ beforeEach(() => {
   failures = [];
   db = openWriter(join(directory, 'tenant.sqlite'));
   metrics = new WorkerMetrics();
-  const parts = {directory, db, metrics, log: createLogger({}, {write: line => failures.push(line)}), clock: Date.now};
+  const groups = {isPaused: false};
+  const parts = {
+    directory,
+    db,
+    groups,
+    metrics,
+    log: createLogger({}, {write: line => failures.push(line)}),
+    clock: Date.now,
+  };
   gate = new ControlGate(parts as unknown as GateParts, () => undefined);
 });
 afterEach(() => {

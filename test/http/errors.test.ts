@@ -79,8 +79,12 @@ describe('a path that is none of the routes is 404 op.not_found:', () => {
 });
 
 describe('a tenant that does not exist is 404 session.tenant_not_found:', () => {
+  // A file that is put makes the tenant.
+  const makes = (method: string, pattern: string) => method === 'PUT' && pattern === '/api/tenants/{tenant_id}/file';
   test.each(
-    ROUTES.filter(route => route.pattern.includes('{tenant_id}')).map(({method, pattern}) => ({method, pattern})),
+    ROUTES.filter(({method, pattern}) => pattern.includes('{tenant_id}') && !makes(method, pattern)).map(
+      ({method, pattern}) => ({method, pattern}),
+    ),
   )('$method $pattern', async ({method, pattern}) => {
     for (const id of ['nobody', '%2e%2e%2f', '__proto__', 'a%20b', 'x'.repeat(65), '%00']) {
       const path = pattern.replace('{tenant_id}', id).replaceAll(/\{\*?\w+\}/g, 'x');
