@@ -73,6 +73,8 @@ export class Copier {
   #retryAtMs = 0;
   /** When the repository was last read or written. */
   #contactMs = 0;
+  /** One could not be written after a pack was stored: the next round tries again, and is no success without it. */
+  #isManifestDue = false;
   #lastSuccessMs: number | null = null;
   /** The tenant whose base or large set is being stored. */
   #large: {tenant: string; done: Promise<void>} | null = null;
@@ -284,14 +286,16 @@ export class Copier {
     const stored: Stored[] = [];
     let bytes = 0;
     let hasMore = false;
+    let hasLarge = this.#large !== null;
     const waiting = [...this.copies.values()].filter(({work}) => work.kind === 'sets' || work.kind === 'base');
     waiting.sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
     const from = waiting.findIndex(({tenant}) => tenant > this.#nextTenant);
     for (const copy of [...waiting.slice(Math.max(0, from)), ...waiting.slice(0, Math.max(0, from))]) {
       if (copy.tenant === this.#large?.tenant) continue;
       if (bytes >= ROUND_BYTES) return {stored, hasMore: true};
-      const segment = this.#segmentOf(copy);
+      const segment = this.#segmentOf(copy, hasLarge);
       if (segment === null) continue;
+      hasLarge ||= segment.kind === 'large';
       this.#nextTenant = copy.tenant;
       if (segment.kind === 'set') bytes += segment.bytes.length;
       if (segment.kind === 'set' && copy.work.kind === 'sets') {
@@ -302,11 +306,12 @@ export class Copier {
     return {stored, hasMore};
   }
 
-  #segmentOf(copy: TenantCopy): NextSegment | null {
+  /** @param hasLarge no other file that is too large for a pack is begun */
+  #segmentOf(copy: TenantCopy, hasLarge: boolean): NextSegment | null {
     const {work, directory} = copy;
     const files = work.kind === 'base' ? [work.file] : work.kind === 'sets' ? work.files : [];
     const [first] = files;
-    if (first === undefined || (this.#large !== null && isLarge(first))) return null;
+    if (first === undefined || (hasLarge && isLarge(first))) return null;
     try {
       return nextSegment(directory, copy.position ?? null, files);
     } catch (caught) {
@@ -329,13 +334,15 @@ export class Copier {
         // If it failed, some of several packs can be stored all the same.
         for (const {copy, segment} of stored) if (segment.kind === 'set') this.#confirm(writer, copy);
       }
-    } else if (nowMs - this.#contactMs < CHECK_MS) return;
+    } else if (nowMs - this.#contactMs < CHECK_MS && !this.#isManifestDue) return;
     else await writer.check();
-    this.#contactMs = nowMs;
+    this.#isManifestDue = true;
     for (let manifest = writer.nextManifest(); manifest !== null; manifest = writer.nextManifest()) {
       await writer.writeManifest(manifest);
       if (!writer.isBehind) break;
     }
+    this.#isManifestDue = false;
+    this.#contactMs = nowMs;
   }
 
   /** The server's own files, and packages of tenants that have changed: before the deployments that use them. */

@@ -108,7 +108,10 @@ export function proofOf(
 
 /** The newest state that is listed has to be the one that was restored: an older one would be restored silently. */
 function gapFindings({timelines}: TenantCopies, {end}: Plan): string[] {
-  const {bases, sets} = timelines.at(-1)!;
+  const {timeline, bases, sets} = timelines.at(-1)!;
+  if (end.timeline !== timeline) {
+    return [`only the earlier timeline ${end.timeline} can be restored: the newest, ${timeline}, has no base`];
+  }
   const newest = Math.max(bases.at(-1)?.last ?? 0, sets.at(-1)?.last ?? 0);
   if (newest <= end.last) return [];
   return [`only commit ${end.last} can be restored, and commit ${newest} is in the repository: a page set is missing`];

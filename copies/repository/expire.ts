@@ -81,6 +81,8 @@ export async function removeUnneeded(
     }
     for await (const old of behind(writer, proofsOf(tenant), PROOFS_KEPT)) await removal.add(old);
   }
+  // Which packs their manifests need cannot be known.
+  if ((await writer.repository.tenantsWithoutKey()).length > 0) through = -1;
   for await (const pack of listed(writer.repository.store, PACKS, LIST_PAGE_MAX)) {
     const counter = counterOf(pack.name);
     const isOld = counter !== null && counter <= through && pack.modifiedMs < nowMs - graceMs;

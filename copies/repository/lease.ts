@@ -106,7 +106,9 @@ export class Lease {
       await this.#store.put(leaseName(this.epoch), contentOf(this.#mine), {ifAbsent: true});
     } catch (caught) {
       if (!(caught instanceof StoreError && caught.code === 'exists')) throw caught;
-      throw locked(this.#store, parsed(await this.#store.get(leaseName(this.epoch))));
+      const there = parsed(await this.#store.get(leaseName(this.epoch)));
+      // The answer to a first attempt was lost, and the second one found it.
+      if (there?.instance !== this.#mine.instance) throw locked(this.#store, there);
     }
   }
 

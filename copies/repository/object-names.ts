@@ -29,8 +29,15 @@ export function tenantOfKey(name: string): string | null {
   return /^keys\/(.+)\.json$/.exec(name)?.[1] ?? null;
 }
 
+export const MANIFESTS = 'manifests/';
+
 export function manifestsOf(tenant: string): string {
-  return `manifests/${tenant}/`;
+  return `${MANIFESTS}${tenant}/`;
+}
+
+/** Null: the object is something else. */
+export function tenantOfManifest(name: string): string | null {
+  return /^manifests\/([^/]+)\//.exec(name)?.[1] ?? null;
 }
 
 export function proofsOf(tenant: string): string {

@@ -17,12 +17,14 @@ import {
   counterOf,
   KEYS,
   keyName,
+  MANIFESTS,
   manifestsOf,
   newName,
   PACKS,
   proofsOf,
   REPOSITORY_OBJECT,
   tenantOfKey,
+  tenantOfManifest,
 } from './object-names.ts';
 import {type PackIndex, readPackIndex, segmentContext} from './pack.ts';
 import {putAndReadBack} from './pack-upload.ts';
@@ -204,7 +206,10 @@ export class Repository {
   async dataKeyMade(tenant: string): Promise<DataKey> {
     const known = await this.dataKey(tenant);
     if (known !== null) return known;
-    await this.#removeAll(manifestsOf(tenant)); // those of a tenant that was forgotten have another key
+    // Only a key that was lost leaves manifests: a new one would make them unreadable for ever.
+    if ((await this.store.list(manifestsOf(tenant), {most: 1})).length > 0) {
+      throw damaged(keyName(tenant), `it is missing, and there are copies of ${tenant}: put it back`);
+    }
     const stored = this.keys.wrapped(tenant, this.keys.newDataKey());
     await this.store.put(keyName(tenant), stored, {ifAbsent: true}).catch(unlessExists);
     // What the store has is used, and nothing that it did not keep.
@@ -224,9 +229,21 @@ export class Repository {
 
   /** Removes the data key, without which no copy of the tenant can be read. @throws StoreError */
   async removeDataKey(tenant: string): Promise<void> {
+    for (const prefix of [manifestsOf(tenant), proofsOf(tenant)]) await this.#removeAll(prefix);
     await this.store.remove([keyName(tenant)]);
     this.#dataKeys.delete(tenant);
-    for (const prefix of [manifestsOf(tenant), proofsOf(tenant)]) await this.#removeAll(prefix);
+  }
+
+  /** Tenants that have manifests and no data key: it was lost. @throws StoreError */
+  async tenantsWithoutKey(): Promise<string[]> {
+    const keys = new Set<string>();
+    for await (const {name} of listed(this.store, KEYS, LIST_PAGE_MAX)) keys.add(name);
+    const without = new Set<string>();
+    for await (const {name} of listed(this.store, MANIFESTS, LIST_PAGE_MAX)) {
+      const tenant = tenantOfManifest(name);
+      if (tenant !== null && !keys.has(keyName(tenant))) without.add(tenant);
+    }
+    return [...without];
   }
 
   /** Stores what a drill has found. It needs no lease. @throws RepositoryError; StoreError */

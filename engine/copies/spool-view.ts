@@ -163,7 +163,7 @@ export class SpoolView {
   /** The worker can read it, and sees all of it or nothing. A link with its temporary name is replaced, not followed. */
   #write(name: string, bytes: Buffer): void {
     const next = join(this.#path, `${name}.new`);
-    rmSync(next, {force: true, recursive: true});
+    removeFile(next);
     const fd = openSync(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
     try {
       fchmodSync(fd, 0o644); // whatever the umask is
@@ -172,6 +172,15 @@ export class SpoolView {
       closeSync(fd);
     }
     renameSync(next, join(this.#path, name));
+  }
+}
+
+/** Never what is in a directory: the tenant's user owns it, and could put a link there meanwhile. @throws CopyError */
+function removeFile(path: string): void {
+  try {
+    rmSync(path, {force: true});
+  } catch (caught) {
+    throw new CopyError(`${basename(path)} cannot be removed: ${(caught as Error).message}`);
   }
 }
 

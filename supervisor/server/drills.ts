@@ -95,8 +95,9 @@ export class Drills {
     try {
       const all = await copier.tenants();
       const chosen = count === null ? all : randomOnes(all, count);
-      this.#remember({...this.#times, drilledMs: startedMs});
       const failed = await this.#drillEach(chosen);
+      if (this.#isClosed) return; // it was broken off: the next start drills again
+      this.#remember({...this.#times, drilledMs: startedMs});
       this.#last = {at: clock(), tenants: chosen.length, failed};
       if (failed === 0 && chosen.length > 0) this.#remember({...this.#times, provenMs: clock()});
       log[failed === 0 ? 'info' : 'error']('a drill of the backup has ended', {tenants: chosen.length, failed});
