@@ -1,6 +1,7 @@
 /** What a page shows instead of content: loading, empty, failed or not allowed. Each says what to do next. */
 import type {UseQueryResult} from '@tanstack/react-query';
 import type {ReactNode} from 'react';
+import {Link} from 'wouter';
 import {ApiFailure, messageOf} from '../api/failure.ts';
 import {Button} from './button.tsx';
 import {Icon, type IconName} from './icon.tsx';
@@ -37,6 +38,11 @@ export function Failed({error, retry}: {error: unknown; retry?: () => void}) {
       <Icon name="warning" />
       <strong>{isNetwork ? 'No answer from the server' : isMissing ? 'Not found' : 'That did not work'}</strong>
       <div className={css.next}>{messageOf(error)}</div>
+      {error instanceof ApiFailure && error.code === 'session.tenant_not_found' ? (
+        <div className={css.next}>
+          Go to <Link href="/tenants">all tenants</Link>.
+        </div>
+      ) : null}
       {retry === undefined ? null : (
         <Button icon="refresh" onClick={retry}>
           Try again

@@ -52,7 +52,7 @@ function DeploymentList({tenant}: {tenant: string}) {
         {({deployments: all}) =>
           all.length === 0 ? (
             <Empty title="No code is deployed" icon="deployments">
-              Run <code>npx svc init</code> in a project, then <code>npx svc deploy --tenant {tenant}</code>.
+              Run <code>svc init</code> to make an app, then <code>svc deploy --tenant {tenant}</code> in it.
             </Empty>
           ) : (
             <Table

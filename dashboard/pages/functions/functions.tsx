@@ -46,7 +46,7 @@ export default function Functions({tenant, rest}: TenantPageProps) {
           if (all.length === 0)
             return (
               <Empty title="No functions are deployed" icon="functions">
-                Run <code>npx svc init</code> in a project, then <code>npx svc deploy --tenant {tenant}</code>.
+                Run <code>svc init</code> to make an app, then <code>svc deploy --tenant {tenant}</code> in it.
               </Empty>
             );
           const found = all.filter(entry => entry.path.toLowerCase().includes(search.toLowerCase()));
