@@ -70,6 +70,20 @@ test('requests a base and confirms a position, through links with their temporar
   view.close();
 });
 
+test('does not remove a directory with a temporary name, nor what is in it', () => {
+  const {spool, view} = tenant();
+  for (const name of ['want-base.new', 'confirmed.new']) {
+    mkdirSync(join(spool, name));
+    writeFileSync(join(spool, name, 'kept'), '');
+  }
+  expect(() => view.wantBase(true)).toThrow(CopyError);
+  expect(() => view.confirm(setOf(SMALL, {first: 2, last: 2}).after)).toThrow(CopyError);
+  expect(existsSync(join(spool, 'want-base.new', 'kept')) && existsSync(join(spool, 'confirmed.new', 'kept'))).toBe(
+    true,
+  );
+  view.close();
+});
+
 describe('a spool that is not one', () => {
   test('is none if it is missing, a link or a file', () => {
     const {directory, spool, view} = tenant();

@@ -4,8 +4,9 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {expect, test} from 'vitest';
 import {LEASE_MS} from '../../../copies/limits.ts';
-import {LEASE_OBJECT} from '../../../copies/repository/object-names.ts';
+import {LEASE_OBJECT, LEASES} from '../../../copies/repository/object-names.ts';
 import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
+import {StoreError} from '../../../copies/store/store-error.ts';
 import {made, SERVER_A, SERVER_B, segment, writerOf} from './fixture.ts';
 
 test('a second server is refused while the first is seen, and takes the lease after its time', async () => {
@@ -41,4 +42,19 @@ test('a writer that lost the lease stores nothing that counts, and does not end 
   await taker.addPack([segment('acme', 2, 3)]);
   await taker.writeManifest('acme');
   await taker.release();
+});
+
+test('the answer to its claim that was lost does not look like another server', async () => {
+  const {store, repository} = await made();
+  const put = store.put.bind(store);
+  let retries = 0;
+  store.put = async (name, bytes, options) => {
+    await put(name, bytes, options);
+    if (options?.ifAbsent !== true || !name.startsWith(LEASES)) return;
+    retries++;
+    throw new StoreError('exists', 'the second attempt has found what the first one stored');
+  };
+  const writer = await writerOf(repository);
+  await writer.addPack([segment('acme', 0, 1)]);
+  expect(retries).toBe(1);
 });
