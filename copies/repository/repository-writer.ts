@@ -185,6 +185,11 @@ export class RepositoryWriter {
     this.#known.delete(tenant);
   }
 
+  /** Stores nothing more, and keeps the lease for its time: this server takes it back at once, and no other. */
+  abandon(): void {
+    this.#lease.abandon();
+  }
+
   /** Ends writing. Another server can begin at once. @throws StoreError */
   async release(): Promise<void> {
     await this.#manifests;

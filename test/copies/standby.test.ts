@@ -1,9 +1,11 @@
 /** A directory that follows a repository has each tenant's newest copy, and svc promote makes it a server's. */
 import {spawn} from 'node:child_process';
 import {existsSync, readdirSync, readFileSync, rmSync, truncateSync} from 'node:fs';
+import {hostname} from 'node:os';
 import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
 import {Standby} from '../../copies/restore/standby.ts';
 import {CLI, svc} from '../harness/command.ts';
 import {startOrRefusal} from '../harness/data-directory.ts';
@@ -99,6 +101,10 @@ test('a directory follows, is killed, follows again, and is promoted to the serv
   ).rejects.toMatchObject({
     code: 'locked',
   });
+  const {repository: theirs} = own.writer;
+  await expect(RepositoryWriter.open(theirs, {host: 'test', serverId: 'test'})).rejects.toMatchObject({code: 'locked'});
+  const {server_id: serverId} = JSON.parse(readFileSync(join(data, 'backup.json'), 'utf8')) as {server_id: string};
+  await (await RepositoryWriter.open(theirs, {host: hostname(), serverId})).release();
   expect(existsSync(join(data, 'standby'))).toBe(false);
   const promoted = await Service.start({data});
   const of = Tenant.of(promoted, tenant.id);
