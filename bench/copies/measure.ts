@@ -1,6 +1,6 @@
 /**
  * What copies cost and how fast they are: durable inserts with and without `--backup-to`, in turns; how long a write is in
- * one place only; the restore of a large tenant beside `cp` and SQLite's own check; what tenants cost that nobody writes to.
+ * one place only; the restore of a large tenant beside `cp` and SQLite's own check; the cost of tenants without writes.
  */
 import {execFile} from 'node:child_process';
 import {mkdirSync, readdirSync, readFileSync, rmSync, statSync} from 'node:fs';

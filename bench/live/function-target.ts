@@ -18,7 +18,7 @@ export type LiveRuns = {changed: number; equal: number};
 export class FunctionTenant {
   readonly tenant: string;
   readonly #svc: SvcPeer;
-  /** Functions are called by anybody: the token of the service is none of theirs. */
+  /** Functions are called without a token. */
   readonly #pool: Pool;
   /** By rank. */
   readonly #ids: readonly string[];

@@ -7,7 +7,7 @@ const TOKEN_SECONDS = 60;
 const MEANINGS = new Map([
   ['idempotent', 'doing it twice is the same as doing it once'],
   ['durable', 'still there after the power went out'],
-  ['tenant', 'somebody who lives in the house but cannot look into the other flats'],
+  ['tenant', 'a resident of the house who cannot look into the other flats'],
 ]);
 
 const dictionary: Handler = (_, response, path) => {

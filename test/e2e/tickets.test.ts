@@ -59,7 +59,7 @@ describe('examples/tickets', () => {
     await seatIn(bob, 'C7', 'held');
     expect(await counts(bob)).toEqual([TOTAL - 1, 1, 0]);
     await seat(bob, 'C7').press('Enter');
-    await bob.page.getByRole('status').filter({hasText: 'C7 is held by somebody'}).waitFor();
+    await bob.page.getByRole('status').filter({hasText: 'C7 is held by another buyer'}).waitFor();
     await seat(ada, 'C7').click();
     await seatIn(bob, 'C7', 'free');
     expect(await counts(bob)).toEqual([TOTAL, 0, 0]);

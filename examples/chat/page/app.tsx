@@ -3,7 +3,7 @@ import {Chat} from './chat';
 import {useSession} from './session';
 import {SignIn} from './sign-in';
 
-/** Nobody is let in before the server has accepted their token, and the chat goes the moment that they sign out. */
+/** Shows the chat once the server has accepted the token, and hides it as soon as the user signs out. */
 export function App() {
   const {session} = useSession();
   const {isLoading, isAuthenticated} = useSvcAuth();

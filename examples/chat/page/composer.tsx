@@ -6,7 +6,7 @@ import {api} from '../svc/_generated/api';
 import type {Doc} from '../svc/_generated/dataModel';
 import {showAtOnce} from './send-message';
 
-/** After so long without a key somebody does not type any more. */
+/** A user who has pressed no key for this long has stopped typing. */
 const TYPING_MS = 3_000;
 const DEFINE = /^\/define\s+(\S+)$/;
 

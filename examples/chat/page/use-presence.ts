@@ -12,7 +12,7 @@ export function usePresence(channel: Id<'channels'>, isTyping: boolean): void {
   const {isWebSocketConnected} = useSvcConnectionState();
 
   useEffect(() => {
-    // Nobody wants to know later that somebody was here: without a connection nothing is queued.
+    // Presence is worth nothing later: without a connection no heartbeat is queued.
     if (!isWebSocketConnected) return;
     const beat = () => void heartbeat({channel, isTyping}).catch(lost);
     beat();

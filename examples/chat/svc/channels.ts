@@ -15,7 +15,7 @@ export const create = mutation({
   },
 });
 
-/** Looks at nobody's identity: all who ask share one result, and it is computed again when a channel is made. */
+/** Reads no identity: all callers share one result, which is computed again when a channel is made. */
 export const list = query({
   args: {},
   handler: async ctx => await ctx.db.query('channels').withIndex('by_name').collect(),

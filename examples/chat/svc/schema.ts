@@ -7,7 +7,7 @@ export default defineSchema({
   messages: defineTable({
     channel: v.id('channels'),
     author: v.string(),
-    /** Whose it is: the `tokenIdentifier` of who signed in. Webhooks and the assistant are nobody. */
+    /** The `tokenIdentifier` of the author. Messages of webhooks and of the assistant have none. */
     user: v.optional(v.string()),
     text: v.string(),
     /** The sender's own name for it, so that a page knows the message that it showed before the server had it. */
@@ -23,7 +23,7 @@ export default defineSchema({
   }).index('by_channel_and_user', ['channel', 'user']),
 
   /**
-   * The job that removes somebody's presence, unless another heartbeat comes first. In a table of its own: it changes with every
+   * The job that removes a user's presence, unless another heartbeat comes first. In a table of its own: it changes with every
    * heartbeat, and a query that shows who is there should not run again for that.
    */
   expiries: defineTable({

@@ -11,7 +11,7 @@ export const me = query({
   },
 });
 
-/** For whatever only users may do. @throws when nobody is signed in */
+/** For functions that only users may call. @throws when the caller is not signed in */
 export async function signedIn(ctx: Pick<MutationCtx, 'auth'>): Promise<{user: string; name: string}> {
   const identity = await ctx.auth.getUserIdentity();
   if (identity === null) throw new Error('Sign in first');

@@ -70,9 +70,9 @@ const Row = memo(function Row({show, row, mine, tell}: RowProps) {
     tell('');
     try {
       if (mine.has(seat) && state === 'held') return void (await letGo({seat, buyer}));
-      if (state !== 'free') return tell(`${place} is ${state === 'sold' ? 'sold' : 'held by somebody'}`);
+      if (state !== 'free') return tell(`${place} is ${state === 'sold' ? 'sold' : 'held by another buyer'}`);
       const outcome = await hold({seat, buyer});
-      if (outcome === 'taken') tell(`Somebody was faster: ${place} is taken`);
+      if (outcome === 'taken') tell(`Another buyer was faster: ${place} is taken`);
       if (outcome === 'too many') tell('Six seats are all that one may hold');
     } catch (caught) {
       tell(failureText(caught));

@@ -70,8 +70,8 @@ export function Rush({show}: {show: Show}) {
       </div>
       {tally !== null && (
         <p className="tally" role="status">
-          <b>{tally.asked}</b> times a seat was asked for, <b>{tally.held}</b> times somebody got one of the{' '}
-          <b>{tally.seats}</b>, <b>{tally.taken}</b> times it was taken. Nobody got another's.
+          <b>{tally.asked}</b> times a seat was asked for, <b>{tally.held}</b> times a buyer got one of the{' '}
+          <b>{tally.seats}</b>, <b>{tally.taken}</b> times it was taken. No buyer got another's.
         </p>
       )}
       {problem !== null && (

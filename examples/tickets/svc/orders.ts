@@ -26,7 +26,7 @@ export const pay = action({
     const begun: Begun = await ctx.runMutation(internal.orders.begin, {buyer});
     if (begun === null) return {state: 'failed', problem: 'You hold no seat any more'};
     const {order, amount} = begun;
-    // The bank takes an order once, so that nobody pays twice.
+    // The bank takes an order once, so that no buyer pays twice.
     const reply = await askBank('charges', {order, amount, card});
     console.log('asked the bank', {amount, ok: reply.ok});
     if (!reply.ok) {

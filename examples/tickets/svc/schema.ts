@@ -1,7 +1,7 @@
 import {defineSchema, defineTable} from 'svc/server';
 import {v} from 'svc/values';
 
-/** Held: for somebody who has until `until` to pay. Paying: the bank is being asked, so nobody's time runs out. */
+/** Held: for a buyer who has until `until` to pay. Paying: the bank is being asked, so the time does not run out. */
 export const seatState = v.union(v.literal('free'), v.literal('held'), v.literal('paying'), v.literal('sold'));
 
 export default defineSchema({

@@ -8,8 +8,8 @@ const HOLD_SECONDS = 30;
 const SEATS_MAX = 6;
 
 /**
- * One row. It reads that row of the index and nothing else, so it runs again when one of these seats changes, and only then. Who has a
- * seat is nobody's business: all buyers share the result.
+ * One row. It reads that row of the index and nothing else, so it runs again when one of these seats changes, and only then. It
+ * does not tell who holds a seat: all buyers share the result.
  */
 export const row = query({
   args: {show: v.id('shows'), row: v.string()},
