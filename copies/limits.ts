@@ -56,6 +56,9 @@ export const MANIFESTS_TRIED_MAX = 16;
 /** Items that a writer remembers and no manifest has. Beyond: more manifests are due than one in an interval. (ours) */
 export const PENDING_ITEMS_MAX = 100_000;
 
+/** What a request costs a restore: the bytes that it could read instead. Two small sets cost more than a larger one. (ours) */
+export const REQUEST_COST_BYTES = 64 * KIB;
+
 /* Lease */
 
 /** How often the holder of a repository's lease renews it. (ours) */
@@ -88,7 +91,7 @@ export const COMPACT_CHANGED_MS = 3_600_000;
 export const COMPACT_UNCHANGED_MS = 86_400_000;
 /** How often objects that nothing needs are looked for: that reads the manifests of all tenants. (ours) */
 export const REMOVE_EVERY_MS = 6 * 3_600_000;
-/** Page sets that one turn of the compaction merges, and their bytes. Beyond: the next turn goes on. (ours) */
+/** Page sets that one turn of the compaction merges, and their bytes; two always. Beyond: the next turn goes on. (ours) */
 export const COMPACTION_SETS_MAX = 4_096;
 export const COMPACTION_BYTES_MAX = 64 * MIB;
 /**

@@ -5,7 +5,8 @@
  *   base ─ 1 s ─ 1 s ─ … ─ 1 s         base ─ 1 min ─ 1 min ─ …         base ───── 1 h ─────
  *
  * What was merged is stored and read back before a manifest drops what it was made of, and that stays in the store for
- * as long as a reader can be using it.
+ * as long as a reader can be using it. A merge that is no cheaper than its parts, which can be differences to the pages
+ * before, is not stored, and the manifest says that it was tried.
  */
 import {closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync, statSync} from 'node:fs';
 import {join} from 'node:path';
@@ -27,7 +28,7 @@ import {
 import {inBatches} from '../store/batches.ts';
 import type {Manifest} from './manifest.ts';
 import type {LargeSegment, NewSegment} from './new-segment.ts';
-import {type Plan, plan} from './plan.ts';
+import {isCheaper, type Plan, plan} from './plan.ts';
 import type {RepositoryWriter} from './repository-writer.ts';
 import {type Policy, tidied} from './retention.ts';
 import type {CopyItem, TenantCopies} from './tenant-copies.ts';
@@ -40,6 +41,7 @@ export type CompactOptions = {
 };
 
 export type Compacted = {
+  /** Page sets that are one now. */
   readonly merged: number;
   readonly dropped: number;
   /** The commit of a base that was made. */
@@ -56,17 +58,29 @@ export async function compact(
   if (copies.unreadable.length > 0) return null; // Nothing is dropped while something is missing.
   const directory = mkdtempSync(join(options.scratch, 'compact-'));
   try {
-    const base = await makeBase(writer, copies, directory);
+    const tried: CopyItem[][] = [];
+    const base = await makeBase(writer, copies, directory, tried);
     const {dropped, runs} = tidied(copies.timelines, options.policy, options.nowMs);
-    const merged = base === null ? await mergeRuns(writer, tenant, withinLimits(runs), directory) : 0;
-    if (base === null && merged === 0 && dropped.length === 0) return null;
+    const merged = base === null ? await mergeRuns(writer, tenant, withinLimits(runs), directory, tried) : 0;
+    if (base === null && merged + tried.length + dropped.length === 0) return null;
     let gone = 0;
     await writer.changeManifest(tenant, manifest => {
+      for (const items of tried) leaveApart(manifest, items);
       gone = drop(manifest, tidied(manifest.timelines, options.policy, options.nowMs).dropped, options.nowMs);
     });
-    return {merged, dropped: gone, base};
+    // What was merged and replaced nothing would be merged again and again.
+    return base === null && gone + tried.length === 0 ? null : {merged, dropped: gone, base};
   } finally {
     rmSync(directory, {recursive: true, force: true});
+  }
+}
+
+/** Notes in a manifest that a merge of these items is not worth storing. */
+function leaveApart({timelines}: Manifest, items: readonly CopyItem[]): void {
+  const {first, last, digestAfter} = items.at(-1)!;
+  for (const {sets} of timelines) {
+    const at = sets.findIndex(set => set.first === first && set.last === last && set.digestAfter === digestAfter);
+    if (at !== -1) sets[at] = {...sets[at]!, apart: [...(sets[at]!.apart ?? []), items[0]!.first]};
   }
 }
 
@@ -84,8 +98,13 @@ function drop(manifest: Manifest, dropped: readonly CopyItem[], nowMs: number): 
   return gone.size;
 }
 
-/** @returns the commit of the new base. Null: none is due */
-async function makeBase(writer: RepositoryWriter, copies: TenantCopies, directory: string): Promise<number | null> {
+/** @param tried gets what was merged and is not worth storing. @returns the commit of the new base. Null: none was made */
+async function makeBase(
+  writer: RepositoryWriter,
+  copies: TenantCopies,
+  directory: string,
+  tried: CopyItem[][],
+): Promise<number | null> {
   const timeline = copies.timelines.at(-1);
   if (timeline === undefined || timeline.bases.length === 0) return null;
   const {base, sets} = plan(copies, 'newest');
@@ -93,13 +112,20 @@ async function makeBase(writer: RepositoryWriter, copies: TenantCopies, director
   const items = [base, ...sets.slice(0, BASE_SETS_MAX)];
   if (!hasSpace(directory, items)) return null;
   const path = await mergedFile(writer, copies.tenant, items, directory);
+  if (!isCheaper(statSync(path).size, items)) {
+    tried.push(items);
+    rmSync(path);
+    return null;
+  }
   await writer.addLarge({tenant: copies.tenant, kind: 'base', path, isMerged: true});
   return items.at(-1)!.last;
 }
 
 function isBaseDue(base: CopyItem, sets: Plan['sets']): boolean {
-  const bytes = sets.reduce((sum, set) => sum + set.bytes, 0);
-  return sets.length > BASE_SETS_LEAST && bytes > Math.max(base.bytes / 2, BASE_SETS_BYTES_LEAST);
+  // One that was tried and not worth storing is tried again when as much has come after it.
+  const since = sets.slice(sets.findLastIndex(({apart}) => apart?.includes(0) === true) + 1);
+  const bytes = since.reduce((sum, set) => sum + set.bytes, 0);
+  return since.length > BASE_SETS_LEAST && bytes > Math.max(base.bytes / 2, BASE_SETS_BYTES_LEAST);
 }
 
 /** For the items and what is made of them, with something left for the tenants of this disk. */
@@ -109,43 +135,48 @@ function hasSpace(directory: string, items: readonly CopyItem[]): boolean {
   return bavail * bsize > 3 * bytes + SCRATCH_FREE_BYTES_MIN;
 }
 
+/** @param runs each within the limits of a merge */
 function withinLimits(runs: readonly CopyItem[][]): CopyItem[][] {
   let [sets, bytes] = [0, 0];
   const chosen: CopyItem[][] = [];
   for (const run of runs) {
     sets += run.length;
     bytes += run.reduce((sum, item) => sum + item.bytes, 0);
-    // One run is always within them, or it would never be merged.
     if (chosen.length > 0 && (sets > COMPACTION_SETS_MAX || bytes > COMPACTION_BYTES_MAX)) break;
-    chosen.push(run.slice(0, COMPACTION_SETS_MAX));
+    chosen.push(run);
   }
   return chosen;
 }
 
-/** @returns the number of sets that were merged */
+/** @param tried gets what was merged and is not worth storing. @returns the number of sets that were merged */
 async function mergeRuns(
   writer: RepositoryWriter,
   tenant: string,
   runs: readonly CopyItem[][],
   directory: string,
+  tried: CopyItem[][],
 ): Promise<number> {
   let segments: NewSegment[] = [];
   let [waiting, merged] = [0, 0];
   for (const run of runs) {
+    if (!hasSpace(directory, run)) break;
     const path = await mergedFile(writer, tenant, run, directory);
     const of = {tenant, kind: 'set', isMerged: true} as const;
     const {size} = statSync(path);
-    if (size > SEGMENT_BYTES_MAX) await writer.addLarge({...of, path} satisfies LargeSegment);
+    if (!isCheaper(size, run)) tried.push(run);
     else {
-      segments.push({...of, bytes: readFileSync(path)});
-      waiting += size;
+      if (size > SEGMENT_BYTES_MAX) await writer.addLarge({...of, path} satisfies LargeSegment);
+      else {
+        segments.push({...of, bytes: readFileSync(path)});
+        waiting += size;
+      }
+      merged += run.length;
     }
     if (waiting > SEGMENT_BYTES_MAX) {
       await writer.addPack(segments);
       [segments, waiting] = [[], 0];
     }
     rmSync(path);
-    merged += run.length;
   }
   if (segments.length > 0) await writer.addPack(segments);
   return merged;

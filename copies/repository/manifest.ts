@@ -12,6 +12,8 @@ import type {TenantCopies} from './tenant-copies.ts';
 
 export type Manifest = Omit<TenantCopies, 'unreadable'> & {
   readonly format: 1;
+  /** Of its name: an older manifest under a newer name is damaged. Manifests of early repositories have none. */
+  readonly counter?: number;
   /** Items of packs up to this counter are in it, and not read from packs. */
   readonly through: number;
   /** Of the lease under which it was written. */
@@ -40,6 +42,8 @@ export async function unsealManifest(
   try {
     const manifest = (await unsealJson(key.bytes, contextOf(repositoryId, tenant), bytes)) as Manifest;
     if (manifest.format !== 1) throw new Error(`it has the format ${manifest.format}`);
+    const {counter = counterOf(name)} = manifest;
+    if (counter !== counterOf(name)) throw new Error(`it was stored as number ${counter}`);
     return manifest;
   } catch (caught) {
     throw damaged(name, (caught as Error).message, caught);

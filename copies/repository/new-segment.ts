@@ -25,7 +25,7 @@ export type NewSegment = (PageSetOf | FileOf) & {readonly bytes: Buffer};
 /** A segment whose bytes are in a file, which does not change meanwhile. */
 export type LargeSegment = (PageSetOf | FileOf) & {readonly path: string};
 
-export type UnplacedItem = Omit<CopyItem, 'place'> | Omit<FileItem, 'place'>;
+export type UnplacedItem = Omit<CopyItem, 'place' | 'apart'> | Omit<FileItem, 'place'>;
 
 /** @throws PageSetError */
 export function itemOf(segment: NewSegment): UnplacedItem {

@@ -4,8 +4,10 @@
  *   base 0..40 ── 41..50 ── 51..60 ── 61..61        sets can overlap after a compaction: 41..60
  *
  * Every item leads from a state (a commit and its digest) to another. The planner finds the states that can be reached,
- * and for each the way with the fewest bytes. The digest keeps two histories of equal commit numbers apart.
+ * and for each the cheapest way: by the bytes that a restore reads, and the requests that it makes. The digest keeps two
+ * histories of equal commit numbers apart.
  */
+import {REQUEST_COST_BYTES} from '../limits.ts';
 import {RepositoryError} from './repository-error.ts';
 import type {CopyItem, TenantCopies, TimelineCopies} from './tenant-copies.ts';
 
@@ -20,8 +22,17 @@ export type Plan = {
   readonly end: CopyItem;
 };
 
-/** A state, by the way to it with the fewest bytes. */
-export type Reached = {readonly item: CopyItem; readonly before: Reached | null; readonly bytes: number};
+/** A state, by the cheapest way to it. */
+export type Reached = {readonly item: CopyItem; readonly before: Reached | null; readonly cost: number};
+
+/** Whether one item of so many bytes is a cheaper way than these: only then does the planner choose it. */
+export function isCheaper(bytes: number, than: readonly CopyItem[]): boolean {
+  return costOf({bytes}) < than.reduce((sum, item) => sum + costOf(item), 0);
+}
+
+function costOf({bytes}: Pick<CopyItem, 'bytes'>): number {
+  return bytes + REQUEST_COST_BYTES;
+}
 
 /** @param timeline only this one. @throws RepositoryError `no_copies` */
 export function plan(copies: TenantCopies, target: Target, timeline?: string): Plan {
@@ -64,10 +75,10 @@ function stateOf(commit: number, digest: string): string {
 export function reachable({bases, sets}: TimelineCopies): Reached[] {
   const states = new Map<string, Reached>();
   const reach = (item: CopyItem, before: Reached | null): void => {
-    const bytes = (before?.bytes ?? 0) + item.bytes;
+    const cost = (before?.cost ?? 0) + costOf(item);
     const key = stateOf(item.last, item.digestAfter);
     const known = states.get(key);
-    if (known === undefined || known.bytes > bytes) states.set(key, {item, before, bytes});
+    if (known === undefined || known.cost > cost) states.set(key, {item, before, cost});
   };
   for (const base of bases) reach(base, null);
   // A set leads to a higher commit, so by its first commit every state before it is known.

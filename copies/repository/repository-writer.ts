@@ -271,9 +271,11 @@ export class RepositoryWriter {
     const copies = copiesWith(before, isKnown ? [] : await this.repository.packsAfter(before.through), key, []);
     for (const {entry, storedMs} of included) addItem(copies, entry.item, storedOf(entry, storedMs));
     const {unreadable: _, ...listed} = copies;
+    const counter = found === null ? 1 : found.counter + 1;
     const manifest: Manifest = {
       ...listed,
       format: 1,
+      counter,
       retired: before.retired,
       notes: [...listed.notes, ...notes].slice(-NOTES_MAX),
       through: Math.max(through, before.through),
@@ -281,8 +283,10 @@ export class RepositoryWriter {
       writtenMs: Date.now(),
     };
     change(manifest);
-    const name = newName(manifestsOf(tenant), found === null ? 1 : found.counter + 1);
-    await this.#putManifest(name, await sealManifest(key, this.repository.id, manifest));
+    await this.#putManifest(
+      newName(manifestsOf(tenant), counter),
+      await sealManifest(key, this.repository.id, manifest),
+    );
     await this.#lease.check();
     known.through = manifest.through;
     known.pending.splice(0, included.length);

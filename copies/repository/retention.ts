@@ -5,7 +5,13 @@
  * operator says how many of these stay; without one all do. What is not on the way to a point that stays is dropped, and
  * page sets between two points that stay are merged.
  */
-import {THIN_TO_DAYS_MS, THIN_TO_HOURS_MS, THIN_TO_MINUTES_MS} from '../limits.ts';
+import {
+  COMPACTION_BYTES_MAX,
+  COMPACTION_SETS_MAX,
+  THIN_TO_DAYS_MS,
+  THIN_TO_HOURS_MS,
+  THIN_TO_MINUTES_MS,
+} from '../limits.ts';
 import {type Reached, reachable} from './plan.ts';
 import type {CopyItem, TimelineCopies} from './tenant-copies.ts';
 
@@ -20,7 +26,7 @@ export type Policy = {
 
 export type Tidied = {
   readonly dropped: CopyItem[];
-  /** Page sets that follow one another, and can be merged. */
+  /** Page sets that follow one another, within the limits of a merge, and were not tried yet. */
   readonly runs: CopyItem[][];
 };
 
@@ -58,8 +64,28 @@ export function tidied(timelines: readonly TimelineCopies[], policy: Policy | nu
   const items = new Set([...needed].map(({item}) => item));
   return {
     dropped: timelines.flatMap(({bases, sets}) => [...bases, ...sets]).filter(item => !items.has(item)),
-    runs: runsOf(needed, kept),
+    runs: runsOf(needed, kept).flatMap(partsOf).filter(isUntried),
   };
+}
+
+/** Of a run: as much as one merge takes, and two sets at least, or a run of large ones would never be merged. */
+function partsOf(run: readonly CopyItem[]): CopyItem[][] {
+  const parts: CopyItem[][] = [];
+  let [part, bytes] = [[] as CopyItem[], 0];
+  for (const item of run) {
+    const isFull = part.length >= COMPACTION_SETS_MAX || bytes + item.bytes > COMPACTION_BYTES_MAX;
+    if (part.length > 1 && isFull) {
+      parts.push(part);
+      [part, bytes] = [[], 0];
+    }
+    part.push(item);
+    bytes += item.bytes;
+  }
+  return part.length > 1 ? [...parts, part] : parts;
+}
+
+function isUntried(part: readonly CopyItem[]): boolean {
+  return part.at(-1)!.apart?.includes(part[0]!.first) !== true;
 }
 
 function thinnedPeriod(timeMs: number, nowMs: number): string | null {

@@ -27,6 +27,8 @@ export type CopyItem = {
   readonly bytes: number;
   readonly sha256: string;
   readonly place: Place;
+  /** First commits of merges that end with this item, were tried, and were no cheaper than what they were made of. */
+  readonly apart?: readonly number[];
 };
 
 /** A file other than a page set: a package of a deployment, or a part of the server's state. */

@@ -15,7 +15,7 @@ import {Repository} from '../../../copies/repository/repository.ts';
 import {sourceOf} from '../../../engine/copies/bytes.ts';
 import {CopyFile} from '../../../engine/copies/copy-file.ts';
 import {PageSet} from '../../../engine/copies/page-set-reader.ts';
-import {digestOf, type History, QUICK_DISK, SMALL} from '../model.ts';
+import {digestOf, type History, QUICK_DISK, SMALL, setBytes} from '../model.ts';
 import {fetched, made, scratch, segment, writerOf} from './fixture.ts';
 
 /** Of the histories: years ago, and all within a second. */
@@ -79,6 +79,31 @@ test('a new base is made of a base and the sets after it when they have grown', 
   expect(pointsOf(copies.timelines[0]!).map(({last}) => last)).toEqual(states.map((_, i) => i + 1));
   expect(await restored(repository)).toBe(digestOf(states.at(-1)!).toString('hex'));
   expect(await compact(writer, 'acme', young)).toBeNull();
+});
+
+test('a merge that is larger than its parts is not stored, and not tried again', async () => {
+  const blocks = Array.from({length: 18}, () => randomBytes(4_096));
+  const xor = (page: Buffer, block: Buffer): Buffer => Buffer.from(page.map((byte, at) => byte ^ block[at]!));
+  // In each set few differences occur often; together they make as many others as there are pages.
+  const states: Buffer[][] = [Array.from({length: 154}, () => Buffer.alloc(4_096))];
+  states.push(states[0]!.map((page, i) => xor(page, blocks[i % 7]!)));
+  states.push(states[1]!.map((page, i) => xor(page, blocks[7 + (i % 11)]!)));
+  const history = {pageBytes: 4_096, states};
+  const {store, key, repository} = await made();
+  const writer = await writerOf(repository);
+  await writer.addPack([segment('acme', 0, 1, {history})]);
+  for (const commit of [2, 3]) {
+    const bytes = setBytes(history, {first: commit, last: commit, isDelta: () => true});
+    await writer.addPack([{tenant: 'acme', kind: 'set', bytes}]);
+  }
+  const old = {scratch: scratch(), policy: null, nowMs: Date.now()};
+  expect(await compact(writer, 'acme', old)).toEqual({merged: 0, dropped: 0, base: null});
+  expect(await compact(writer, 'acme', old)).toBeNull();
+  expect(await store.list(PACKS, {most: 100})).toHaveLength(3);
+  const next = await Repository.open(store, key);
+  expect(await restored(next)).toBe(digestOf(states.at(-1)!).toString('hex'));
+  // A policy that drops points finds nothing to do a second time, either.
+  expect(await expire(writer, {...old, policy: {last: 1}})).toMatchObject({items: 0});
 });
 
 test('nothing is removed while a manifest cannot be read, and none that is young or in use', async () => {

@@ -4,7 +4,8 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {expect, test} from 'vitest';
 import {newRepositoryKey, parseRepositoryKey} from '../../../copies/repository/keys.ts';
-import {REPOSITORY_OBJECT} from '../../../copies/repository/object-names.ts';
+import {newestManifest, sealManifest} from '../../../copies/repository/manifest.ts';
+import {manifestsOf, newName, REPOSITORY_OBJECT} from '../../../copies/repository/object-names.ts';
 import {plan, pointsOf} from '../../../copies/repository/plan.ts';
 import {Repository} from '../../../copies/repository/repository.ts';
 import {SERVER} from '../../../copies/repository/tenant-copies.ts';
@@ -82,6 +83,33 @@ test('a new writer goes on where the one before ended', async () => {
   await second.writeManifest('acme');
   const copies = await repository.copies('acme');
   expect(pointsOf(copies.timelines[0]!).map(({last}) => last)).toEqual([1, 2, 5]);
+});
+
+test('an older manifest under a newer name is not taken for the newest', async () => {
+  const {store, repository} = await made();
+  const writer = await writerOf(repository);
+  for (const commit of [1, 2]) {
+    await writer.addPack([segment('acme', commit === 1 ? 0 : commit, commit)]);
+    await writer.writeManifest('acme');
+  }
+  const [, older] = await store.list(manifestsOf('acme'), {most: 2});
+  const replayed = newName(manifestsOf('acme'), 3);
+  await store.put(replayed, (await store.get(older!.name))!);
+  const copies = await repository.copies('acme');
+  expect(copies.unreadable).toEqual([replayed]);
+  expect(plan(copies, 'newest').end.last).toBe(2);
+});
+
+test('a manifest of an early repository, which does not say its number, can be read', async () => {
+  const {store, repository} = await made();
+  const writer = await writerOf(repository);
+  await writer.addPack([segment('acme', 0, 1)]);
+  await writer.writeManifest('acme');
+  const key = (await repository.dataKey('acme'))!;
+  const {manifest} = (await newestManifest(store, key, repository.id, 'acme'))!;
+  const {counter: _, ...early} = manifest;
+  await store.put(newName(manifestsOf('acme'), 2), await sealManifest(key, repository.id, early));
+  expect(await repository.copies('acme')).toMatchObject({unreadable: [], timelines: [{bases: [{last: 1}]}]});
 });
 
 test('a restored file is a new timeline, and the one before can still be restored', async () => {

@@ -1,7 +1,7 @@
 /** Which points of a tenant stay. */
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {plan, reachable} from '../../../copies/repository/plan.ts';
+import {isCheaper, plan, reachable} from '../../../copies/repository/plan.ts';
 import {type Policy, tidied} from '../../../copies/repository/retention.ts';
 import type {CopyItem, TimelineCopies} from '../../../copies/repository/tenant-copies.ts';
 
@@ -23,16 +23,19 @@ function timelineOf(times: readonly number[], bases: readonly number[] = [1]): T
   return {timeline: 't', origin: null, startedMs: 0, bases: made, sets: all.filter(({last}) => last > 1)};
 }
 
-/** As a compaction leaves it. */
-function applied(timeline: TimelineCopies, policy: Policy | null): TimelineCopies {
-  const {dropped, runs} = tidied([timeline], policy, NOW);
-  const gone = new Set([...dropped, ...runs.flat()]);
-  const merged = runs.map(run => item(run[0]!.first, run.at(-1)!.last, run.at(-1)!.timeMs));
-  return {
-    ...timeline,
-    bases: timeline.bases.filter(one => !gone.has(one)),
-    sets: [...timeline.sets.filter(one => !gone.has(one)), ...merged].sort((a, b) => a.last - b.last),
-  };
+/** As a turn of the compaction leaves it. @param sizeOf of what is merged: differences to a page can be smaller than it */
+function applied(timeline: TimelineCopies, policy: Policy | null, sizeOf = (_: readonly CopyItem[]) => 10) {
+  const {runs} = tidied([timeline], policy, NOW);
+  const made = runs.filter(run => isCheaper(sizeOf(run), run));
+  const merged = made.map(run => item(run[0]!.first, run.at(-1)!.last, run.at(-1)!.timeMs, sizeOf(run)));
+  const tried = new Map(runs.filter(run => !made.includes(run)).map(run => [run.at(-1)!, run[0]!.first]));
+  const sets = timeline.sets.map(set =>
+    tried.has(set) ? {...set, apart: [...(set.apart ?? []), tried.get(set)!]} : set,
+  );
+  const next = {...timeline, sets: [...sets, ...merged].sort((a, b) => a.last - b.last)};
+  const gone = new Set(tidied([next], policy, NOW).dropped);
+  const left = (list: readonly CopyItem[]) => list.filter(one => !gone.has(one));
+  return {...next, bases: left(next.bases), sets: left(next.sets)};
 }
 
 const pointsOf = (timeline: TimelineCopies) => reachable(timeline).map(reached => reached.item.timeMs);
@@ -89,3 +92,42 @@ test('every point that stays can be reached with what stays, and a second turn f
     }),
   );
 });
+
+test('compaction ends, whatever merges make of the sizes, and no merge is done twice', () => {
+  const MIB = 1_048_576;
+  const size = fc.oneof(fc.nat(200), fc.nat(100_000), fc.integer({min: MIB, max: 80 * MIB}));
+  const steps = fc.array(fc.record({gap: fc.constantFrom(1_000, 20_000, 10 * MINUTE, 5 * HOUR), bytes: size}), {
+    minLength: 1,
+    maxLength: 40,
+  });
+  fc.assert(
+    fc.property(
+      steps,
+      fc.func(size),
+      fc.option(fc.record({last: fc.nat(5), daily: fc.nat(3)})),
+      (all, sizes, policy) => {
+        const ages = all.map((_, i) => all.slice(0, i).reduce((sum, {gap}) => sum + gap, 0));
+        const times = ages.map(age => NOW - 10 * age).reverse();
+        const begun = timelineOf(times);
+        const sets = begun.sets.map((set, i) => ({...set, bytes: all[i]!.bytes}));
+        const merge = (run: readonly CopyItem[]) => sizes(run.map(({first}) => first).join());
+        const points = pointsOf(settled({...begun, sets}, policy, merge));
+        expect(points).toEqual(expect.arrayContaining(pointsOf(settled({...begun, sets}, policy, () => 0))));
+      },
+    ),
+  );
+});
+
+/** After as many turns as there is something to do. */
+function settled(timeline: TimelineCopies, policy: Policy | null, sizeOf: (run: readonly CopyItem[]) => number) {
+  const done = new Set<string>();
+  for (let at = timeline; ; at = applied(at, policy, sizeOf)) {
+    const {runs, dropped} = tidied([at], policy, NOW);
+    if (runs.length + dropped.length === 0) return at;
+    for (const run of runs) {
+      const key = run.map(({first, last}) => `${first}-${last}`).join();
+      expect(done.has(key), key).toBe(false);
+      done.add(key);
+    }
+  }
+}
