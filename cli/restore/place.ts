@@ -81,7 +81,8 @@ export async function placeTenant(owned: OwnedDirectory, wanted: Wanted, placing
     };
     const directory = await prepareAdoption(path, note);
     await restorePackages(wanted.repository, wanted.tenant, directory);
-    await placeAdopted(files, registry, note, directory, Date.now());
+    const fault = await placeAdopted(files, registry, note, directory, Date.now());
+    if (fault !== null) throw fault;
     return restored;
   } finally {
     await removeIncoming(owned.data);

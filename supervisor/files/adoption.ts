@@ -34,8 +34,10 @@ export async function prepareAdoption(path: string, note: AdoptNote): Promise<st
 }
 
 /**
- * Steps 2 to 4. No worker may use the tenant that is replaced.
+ * Steps 2 to 4. No worker may use the tenant that is replaced. On a disk that fails, the file is the tenant when this
+ * returns, and nothing has changed when it throws.
  * @param directory that `prepareAdoption` made, on the file system of the tenants' directories
+ * @returns the error of a change after which the file could not be taken back; null: none
  */
 export async function placeAdopted(
   files: TenantFiles,
@@ -43,20 +45,32 @@ export async function placeAdopted(
   note: AdoptNote,
   directory: string,
   nowMs: number,
-): Promise<void> {
-  await files.place(directory, note);
-  await finishAdoption(files, registry, note, nowMs);
+): Promise<unknown> {
+  let fault: unknown = null;
+  try {
+    await files.place(directory, note);
+    await setAsideReplaced(files, note, nowMs);
+  } catch (caught) {
+    if (await files.takeBack(directory, note)) throw caught;
+    fault = caught;
+  }
+  registry.adopt(note);
+  return fault;
 }
 
-/** Steps 3 and 4. @returns false: the disk is full; the row is written with the tenant's next change */
+/** Steps 3 and 4. @returns false: the disk refuses it; the row is written with the tenant's next change */
 export async function finishAdoption(
   files: TenantFiles,
   registry: Registry,
   note: AdoptNote,
   nowMs: number,
 ): Promise<boolean> {
-  if (note.replaces !== null) await files.setAside(note.tenant, note.replaces, nowMs);
+  await setAsideReplaced(files, note, nowMs);
   return registry.adopt(note);
+}
+
+async function setAsideReplaced(files: TenantFiles, {tenant, replaces}: AdoptNote, nowMs: number): Promise<void> {
+  if (replaces !== null) await files.setAside(tenant, replaces, nowMs);
 }
 
 /** Removes what an earlier server left in `<data>/incoming`, and makes the directory. */

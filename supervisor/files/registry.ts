@@ -230,7 +230,7 @@ export class Registry {
 
   /**
    * Adds a tenant that came as a file, in place of an earlier one with this id. It counts as awake, because its due time
-   * is not known. False: the disk is full; the row is written with the tenant's next change.
+   * is not known. False: it could not be written; the row is written with the tenant's next change.
    */
   adopt({tenant: id, generation, created_ms: createdMs, serve}: AdoptNote): boolean {
     const row: TenantRow = {...newRow(id, generation, createdMs), awake: 1};
@@ -245,7 +245,7 @@ export class Registry {
       });
       return true;
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
+      if (!(caught instanceof ServiceError || caught instanceof Database.SqliteError)) throw caught;
       this.#rows.set(id, {...row, isSound: true});
       return false;
     }

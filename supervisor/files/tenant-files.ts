@@ -155,6 +155,20 @@ export class TenantFiles {
     await this.#steps.syncDirectory(this.root);
   }
 
+  /**
+   * Reverts `place` after an error. @returns false: it cannot be reverted, because the tenant that was replaced is not
+   * here any more
+   * @throws errors of the file system: both are here. The next start goes on with the adoption
+   */
+  async takeBack(directory: string, {tenant, generation, replaces}: AdoptNote): Promise<boolean> {
+    const path = this.path(tenant, generation);
+    if (!existsSync(path)) return true;
+    if (replaces !== null && !existsSync(this.path(tenant, replaces))) return false;
+    await this.#steps.rename(path, directory);
+    await this.#steps.syncDirectory(this.root);
+    return true;
+  }
+
   /** Moves a replaced tenant to set-aside/, if it is here. */
   async setAside(id: string, generation: number, nowMs: number): Promise<void> {
     const path = this.path(id, generation);

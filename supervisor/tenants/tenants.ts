@@ -21,6 +21,7 @@
  * d_ stays with it.
  */
 import {randomBytes} from 'node:crypto';
+import {existsSync} from 'node:fs';
 import {assert} from '../../shared/assert.ts';
 import {isNoSpace, isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -187,10 +188,11 @@ export class Tenants {
       const directory = await prepare(note);
       const old = replace ? await this.#leave(id, note) : null;
       try {
-        await placeAdopted(files, registry, note, directory, now());
+        const fault = await placeAdopted(files, registry, note, directory, now());
+        if (fault !== null) log.error('a tenant was replaced on a disk that fails', {tenant: id, error: fault});
       } catch (caught) {
-        // A directory that is already in place would replace the tenant at the next start.
-        await files.markDeleted(id, note.generation).catch(error => log.error('a file was not taken back', {error}));
+        const isPlaced = existsSync(files.path(id, note.generation));
+        if (isPlaced) log.error('a file could not be taken back: the next start makes it the tenant', {tenant: id});
         if (old !== null) await this.#serveAgain(old);
         this.#failed('made', id, caught);
       }

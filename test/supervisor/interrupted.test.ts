@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
 import {prepareAdoption} from '../../supervisor/files/adoption.ts';
+import {tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
 import {Registry} from '../../supervisor/files/registry.ts';
 import {realSteps, type Steps, TenantFiles} from '../../supervisor/files/tenant-files.ts';
 import {type PlacedTenant, TenantEntry} from '../../supervisor/tenants/tenant-entry.ts';
@@ -58,6 +59,32 @@ class Power {
   }
 }
 
+/** Fails at a change of the disk, before or after it was made, and at all later ones if it does not recover. */
+class FailingDisk {
+  #left: number;
+  readonly #isAfter: boolean;
+  readonly #recovers: boolean;
+  hasFailed = false;
+
+  constructor(steps: number, isAfter: boolean, recovers: boolean) {
+    this.#left = steps;
+    this.#isAfter = isAfter;
+    this.#recovers = recovers;
+  }
+
+  async asyncStep<T>(step: () => Promise<T>): Promise<T> {
+    const fails = --this.#left === 0 || (this.#left < 0 && !this.#recovers);
+    if (!fails) return step();
+    this.hasFailed = true;
+    if (this.#left === 0 && this.#isAfter) await step();
+    throw Object.assign(new Error('EIO: i/o error'), {code: 'EIO', syscall: 'rename'});
+  }
+
+  step(change: () => void): void {
+    change();
+  }
+}
+
 /** A server without workers on a data directory. */
 class Server {
   readonly registry: Registry;
@@ -65,7 +92,7 @@ class Server {
   readonly #data: string;
   readonly #places = new Map<string, PlacedTenant>();
 
-  constructor(data: string, power = new Power(Number.POSITIVE_INFINITY, false)) {
+  constructor(data: string, power: Power | FailingDisk = new Power(Number.POSITIVE_INFINITY, false)) {
     this.#data = data;
     mkdirSync(join(data, 'tenants'), {recursive: true});
     this.registry = new Registry(join(data, 'registry.sqlite'));
@@ -116,6 +143,14 @@ class Server {
       writeFileSync(path, ADOPTED);
       return await prepareAdoption(path, note);
     });
+  }
+
+  /** What the directory of the tenant that is served has. */
+  served(id: string): string | null {
+    const place = this.#places.get(id);
+    if (place === undefined) return null;
+    const path = join(this.#data, 'tenants', tenantDirectoryName(id, place.generation), 'tenant.sqlite');
+    return readFileSync(path, 'utf8');
   }
 
   get ids(): string[] {
@@ -248,6 +283,42 @@ describe('ended between any two steps, and at the start after it', () => {
       },
     );
   });
+
+  test.each([true, false])(
+    'a disk that fails (and recovers: %s) leaves the tenant or its replacement',
+    async recovers => {
+      let faults = 0;
+      for (let steps = 1; steps <= STEPS_MAX; steps++) {
+        for (const isAfter of [false, true]) {
+          const data = join(directory, `data-${steps}-${isAfter}`);
+          const first = new Server(data);
+          await first.tenants.create('used');
+          first.use('used');
+          first.registry.close();
+          const failing = new FailingDisk(steps, isAfter, recovers);
+          const server = new Server(data, failing);
+          await server.tenants.recover(refuse);
+          const isDone = await server.adopt('used', true).then(
+            () => true,
+            () => false,
+          );
+          if (failing.hasFailed) faults++;
+          expect(server.served('used')).toBe(isDone ? ADOPTED : CONTENT);
+          server.registry.close();
+          const again = disk(data);
+          const last = new Server(again);
+          await last.tenants.recover(refuse);
+          const after = last.served('used');
+          if (recovers) expect(after).toBe(isDone ? ADOPTED : CONTENT);
+          expect([ADOPTED, CONTENT]).toContain(after);
+          if (after === ADOPTED) expect(readdirSync(join(again, 'set-aside'))).toHaveLength(1);
+          expect(directories(again)).toHaveLength(1);
+          last.registry.close();
+        }
+      }
+      expect(faults).toBeGreaterThan(4);
+    },
+  );
 
   nightly.test('a deletion of a tenant that was never used, and one of a tenant made in its place', async () => {
     await atEveryStep(
