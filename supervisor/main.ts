@@ -239,8 +239,10 @@ export class Supervisor {
       reservePath: this.#reserve.path,
       log,
     });
+    const control = new TenantControl({placement: this.#placement, paused: this.#registry.paused, now: Date.now});
     this.#backups = new Backups({
       settings: settings.backup,
+      control,
       runErrand: (...errand) => this.errands.runIn(...errand),
       adopt: (...adoption) => this.#adoptions.adopt(...adoption),
       checkAdoption: (tenant, replace) => this.#tenants.checkAdoption(tenant, replace),
@@ -275,7 +277,6 @@ export class Supervisor {
       this.#figures.finish(minute, traffic, tenant => this.#placement.find(tenant)?.generation),
     );
     setInterval(() => this.#traffic.advance(), TRAFFIC_POLL_MS).unref();
-    const control = new TenantControl({placement: this.#placement, paused: this.#registry.paused, now: Date.now});
     this.#overview = new TenantOverview({
       figures: this.#figures,
       placement: this.#placement,

@@ -141,6 +141,11 @@ export class Copier {
     else this.copies.set(tenant.tenant, this.#read(new TenantCopy(tenant)));
   }
 
+  /** A base that was requested from the supervisor cannot be made now. */
+  baseFailed(tenant: string, message: string): void {
+    this.copies.get(tenant)?.baseFailed({at: this.#parts.now(), kind: 'base', message});
+  }
+
   deleted(tenant: string): void {
     this.copies.delete(tenant);
   }
@@ -163,7 +168,7 @@ export class Copier {
 
   /** Copies everything now. @throws ServiceError 503 */
   async run(withinMs: number): Promise<BackupRun> {
-    for (const copy of this.copies.values()) copy.isToLookAt = true;
+    for (const copy of this.copies.values()) copy.tryNow();
     if (this.#state === 'locked') this.#state = 'failing';
     this.#retryAtMs = 0;
     const done = this.#runs.wait(withinMs);

@@ -50,6 +50,9 @@ async function received(message: SupervisorToCopier): Promise<void> {
     case 'tenant':
       copier?.tenantIs(message.tenant);
       return;
+    case 'base_failed':
+      copier?.baseFailed(message.tenant, message.message);
+      return;
     case 'state':
       copier?.files.stateCopied(join(settings!.data, STATE_DIRECTORY), message.names);
       return;

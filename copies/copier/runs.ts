@@ -58,14 +58,19 @@ export class Runs {
     }
   }
 
-  /** Something was stored, or nothing is left. */
+  /** Something was stored, or nothing is left that can be. */
   settle(copies: ReadonlyMap<string, TenantCopy>): void {
     for (const run of this.#runs) {
       if (run.targets === null) continue;
       for (const [copy, target] of run.targets) {
         if (copies.get(copy.tenant) !== copy || isReached(copy, target)) run.targets.delete(copy);
       }
-      if (run.targets.size > 0) continue;
+      const waits = [...run.targets.keys()];
+      if (waits.some(({isBaseFailed}) => !isBaseFailed)) continue;
+      if (waits.length > 0) {
+        this.#giveUp(run);
+        continue;
+      }
       this.#end(run);
       const tenants = [...copies.values()].filter(({position}) => position != null).length;
       run.resolve({tenants, took_ms: Math.max(0, this.#now() - run.sinceMs)});
@@ -79,8 +84,9 @@ export class Runs {
 
   #giveUp(run: Run): void {
     this.#end(run);
-    const missing = [...(run.targets ?? new Map<TenantCopy, Target>()).keys()].map(({tenant}) => tenant).sort();
-    const why = this.#fault();
+    const left = [...(run.targets ?? new Map<TenantCopy, Target>()).keys()];
+    const missing = left.map(({tenant}) => tenant).sort();
+    const why = this.#fault() ?? left.find(({isBaseFailed}) => isBaseFailed)?.fault?.message ?? null;
     const what = run.targets === null ? 'the tenants were not copied' : `${missing.length} tenants are not copied`;
     run.reject(
       unavailable(`${what} yet${why === null ? '' : `: ${why}`}`, {

@@ -46,6 +46,8 @@ export class TenantCopy {
   storedCount = 0;
   /** A sleeping tenant's base was requested from the supervisor. */
   isBaseRequested = false;
+  /** It could not be made, and is tried again later. */
+  isBaseFailed = false;
 
   constructor({tenant, directory, isAwake}: CopiedTenant) {
     this.tenant = tenant;
@@ -63,6 +65,21 @@ export class TenantCopy {
     this.isAwake = isAwake;
     this.isToLookAt = true;
     this.isBaseRequested = false;
+    this.isBaseFailed = false;
+  }
+
+  /** A base that could not be made is requested again. */
+  tryNow(): void {
+    this.isToLookAt = true;
+    this.isBaseRequested &&= !this.isBaseFailed;
+    this.isBaseFailed = false;
+  }
+
+  /** The base that was requested cannot be made now. */
+  baseFailed(fault: BackupFault): void {
+    if (!this.isBaseRequested) return;
+    this.isBaseFailed = true;
+    this.fault = fault;
   }
 
   /** Finds out what is to be done. Opens no set. @throws CopyError; errors of the file system */
@@ -104,6 +121,7 @@ export class TenantCopy {
     this.refused = null;
     this.fault = null;
     this.isBaseRequested = false;
+    this.isBaseFailed = false;
     const view = SpoolView.open(this.directory);
     if (view === null) return;
     try {

@@ -4,7 +4,6 @@
  */
 import {join} from 'node:path';
 import {setImmediate} from 'node:timers/promises';
-import {ServiceError} from '../../shared/errors.ts';
 import {SPOOL_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {openReader, storageFullError} from '../storage/database.ts';
 import {findLostLog, keepLogFiles} from '../storage/file-guard.ts';
@@ -16,16 +15,17 @@ import {LogReader} from './log-reader.ts';
 import {Spool} from './spool.ts';
 
 /**
- * @param directory of the tenant; no process has its file open. @returns the commit of the base
- * @throws op.conflict 409: the file is of another version; session.storage_full 507;
- * op.storage_damaged 503
+ * @param directory of the tenant; no process has its file open
+ * @returns the commit of the base; null: the file has another storage version
+ * @throws session.storage_full 507; op.storage_damaged 503
  */
-export async function writeClosedBase(directory: string, nowMs: number): Promise<number> {
+export async function writeClosedBase(directory: string, nowMs: number): Promise<number | null> {
   const path = join(directory, TENANT_FILE);
   const lost = findLostLog(directory);
   if (lost !== null) throw damagedError(lost);
   keepLogFiles(path);
   const file = closedState(path, nowMs);
+  if (file === null) return null;
   const log = new LogReader(path);
   try {
     const spool = new Spool(join(directory, SPOOL_DIRECTORY), 0);
@@ -42,13 +42,10 @@ export async function writeClosedBase(directory: string, nowMs: number): Promise
   }
 }
 
-function closedState(path: string, nowMs: number): FileState {
+function closedState(path: string, nowMs: number): FileState | null {
   const db = openReader(path);
   try {
-    const version = db.pragma('user_version', {simple: true});
-    if (version !== STORAGE_VERSION) {
-      throw new ServiceError('op.conflict', `the file has the storage version ${version}: open the tenant first`);
-    }
+    if (db.pragma('user_version', {simple: true}) !== STORAGE_VERSION) return null;
     const newest = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck().get();
     return {...fileStateOf(db, {sequence: newest ?? 0}, nowMs), logFrames: undefined};
   } finally {

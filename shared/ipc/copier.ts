@@ -50,6 +50,8 @@ export type SupervisorToCopier =
   | {type: 'start'; settings: CopierSettings; tenants: CopiedTenant[]}
   /** The tenant was created, woke, or fell asleep. */
   | {type: 'tenant'; tenant: CopiedTenant}
+  /** The base that `base_due` requested could not be made. It is tried again when the tenant is named again. */
+  | {type: 'base_failed'; tenant: string; message: string}
   /** These files in STATE_DIRECTORY of the data directory are new copies of the server's own files. */
   | {type: 'state'; names: string[]}
   /** The tenant is being deleted. Its copies stay. */

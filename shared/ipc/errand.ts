@@ -8,10 +8,13 @@ import type {ExpectedPoint} from './drill.ts';
 export type Errand =
   /** Makes the file in the directory that of the tenant in its note (shared/tenant-directory.ts). */
   | {kind: 'adopt'; check: AdoptCheck}
-  /** Writes a base of the tenant's file into its spool. Its result has the commit of the base. */
+  /** Writes a base of the tenant's file into its spool. Answered with a ClosedBase. */
   | {kind: 'base'}
   /** Checks a restored file, and starts its functions. Answered with a DrilledFile. */
   | {kind: 'drill'; expected: ExpectedPoint};
+
+/** Null: the file has another storage version, so its tenant has to be opened first. */
+export type ClosedBase = {commit: number | null};
 
 /**
  * How much of the file is checked. `structure`: its definitions, and SQLite's quick check. `whole`: each record,

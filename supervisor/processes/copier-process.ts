@@ -66,6 +66,11 @@ export class CopierProcess {
     this.#child.send({type: 'tenant', tenant});
   }
 
+  /** The base of this sleeping tenant could not be made. */
+  baseFailed(tenant: string, message: string): void {
+    this.#child.send({type: 'base_failed', tenant, message});
+  }
+
   /** These files of the server were copied again. */
   stateCopied(names: readonly string[]): void {
     this.#child.send({type: 'state', names: [...names]});

@@ -6,7 +6,7 @@ import {randomBytes} from 'node:crypto';
 import {hostname} from 'node:os';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
-import {conflict, ServiceError} from '../../shared/errors.ts';
+import {conflict} from '../../shared/errors.ts';
 import type {BackupRequest} from '../../shared/ipc/backups.ts';
 import {type CopiedTenant, STATE_DIRECTORY} from '../../shared/ipc/copier.ts';
 import type {ExpectedPoint, RestoredCopy} from '../../shared/ipc/drill.ts';
@@ -16,17 +16,17 @@ import type {BackupStatus, RestoredTenant} from '../../shared/protocol/backups.t
 import {type ServerIdentity, serverIdentity, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
-import {BACKUP_RUN_MS, BASE_RETRY_MS, COPIER_START_MS, DRILL_RESTORE_MS} from '../limits.ts';
+import {BACKUP_RUN_MS, COPIER_START_MS, DRILL_RESTORE_MS} from '../limits.ts';
 import {sumOfCounts} from '../metrics/metric-sums.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type CopierOpened, CopierProcess} from '../processes/copier-process.ts';
 import {KillRate} from '../processes/kill-rate.ts';
 import type {Adoptions} from '../tenants/adoptions.ts';
-import type {Errands} from '../tenants/errands.ts';
 import {flushCopies} from '../tenants/flush-copies.ts';
-import {hasWorker, type Lifecycle} from '../tenants/lifecycle-states.ts';
+import type {Lifecycle} from '../tenants/lifecycle-states.ts';
 import type {Placement} from '../tenants/placement.ts';
 import type {TenantEntry} from '../tenants/tenant-entry.ts';
+import {Bases, type BasesParts, isAwake} from './bases.ts';
 import {Drills, type DrillsParts} from './drills.ts';
 import type {BackupSettings} from './settings.ts';
 import {StateCopies, type StateParts} from './state-copies.ts';
@@ -37,7 +37,6 @@ export type BackupsParts = {
   data: string;
   files: TenantFiles;
   placement: Pick<Placement, 'entries' | 'find'>;
-  errands: Pick<Errands, 'runFor'>;
   state: StateParts;
   /** The copier's bundle, and its environment. */
   entry: string;
@@ -47,7 +46,8 @@ export type BackupsParts = {
   checkAdoption: (tenant: string, replace: boolean) => void;
   metrics: SupervisorMetrics;
   log: Logger;
-} & Pick<DrillsParts, 'runErrand' | 'letPass'>;
+} & Pick<DrillsParts, 'runErrand' | 'letPass'> &
+  Pick<BasesParts, 'errands' | 'control'>;
 
 export class Backups {
   readonly #parts: BackupsParts;
@@ -55,10 +55,7 @@ export class Backups {
   #identity: ServerIdentity | null = null;
   #drills: Drills | null = null;
   #state: StateCopies | null = null;
-  /** Sleeping tenants whose bases are to be made, one after the other. */
-  readonly #basesDue = new Set<string>();
-  #isMakingBases = false;
-  #isClosing = false;
+  readonly #bases: Bases;
   #onOpened: ((opened: CopierOpened) => void) | null = null;
   /** The last report of the copier, and the counts of those that have ended. */
   #last: MetricJson[] = [];
@@ -68,6 +65,12 @@ export class Backups {
 
   constructor(parts: BackupsParts) {
     this.#parts = parts;
+    const {placement, errands, control, log} = parts;
+    this.#bases = new Bases({
+      ...{placement, errands, control, log},
+      lookAgain: tenant => this.#lookAgain(tenant),
+      failed: (tenant, message) => this.#copier?.baseFailed(tenant, message),
+    });
     parts.metrics.measure('svc_backup_last_proven_timestamp_seconds', () => (this.#drills?.provenMs ?? 0) / 1_000);
   }
 
@@ -142,7 +145,7 @@ export class Backups {
 
   /** All workers have ended. */
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#bases.close();
     await this.#state?.close();
     await this.#copier?.close();
     await this.#stored;
@@ -154,10 +157,7 @@ export class Backups {
       settings: {repository, keyFile, everyMs, heartbeatUrl, data, host: hostname(), serverId},
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
       onOpened: opened => this.#opened(opened),
-      onBaseDue: tenant => {
-        this.#basesDue.add(tenant);
-        void this.#makeBases();
-      },
+      onBaseDue: tenant => this.#bases.due(tenant),
       onEnd: () => {
         metrics.count('svc_process_deaths_total', {process: 'copier'});
         this.#ended = sumOfCounts(this.#ended, this.#last);
@@ -212,28 +212,6 @@ export class Backups {
     if (opened.type === 'started' && repositoryId !== null) this.#state?.begin();
   }
 
-  /** An errand for each, which a wake ends. The tenant is looked at again when it has ended. */
-  async #makeBases(): Promise<void> {
-    if (this.#isMakingBases) return;
-    this.#isMakingBases = true;
-    for (const tenant of this.#basesDue) {
-      this.#basesDue.delete(tenant);
-      if (this.#isClosing) break;
-      let retryMs = 0;
-      try {
-        await this.#parts.errands.runFor(tenant, {kind: 'base'});
-      } catch (caught) {
-        if (!(caught instanceof ServiceError)) throw caught;
-        // A tenant that is awake makes its base by itself.
-        if (caught.code === 'op.conflict' || caught.code === 'session.tenant_not_found') continue;
-        this.#parts.log.warn('a copy of a sleeping tenant could not be made; trying again', {tenant, error: caught});
-        retryMs = BASE_RETRY_MS;
-      }
-      setTimeout(() => this.#lookAgain(tenant), retryMs).unref();
-    }
-    this.#isMakingBases = false;
-  }
-
   #lookAgain(tenant: string): void {
     const entry = this.#parts.placement.find(tenant);
     const copied = entry === undefined ? null : this.#copied(entry);
@@ -267,11 +245,6 @@ export class Backups {
     if (opened.type !== 'refused' || opened.refusal !== 'locked') return false;
     return repositoryId !== null && repositoryId === this.#identity!.repository_id;
   }
-}
-
-/** It has a worker that captures its commits. */
-function isAwake(lifecycle: Lifecycle): boolean {
-  return hasWorker(lifecycle) && lifecycle.state !== 'errand';
 }
 
 /** The answers of a server that makes no backups. @throws op.conflict 409 */

@@ -60,8 +60,8 @@ type Ended = (failure: ServiceError | null, result: unknown) => void;
 
 export class Errands {
   readonly #parts: ErrandsParts;
-  /** By whether a caller waits: files that are taken in do not wait for long checks. */
-  readonly #lanes = {requested: new Lane(), own: new Lane()};
+  /** A base and a file that is taken in do not wait for a drill, which can take an hour. */
+  readonly #lanes: Record<Errand['kind'], Lane> = {adopt: new Lane(), base: new Lane(), drill: new Lane()};
 
   constructor(parts: ErrandsParts) {
     this.#parts = parts;
@@ -69,15 +69,17 @@ export class Errands {
 
   /**
    * Runs an errand of a tenant that sleeps or is paused.
-   * @throws op.conflict 409: it has a worker, or was woken meanwhile; what the errand throws; session.overloaded 503
+   * @throws op.conflict 409: it has a worker, or was woken meanwhile; session.worker_unavailable 503: it cools down
+   * after failures; what the errand throws; session.overloaded 503
    */
   runFor(id: string, errand: Errand): Promise<unknown> {
-    return this.#laneOf(errand).queued(() => {
+    return this.#lanes[errand.kind].queued(() => {
       const {placement, files} = this.#parts;
       const entry = placement.find(id);
       if (entry === undefined) {
         throw new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
       }
+      if (entry.lifecycle.state === 'resting') throw coolsDown(id, entry.lifecycle.error);
       if (entry.lifecycle.state !== 'asleep' && entry.lifecycle.state !== 'paused') throw inUse(id);
       const {generation, createdMs, hasCode: runsCode} = entry;
       const place = {directory: files.path(id, generation), tenant: id, generation, createdMs, runsCode};
@@ -98,7 +100,7 @@ export class Errands {
 
   /** Runs an errand in a directory that is no tenant's. @throws what the errand throws; session.overloaded 503 */
   runIn(place: ErrandPlace, errand: Errand, withinMs: number = ERRAND_MS_MAX): Promise<unknown> {
-    return this.#laneOf(errand).queued(
+    return this.#lanes[errand.kind].queued(
       () =>
         new Promise((resolve, reject) => {
           this.#start(place, errand, withinMs, (failure, result) => {
@@ -108,10 +110,6 @@ export class Errands {
           });
         }),
     );
-  }
-
-  #laneOf({kind}: Errand): Lane {
-    return kind === 'adopt' ? this.#lanes.requested : this.#lanes.own;
   }
 
   #start({runsCode, ...place}: ErrandPlace, errand: Errand, withinMs: number, ended: Ended): Worker {
@@ -180,6 +178,11 @@ function parsedJson(text: string): unknown {
 
 function inUse(id: string): ServiceError {
   return new ServiceError('op.conflict', `tenant ${id} is in use: put it to sleep or pause it, and try again`);
+}
+
+function coolsDown(id: string, error: ErrorObject | null): ServiceError {
+  const why = error === null ? 'its worker ended too often in a row' : error.message;
+  return new ServiceError('session.worker_unavailable', `tenant ${id} is not opened for now: ${why}`);
 }
 
 function asThrown({code, message, detail}: ErrorObject): ServiceError {

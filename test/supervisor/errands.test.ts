@@ -100,6 +100,9 @@ test('a base of a file that no process has open is written beside it', async () 
   expect(readFileSync(join(directory, 'copy')).equals(readFileSync(join(directory, TENANT_FILE)))).toBe(true);
   writeFileSync(join(directory, LOGGED_FILE), '');
   await expect(errands().runIn(place, {kind: 'base'})).rejects.toMatchObject({code: 'op.storage_damaged'});
+  rmSync(join(directory, LOGGED_FILE));
+  change(join(directory, TENANT_FILE), 'PRAGMA user_version = 16');
+  expect(await errands().runIn(place, {kind: 'base'})).toEqual({commit: null});
 });
 
 test('a wake ends the errand of a tenant, which goes first', async () => {

@@ -2,7 +2,7 @@
 import {adoptFile} from '../../engine/adopt/adopt-file.ts';
 import {writeClosedBase} from '../../engine/copies/closed-base.ts';
 import type {ErrandSettings} from '../../shared/ipc/control.ts';
-import type {Errand} from '../../shared/ipc/errand.ts';
+import type {ClosedBase, Errand} from '../../shared/ipc/errand.ts';
 import type {Logger} from '../../shared/log.ts';
 import {drill} from './drill.ts';
 
@@ -14,7 +14,7 @@ export async function runErrand(settings: ErrandSettings, errand: Errand, log: L
       return {timeline};
     }
     case 'base':
-      return {commit: await writeClosedBase(settings.directory, Date.now())};
+      return {commit: await writeClosedBase(settings.directory, Date.now())} satisfies ClosedBase;
     case 'drill':
       return await drill(settings, errand.expected, log);
   }

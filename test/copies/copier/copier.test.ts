@@ -138,6 +138,26 @@ test('a tenant without anything that leads on gets a request for a base: by its 
   expect(await repository.newest('asleep')).toMatchObject({commit: 3});
 });
 
+test('a run does not wait for bases that cannot be made, and says why; the next one requests them again', async () => {
+  const [sound, broken] = [new FakeTenant('sound').base(1), new FakeTenant('broken')];
+  const {copier, basesDue, repository} = await running([sound]);
+  copier.tenantIs({...broken, isAwake: false});
+  const fail = async (count: number) => {
+    const refused = copier.run(60_000).catch((caught: unknown) => caught);
+    await until('the base is requested', () => basesDue.length === count);
+    copier.baseFailed('broken', 'its file is damaged');
+    expect(await refused).toMatchObject({message: expect.stringContaining('damaged'), detail: {missing: ['broken']}});
+  };
+  await fail(1);
+  expect(copier.copies.get('broken')!.fault).toMatchObject({kind: 'base', message: 'its file is damaged'});
+  expect(await repository.newest('sound')).toMatchObject({commit: 1});
+  await fail(2);
+  broken.base(2);
+  copier.tenantIs({...broken, isAwake: false});
+  expect(await copier.run(60_000)).toMatchObject({tenants: 2});
+  expect(copier.copies.get('broken')!.fault).toBeNull();
+});
+
 test('a spool that was dropped, or is of another history, is followed by a base and never merged with what was', async () => {
   const tenant = new FakeTenant('a').base(1).set(2, 2);
   const {copier, repository} = await running([tenant]);

@@ -85,14 +85,19 @@ test('kill -9 of the copier, and then of the whole server, loses nothing', async
   expect(await stored(tenant)).toBe(third);
 });
 
-test('a sleeping tenant without a copy gets a base in a process of its own', async () => {
+test('a sleeping tenant without a copy gets a base in a process of its own, and one that answers reads from its worker', async () => {
   const other = await testRepository(afterAll);
-  const tenant = await service.tenant();
+  const [tenant, reads] = [await service.tenant(), await service.tenant()];
   const sequence = await inserted(tenant);
+  await inserted(reads);
   await service.post(`/api/tenants/${tenant}/sleep`);
+  expect((await service.post(`/api/tenants/${reads}/pause?serve=reads`)).status).toBe(200);
   await service.end('SIGTERM');
   await service.run(other.args);
+  expect((await service.get(`/api/tenants/${reads}/journal`)).status).toBe(200);
+  await run();
   const opened = await other.open();
+  expect((await opened.newest(reads))?.sequence).toBe(1);
   await until('the base', async () => (await opened.newest(tenant))?.sequence === sequence);
   expect(service.ownerOf(tenant)).toBeNull();
   await service.end('SIGTERM');
