@@ -60,17 +60,20 @@ async function noteIn(data: string): Promise<FollowNote> {
 async function promote(repository: Repository, data: string): Promise<void> {
   const done = await inDataDirectory(data, owned => promoteAll(owned, repository));
   if (done === null) throw new CommandFailure(`${data} is in use: end svc restore --follow first`);
-  const {promoted, failed} = done.done;
+  const {promoted, failed, older} = done.done;
   process.stdout.write(`promoted ${counted(promoted, 'tenant')}: svc start --data ${data} serves them\n`);
-  if (failed.length === 0) return;
-  const lines = failed.map(line => `\n  ${line}`).join('');
-  throw new CommandFailure(`these are in set-aside/; try svc restore for each of them:${lines}`, EXIT_PARTIAL);
+  const listed = (title: string, lines: string[]): string[] => (lines.length === 0 ? [] : [title, ...lines]);
+  const faults = [
+    ...listed('these are in set-aside/; try svc restore for each of them:', failed),
+    ...listed('these may be older than what was stored:', older),
+  ];
+  if (faults.length > 0) throw new CommandFailure(faults.join('\n  '), EXIT_PARTIAL);
 }
 
 async function promoteAll(
   owned: OwnedDirectory,
   repository: Repository,
-): Promise<{promoted: number; failed: string[]}> {
+): Promise<{promoted: number; failed: string[]; older: string[]}> {
   const root = join(owned.data, STANDBY_DIRECTORY);
   for (const name of await readdir(root)) await putBack(join(root, name));
   // From here on the old server stores nothing more, also after a restart: the lease is the new server's, and not free.
@@ -81,7 +84,7 @@ async function promoteAll(
   const there = new Set(owned.registry.rows().map(({id}) => id));
   await fetchServerState(repository, join(root, STATE_DIRECTORY));
   const stored = await storedTenants(join(root, STATE_DIRECTORY));
-  const {failed} = await standbyOf(repository, owned.data).sync(tenant => !there.has(tenant));
+  const {failed, gaps} = await standbyOf(repository, owned.data).sync(tenant => !there.has(tenant));
   const faults = failed.map(({tenant, error}) => `${tenant}: ${error.message}`);
   let promoted = there.size;
   for (const name of await readdir(root)) {
@@ -95,7 +98,8 @@ async function promoteAll(
   await placeServerState(join(root, STATE_DIRECTORY), owned.data);
   if (faults.length === 0) await rm(root, {recursive: true});
   else await setAside(owned.data, root); // a server that starts has the others
-  return {promoted, failed: faults};
+  const older = [...gaps].map(([tenant, {finding}]) => `${tenant}: ${finding}`);
+  return {promoted, failed: faults, older};
 }
 
 /** @returns `deleted`: the server had deleted it. `fault`: why its file cannot be used */

@@ -7,7 +7,8 @@ import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {Target} from '../copies/repository/plan.ts';
 import type {Repository} from '../copies/repository/repository.ts';
 import type {Restored} from '../copies/restore/restore-file.ts';
-import {atRepository} from './backup/at-repository.ts';
+import type {BackupGap} from '../shared/protocol/backups.ts';
+import {addRepositoryOptions, atRepository, type RepositoryOptions} from './backup/at-repository.ts';
 import {EXIT_PARTIAL} from './backup/exit-codes.ts';
 import {bytesText} from './bytes-text.ts';
 import {counted} from './counted.ts';
@@ -25,9 +26,7 @@ import {TransientLine} from './transient-line.ts';
 
 const URL_DEFAULT = 'http://127.0.0.1:3210';
 
-type Options = {
-  from?: string;
-  key?: string;
+type Options = RepositoryOptions & {
   toTime?: number;
   toSequence?: number;
   timeline?: string;
@@ -47,12 +46,9 @@ type Options = {
 };
 
 export function register(program: Command): void {
-  program
-    .command('restore')
+  addRepositoryOptions(program.command('restore'))
     .description('make a tenant from a repository of copies, as it was at a time')
     .argument('[tenant]', 'its name in the repository')
-    .option('--from <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
-    .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
     .option('--to-time <time>', 'the last point at or before it: 2026-01-31T12:00:00Z, epoch ms, or 20m ago', instant)
     .option('--to-sequence <n>', 'the last point whose journal ends at or before this sequence', sequence)
     .option('--timeline <id>', 'only points of this timeline (--list shows them)')
@@ -91,7 +87,7 @@ async function restoreHost(repository: Repository, options: Options): Promise<vo
     ),
   ).finally(() => line.clear());
   if (placed === null) throw inUse(data);
-  const {restored, without, deleted, failed, state} = placed.done;
+  const {restored, without, deleted, failed, older, state} = placed.done;
   if (options.json === true) process.stdout.write(`${JSON.stringify(placed.done)}\n`);
   else {
     process.stdout.write(`restored ${counted(restored.length, 'tenant')} into ${data}\n`);
@@ -100,12 +96,12 @@ async function restoreHost(repository: Repository, options: Options): Promise<vo
     for (const tenant of deleted) process.stdout.write(`${tenant}: was deleted; svc restore ${tenant} restores it\n`);
     if (options.live !== true) process.stdout.write('they are paused and answer reads: svc tenants resume ID\n');
   }
-  if (failed.length === 0) return;
-  const reasons = failed.map(({tenant, reason}) => `\n  ${tenant}: ${reason}`).join('');
-  throw new CommandFailure(
-    `these tenants could not be restored; a second run tries them again:${reasons}`,
-    EXIT_PARTIAL,
-  );
+  const faults = [
+    ...older.map(({tenant, gap}) => `${tenant}: ${gap.finding}`),
+    ...(failed.length === 0 ? [] : ['these tenants could not be restored; a second run tries them again:']),
+    ...failed.map(({tenant, reason}) => `  ${tenant}: ${reason}`),
+  ];
+  if (faults.length > 0) throw new CommandFailure(faults.join('\n'), EXIT_PARTIAL);
 }
 
 async function followRepository(repository: Repository, {data, from, key, every: everyMs}: Options): Promise<void> {
@@ -125,21 +121,31 @@ function inUse(data: string): CommandFailure {
 
 async function restore(repository: Repository, tenant: string, options: Options): Promise<void> {
   const wanted: Wanted = {repository, tenant, target: targetOf(options), timeline: options.timeline};
-  if (options.list === true) return list(wanted, options);
-  if (options.table !== undefined) return printTable(wanted, options.table);
-  if (options.dryRun === true) return report(tenant, await withFile(wanted, (_, made) => made), options);
-  await place(wanted, options);
+  const gap = await restoredFor(wanted, options);
+  // An older state than was stored is no success.
+  if (gap !== null) throw new CommandFailure(gap.finding, EXIT_PARTIAL);
 }
 
-async function place(wanted: Wanted, options: Options): Promise<void> {
+async function restoredFor(wanted: Wanted, options: Options): Promise<BackupGap | null> {
+  if (options.list === true) return listPoints(wanted, options.events === true, options.json === true);
+  if (options.table !== undefined) return (await printTable(wanted, options.table))?.gap ?? null;
+  if (options.dryRun !== true) return place(wanted, options);
+  const restored = await withFile(wanted, (_, made) => made);
+  report(wanted.tenant, restored, options);
+  return restored.gap;
+}
+
+async function place(wanted: Wanted, options: Options): Promise<BackupGap | null> {
   const {data} = options;
   const placing = {as: options.as ?? wanted.tenant, replace: options.replace === true, live: options.live === true};
   const placed = await inDataDirectory(data, server => placeTenant(server, wanted, placing));
-  report(placing.as, placed === null ? await sendTenant(wanted, placing, options) : placed.done, options);
-  if (options.json === true) return;
+  const restored = placed === null ? await sendTenant(wanted, placing, options) : placed.done;
+  report(placing.as, restored, options);
+  if (options.json === true) return restored.gap;
   const {as, live} = placing;
   const resume = `svc tenants resume ${as}`;
   process.stdout.write(live ? `${as} is live\n` : `${as} is paused and answers reads: ${resume} makes it live\n`);
+  return restored.gap;
 }
 
 /** @throws CommandFailure */
@@ -151,18 +157,11 @@ function targetOf({toTime, toSequence}: Options): Target {
   return toSequence === undefined ? 'newest' : {sequence: toSequence};
 }
 
-async function list(wanted: Wanted, {events, json}: Options): Promise<void> {
-  const {unreadable} = await listPoints(wanted, events === true, json === true);
-  if (unreadable.length === 0) return;
-  const message = `points may be missing: these objects of the repository cannot be read: ${unreadable.join(', ')}`;
-  throw new CommandFailure(message, EXIT_PARTIAL);
-}
-
 /** Says which point it is, and the next one, because the target can lie between them. */
 function report(tenant: string, restored: Restored, {json}: Options): void {
-  const {timeline, commit, sequence, timeMs, sets, bytes, next} = restored;
+  const {timeline, commit, sequence, timeMs, sets, bytes, next, gap} = restored;
   if (json === true) {
-    const record = {tenant, timeline, commit, sequence, time: iso(timeMs), page_sets: sets, bytes};
+    const record = {tenant, timeline, commit, sequence, time: iso(timeMs), page_sets: sets, bytes, gap};
     process.stdout.write(`${JSON.stringify(record)}\n`);
     return;
   }

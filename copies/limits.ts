@@ -70,6 +70,8 @@ export const LEASE_CLAIMS_KEPT = 16;
 
 /* Restore */
 
+/** Missing or damaged objects that an answer names. Beyond: their number. (ours) */
+export const GAP_OBJECTS_MAX = 20;
 /** Copies that are downloaded at the same time, ahead of the one that is applied. (ours) */
 export const RESTORE_FETCHES = 8;
 /** Bytes of those on disk. Beyond: only the next one is downloaded, which can be larger. (ours) */

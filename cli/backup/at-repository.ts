@@ -1,5 +1,6 @@
 /** Runs a verb that reads a repository: opens it, and turns its errors into sentences and exit codes. */
 import {readFile} from 'node:fs/promises';
+import type {Command} from 'commander';
 import {parseRepositoryKey} from '../../copies/repository/keys.ts';
 import {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryError} from '../../copies/repository/repository-error.ts';
@@ -11,6 +12,13 @@ import {CommandFailure, reportFailure} from '../failure.ts';
 import {exitCodeOf} from './exit-codes.ts';
 
 export type RepositoryOptions = {from?: string; key?: string};
+
+/** The options of a verb that reads a repository. */
+export function addRepositoryOptions(command: Command): Command {
+  return command
+    .option('--from <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
+    .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY);
+}
 
 export function atRepository(
   verb: string,

@@ -9,17 +9,14 @@ import {bytesText} from '../bytes-text.ts';
 import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
 import {TransientLine} from '../transient-line.ts';
-import {atRepository, type RepositoryOptions} from './at-repository.ts';
+import {addRepositoryOptions, atRepository, type RepositoryOptions} from './at-repository.ts';
 import {EXIT_PARTIAL} from './exit-codes.ts';
 
 type Options = RepositoryOptions & {readData?: true; json?: true};
 
 export function register(backup: Command): void {
-  backup
-    .command('check')
+  addRepositoryOptions(backup.command('check'))
     .description('check that a repository has every object that it should have')
-    .option('--from <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
-    .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
     .option('--read-data', 'read every byte of them, too')
     .option('--json', 'one JSON object per finding, and one for the whole')
     .action((options: Options) =>

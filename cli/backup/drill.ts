@@ -18,17 +18,14 @@ import {CommandFailure} from '../failure.ts';
 import {printable, printableJson} from '../printable.ts';
 import {withScratch} from '../restore/scratch.ts';
 import {TransientLine} from '../transient-line.ts';
-import {atRepository, type RepositoryOptions} from './at-repository.ts';
+import {addRepositoryOptions, atRepository, type RepositoryOptions} from './at-repository.ts';
 import {EXIT_PARTIAL} from './exit-codes.ts';
 
 type Options = RepositoryOptions & {tenant?: string; tenants?: number; scratch: string; json?: true};
 
 export function register(backup: Command): void {
-  backup
-    .command('drill')
+  addRepositoryOptions(backup.command('drill'))
     .description('prove copies: restore tenants into a scratch directory and check everything')
-    .option('--from <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
-    .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
     .option('--tenant <id>', 'only this tenant')
     .option('--tenants <n>', 'this many at random; otherwise all', count)
     .option('--scratch <directory>', 'where to restore, one tenant at a time', tmpdir())

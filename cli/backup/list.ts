@@ -1,14 +1,15 @@
 /** `svc backup list [TENANT]` shows what a repository has: its tenants, or the points of one of them. */
 import type {Command} from 'commander';
-import {pointsOf} from '../../copies/repository/plan.ts';
+import {gapIn, pointsOf} from '../../copies/repository/plan.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryError} from '../../copies/repository/repository-error.ts';
 import type {TenantCopies} from '../../copies/repository/tenant-copies.ts';
 import {bytesText} from '../bytes-text.ts';
 import {counted} from '../counted.ts';
+import {CommandFailure} from '../failure.ts';
 import {printable, printableJson} from '../printable.ts';
 import {listPoints} from '../restore/points.ts';
-import {atRepository, type RepositoryOptions} from './at-repository.ts';
+import {addRepositoryOptions, atRepository, type RepositoryOptions} from './at-repository.ts';
 import {EXIT_PARTIAL} from './exit-codes.ts';
 
 type Options = RepositoryOptions & {json?: true};
@@ -26,12 +27,9 @@ type Listed = {
 };
 
 export function register(backup: Command): void {
-  backup
-    .command('list')
+  addRepositoryOptions(backup.command('list'))
     .description('show the tenants of a repository, or the points of one')
     .argument('[tenant]', 'only this tenant, with all its points')
-    .option('--from <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
-    .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
     .option('--json', 'one JSON object per line')
     .action((tenant: string | undefined, options: Options) =>
       atRepository('svc backup list', options, repository => list(repository, tenant, options.json === true)),
@@ -41,9 +39,8 @@ export function register(backup: Command): void {
 async function list(repository: Repository, tenant: string | undefined, isJson: boolean): Promise<void> {
   if (tenant !== undefined) {
     const wanted = {repository, tenant, target: 'newest', timeline: undefined} as const;
-    const {unreadable} = await listPoints(wanted, false, isJson);
-    for (const object of unreadable) process.stderr.write(`svc backup list: ${object} is missing or damaged\n`);
-    if (unreadable.length > 0) process.exitCode = EXIT_PARTIAL;
+    const gap = await listPoints(wanted, false, isJson);
+    if (gap !== null) throw new CommandFailure(gap.finding, EXIT_PARTIAL);
     return;
   }
   for (const each of await repository.tenants()) {
@@ -62,7 +59,8 @@ async function listedOf(repository: Repository, tenant: string): Promise<Listed>
   }
 }
 
-function described({tenant, timelines, unreadable}: TenantCopies): Listed {
+function described(copies: TenantCopies): Listed {
+  const {tenant, timelines} = copies;
   const points = timelines.flatMap(pointsOf);
   const items = timelines.flatMap(({bases, sets}) => [...bases, ...sets]);
   const timeOf = (at: number): string | null => {
@@ -76,7 +74,7 @@ function described({tenant, timelines, unreadable}: TenantCopies): Listed {
     sequence: points.at(-1)?.sequence ?? null,
     points: points.length,
     bytes: items.reduce((sum, {bytes}) => sum + bytes, 0),
-    finding: unreadable.length === 0 ? null : `missing or damaged: ${unreadable.join(', ')}`,
+    finding: gapIn(copies)?.finding ?? null,
   };
 }
 

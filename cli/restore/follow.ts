@@ -61,9 +61,10 @@ export async function follow(
 }
 
 /** @param before the fault that was reported last. @returns the one that is known now */
-function reportStep({sets, newestMs, failed}: StandbyStep, before: string, say: (line: string) => void): string {
+function reportStep({sets, newestMs, gaps, failed}: StandbyStep, before: string, say: (line: string) => void): string {
   if (newestMs !== null) say(`${new Date(newestMs).toISOString()}: ${counted(sets, 'page set')}`);
-  const fault = failed.map(({tenant, error}) => `${tenant}: ${error.message}`).join('; ');
+  const faults = failed.map(({tenant, error}) => `${tenant}: ${error.message}`);
+  const fault = [...faults, ...[...gaps].map(([tenant, {finding}]) => `${tenant}: ${finding}`)].join('; ');
   if (fault !== '' && fault !== before) say(`these tenants are not up to date: ${fault}`);
   return fault;
 }

@@ -15,16 +15,19 @@ export function withFile<T>(wanted: Wanted, use: (path: string, restored: Restor
   });
 }
 
-/** Prints the documents of a table as JSON lines. */
-export async function printTable(wanted: Wanted, table: string): Promise<void> {
+/** Prints the documents of a table as JSON lines. @returns null: the reader wanted no more of them */
+export async function printTable(wanted: Wanted, table: string): Promise<Restored | null> {
   const output = await openOutput('-');
   try {
-    await withFile(wanted, async path => {
+    const printed = await withFile(wanted, async (path, restored) => {
       for (const lines of tableLines(path, table)) await output.write(Buffer.from(lines));
+      return restored;
     });
     await output.finish();
+    return printed;
   } catch (caught) {
     await output.abandon();
     if (!(caught instanceof ReaderGone)) throw caught;
+    return null;
   }
 }

@@ -1,7 +1,8 @@
 /** Shows the points to which a tenant can be restored, and what happened to it between them. */
-import {pointsOf} from '../../copies/repository/plan.ts';
+import {gapIn, pointsOf} from '../../copies/repository/plan.ts';
 import type {CopyItem, TenantCopies, TimelineCopies} from '../../copies/repository/tenant-copies.ts';
 import {eventsIn, type TenantEvent} from '../../copies/restore/file-contents.ts';
+import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
 import {withFile} from './look.ts';
@@ -12,8 +13,8 @@ const POINTS_SHOWN = 50;
 
 type Line = {timeMs: number; text: string};
 
-/** @param isJson all points, one per line */
-export async function listPoints(wanted: Wanted, withEvents: boolean, isJson: boolean): Promise<TenantCopies> {
+/** @param isJson all points, one per line. @returns why points may be missing; null: none are */
+export async function listPoints(wanted: Wanted, withEvents: boolean, isJson: boolean): Promise<BackupGap | null> {
   const copies = await wanted.repository.copies(wanted.tenant);
   const timelines = copies.timelines.filter(({timeline}) => (wanted.timeline ?? timeline) === timeline);
   const events = withEvents ? await withFile({...wanted, target: 'newest'}, eventsIn) : notesOf(copies);
@@ -21,7 +22,7 @@ export async function listPoints(wanted: Wanted, withEvents: boolean, isJson: bo
     for (const timeline of timelines) for (const point of pointsOf(timeline)) print(JSON.stringify(pointRecord(point)));
     for (const event of events) print(printableJson(JSON.stringify(eventRecord(event))));
   } else for (const [i, timeline] of timelines.entries()) show(timeline, timelines[i + 1] ?? null, events);
-  return copies;
+  return gapIn(copies, wanted.timeline);
 }
 
 /** A point as JSON. */

@@ -10,6 +10,7 @@ import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryError} from '../../copies/repository/repository-error.ts';
 import {RestoreError} from '../../copies/restore/restore-error.ts';
 import {StoreError} from '../../copies/store/store-error.ts';
+import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {CommandFailure} from '../failure.ts';
 import {type OwnedDirectory, placeTenant} from './place.ts';
@@ -22,6 +23,8 @@ export type RestoredHost = {
   /** The server had deleted them; their copies stay. */
   deleted: string[];
   failed: {tenant: string; reason: string}[];
+  /** They are restored, and may be older than what was stored. */
+  older: {tenant: string; gap: BackupGap}[];
   /** Files of the server that were restored. */
   state: string[];
 };
@@ -41,7 +44,7 @@ export async function restoreAll(
   await fetchServerState(repository, stateDirectory);
   const stored = await storedTenants(stateDirectory);
   const state = await placeServerState(stateDirectory, owned.data);
-  const host: RestoredHost = {restored: [], without: [], deleted: [], failed: [], state};
+  const host: RestoredHost = {restored: [], without: [], deleted: [], failed: [], older: [], state};
   const there = new Set(owned.registry.rows().map(({id}) => id));
   const tenants = await repository.tenants();
   for (const [done, tenant] of tenants.entries()) {
@@ -54,7 +57,9 @@ export async function restoreAll(
           continue;
         }
         const isLive = live && stored?.isPaused.get(tenant) !== true;
-        await placeTenant(owned, {repository, tenant, target}, {as: tenant, replace: false, live: isLive});
+        const placing = {as: tenant, replace: false, live: isLive};
+        const {gap} = await placeTenant(owned, {repository, tenant, target}, placing);
+        if (gap !== null) host.older.push({tenant, gap});
       }
       host.restored.push(tenant);
     } catch (caught) {

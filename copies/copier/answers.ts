@@ -9,10 +9,10 @@ import type {
   TenantBackup,
   TenantPoints,
 } from '../../shared/protocol/backups.ts';
-import {pointsOf} from '../repository/plan.ts';
+import {gapIn, pointsOf} from '../repository/plan.ts';
 import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
-import type {CopyItem, TimelineCopies} from '../repository/tenant-copies.ts';
+import type {CopyItem, TenantCopies} from '../repository/tenant-copies.ts';
 import {StoreError} from '../store/store-error.ts';
 import type {Copier} from './copier.ts';
 import type {Drills} from './drills.ts';
@@ -60,7 +60,8 @@ export async function pointsIn(
   if (copy === undefined) throw notFound(`there is no tenant ${tenant}`);
   if (copier.writer === null) throw unavailable(copier.fault?.message ?? 'the repository is not open yet');
   drills.learn([tenant]);
-  const timelines = await timelinesOf(copier.writer.repository, tenant);
+  const copies = await copiesOf(copier.writer.repository, tenant);
+  const timelines = copies?.timelines ?? [];
   const ranges: TenantPoints['ranges'] = [];
   const points: CopyItem[] = [];
   for (const one of [...timelines].reverse()) {
@@ -74,6 +75,7 @@ export async function pointsIn(
     ranges,
     points: points.slice(0, BACKUP_POINTS_MAX).map(pointOf),
     has_more: points.length > BACKUP_POINTS_MAX,
+    gap: copies === null ? null : gapIn(copies),
   };
 }
 
@@ -88,12 +90,12 @@ function pointOf({timeMs, sequence, last}: CopyItem): BackupPoint {
   return {at: timeMs, sequence, commit: last};
 }
 
-/** @throws session.worker_unavailable 503 */
-async function timelinesOf(repository: Repository, tenant: string): Promise<TimelineCopies[]> {
+/** Null: there are none. @throws session.worker_unavailable 503 */
+async function copiesOf(repository: Repository, tenant: string): Promise<TenantCopies | null> {
   try {
-    return (await repository.copies(tenant)).timelines;
+    return await repository.copies(tenant);
   } catch (caught) {
-    if (caught instanceof RepositoryError && caught.code === 'no_copies') return [];
+    if (caught instanceof RepositoryError && caught.code === 'no_copies') return null;
     if (caught instanceof RepositoryError || caught instanceof StoreError) throw unavailable(caught.message);
     throw caught;
   }

@@ -122,7 +122,7 @@ async function resultOf(request: CopierRequest): Promise<unknown> {
     case 'restore': {
       const {repository, keyFile} = settings!;
       const {tenant, target, path} = request;
-      return (await restoreInThread({repository, keyFile, tenant, target, path})).point;
+      return restoreInThread({repository, keyFile, tenant, target, path});
     }
     case 'drill_tenants':
       return drills!.tenants();

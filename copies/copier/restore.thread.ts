@@ -21,8 +21,8 @@ async function outcomeOf({repository: url, keyFile, tenant, target, path}: Resto
   try {
     const repository = await Repository.open(store, parseRepositoryKey(await readFile(keyFile, 'utf8')));
     if (target === null) return {copy: await restoreForDrill(repository, tenant, path), refused: null};
-    const point = expectedAt(await restoreFile({repository, tenant, target, path}));
-    return {copy: {checks: [], point}, refused: null};
+    const restored = await restoreFile({repository, tenant, target, path});
+    return {copy: {checks: [], point: expectedAt(restored), gap: restored.gap}, refused: null};
   } catch (caught) {
     return {copy: null, refused: refusedBy(caught)};
   } finally {

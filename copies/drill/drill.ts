@@ -12,7 +12,6 @@ import {DRILL_DISK_RESERVE_BYTES} from '../limits.ts';
 import {type Plan, plan} from '../repository/plan.ts';
 import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
-import type {TenantCopies} from '../repository/tenant-copies.ts';
 import {RestoreError} from '../restore/restore-error.ts';
 import {type RestoreProgress, restoreFile} from '../restore/restore-file.ts';
 import {checksOf, hasPassed, type Proof} from './proof.ts';
@@ -63,17 +62,18 @@ export async function restoreForDrill(
     const {unreadable} = copies;
     const findings = unreadable.map(object => `the object ${object} is missing or damaged`);
     checks.push({check: 'objects', findings, objects: [...unreadable]});
-    const chosen = plan(copies, 'newest');
-    await checkSpace(chosen, dirname(path));
+    await checkSpace(plan(copies, 'newest'), dirname(path));
     const progress = onProgress === undefined ? {} : {onProgress};
-    const point = await restoreFile({repository, tenant, target: 'newest', path, ...progress});
-    checks.push({check: 'restore', findings: gapFindings(copies, chosen), objects: []});
-    return {checks, point: expectedAt(point)};
+    const restored = await restoreFile({repository, tenant, target: 'newest', path, ...progress});
+    // An older state would be restored instead of the newest one that was stored.
+    const {gap} = restored;
+    checks.push({check: 'restore', findings: gap === null || gap.newest === null ? [] : [gap.finding], objects: []});
+    return {checks, point: expectedAt(restored), gap};
   } catch (caught) {
     const isFault = caught instanceof RepositoryError || caught instanceof RestoreError;
     if (!isFault || (caught instanceof RepositoryError && caught.code === 'unavailable')) throw caught;
     checks.push({check: 'restore', findings: [caught.message], objects: caught.object === null ? [] : [caught.object]});
-    return {checks, point: null};
+    return {checks, point: null, gap: null};
   }
 }
 
@@ -104,17 +104,6 @@ export function proofOf(
     query: checked?.query ?? null,
     checks,
   };
-}
-
-/** The newest state that is listed has to be the one that was restored: an older one would be restored silently. */
-function gapFindings({timelines}: TenantCopies, {end}: Plan): string[] {
-  const {timeline, bases, sets} = timelines.at(-1)!;
-  if (end.timeline !== timeline) {
-    return [`only the earlier timeline ${end.timeline} can be restored: the newest, ${timeline}, has no base`];
-  }
-  const newest = Math.max(bases.at(-1)?.last ?? 0, sets.at(-1)?.last ?? 0);
-  if (newest <= end.last) return [];
-  return [`only commit ${end.last} can be restored, and commit ${newest} is in the repository: a page set is missing`];
 }
 
 /** The file, its base and a page set are on the disk at once. @throws NoSpaceForDrill */

@@ -15,6 +15,7 @@ import {DISK, type Disk} from '../../engine/copies/disk.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {type Plan, plan, pointsOf, type Target} from '../repository/plan.ts';
 import {type CopyItem, type Item, positionAfter, type TenantCopies} from '../repository/tenant-copies.ts';
@@ -51,6 +52,8 @@ export type Restored = Position & {
   bytes: number;
   /** The point after it, if there is one: the target can lie between them. */
   next: CopyItem | null;
+  /** Null: it is the newest state for the target that was stored. */
+  gap: BackupGap | null;
 };
 
 /** @throws RestoreError; RepositoryError; StoreError. There is no file at `path` then, and no scratch directory. */
@@ -68,7 +71,7 @@ export async function restoreFile(options: RestoreOptions): Promise<Restored> {
     syncFile(file);
     renameSync(file, path);
     await syncDirectory(dirname(path));
-    return {...made, next: pointAfter(copies, chosen.end)};
+    return {...made, next: pointAfter(copies, chosen.end), gap: chosen.gap};
   } finally {
     await rm(scratch, {recursive: true, force: true});
   }
@@ -92,7 +95,7 @@ async function makeCopy(
   {base, sets}: Plan,
   file: string,
   scratch: string,
-): Promise<Omit<Restored, 'next'>> {
+): Promise<Omit<Restored, 'next' | 'gap'>> {
   const items = [base, ...sets];
   const bytesTotal = items.reduce((sum, {bytes}) => sum + bytes, 0);
   const fetch = (item: CopyItem, to: string) => repository.fetch(tenant, item, to);

@@ -13,11 +13,12 @@ import {join} from 'node:path';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {CopyFile} from '../../engine/copies/copy-file.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
+import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {plan} from '../repository/plan.ts';
 import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
-import {type CopyItem, isFile} from '../repository/tenant-copies.ts';
+import {type CopyItem, isFile, positionAfter} from '../repository/tenant-copies.ts';
 import {fetched} from './fetched.ts';
 import {applied} from './restore-file.ts';
 import {restorePackages} from './restore-packages.ts';
@@ -29,6 +30,8 @@ export type StandbyStep = {
   sets: number;
   /** Epoch milliseconds of the newest commit that a tenant's file has now; null: nothing changed. */
   newestMs: number | null;
+  /** Tenants of which the repository has stored newer commits that cannot be read, by the last look at all of it. */
+  gaps: ReadonlyMap<string, BackupGap>;
   failed: {tenant: string; error: Error}[];
 };
 
@@ -37,6 +40,7 @@ export class Standby {
   readonly #directoryOf: (tenant: string) => string;
   /** Counter of the newest pack that was looked at; null: none was. */
   #through: number | null = null;
+  readonly #gaps = new Map<string, BackupGap>();
 
   /** @param directoryOf where the file of a tenant is, which need not exist */
   constructor(repository: Source, directoryOf: (tenant: string) => string) {
@@ -68,7 +72,7 @@ export class Standby {
   }
 
   async #each(tenants: readonly string[], advance: (tenant: string) => Promise<Advance>): Promise<StandbyStep> {
-    const step: StandbyStep = {sets: 0, newestMs: null, failed: []};
+    const step: StandbyStep = {sets: 0, newestMs: null, gaps: this.#gaps, failed: []};
     for (const tenant of tenants) {
       try {
         const {sets, timeMs} = await advance(tenant);
@@ -93,15 +97,21 @@ export class Standby {
 
   async #catchUp(tenant: string): Promise<Advance> {
     const copies = await this.#repository.copies(tenant);
-    const {base, sets, end} = plan(copies, 'newest');
+    const {base, sets, end, gap} = plan(copies, 'newest');
     const at = positionOf(this.#fileOf(tenant));
     const all = copies.timelines.flatMap(({bases, sets: its}) => [...bases, ...its]);
-    const path = at === null ? null : pathFrom(at, all);
-    const reached = path === null ? null : (path.at(-1) ?? at);
-    const isThere = reached !== null && digestOf(reached) === end.digestAfter;
+    const path = at === null ? [] : (pathFrom(at, all) ?? []);
+    const reached = path.length === 0 ? at : positionAfter(path.at(-1)!);
+    // What was lost in the repository later is there.
+    const isAhead = gap !== null && reached?.timeline === end.timeline && reached.commit > end.last;
+    const isThere = isAhead || (reached !== null && digestOf(reached) === end.digestAfter);
+    const {newest = null} = gap ?? {};
+    const hasNewest = newest !== null && reached?.timeline === newest.timeline && reached.commit >= newest.commit;
+    if (gap === null || hasNewest) this.#gaps.delete(tenant);
+    else this.#gaps.set(tenant, gap);
     const directory = this.#directoryOf(tenant);
     await mkdir(directory, {recursive: true, mode: 0o700});
-    const advance = await this.#apply(tenant, isThere ? path! : [base, ...sets]);
+    const advance = await this.#apply(tenant, isThere ? path : [base, ...sets]);
     await restorePackages(this.#repository, tenant, directory);
     return advance;
   }

@@ -36,7 +36,7 @@ export type CopierRequest =
   | {does: 'run'; withinMs: number}
   /** `before`: epoch milliseconds; null: the newest. */
   | {does: 'points'; tenant: string; before: number | null}
-  /** Makes the tenant's file as it was; answered by the point. */
+  /** Makes the tenant's file as it was; answered by a RestoredCopy without checks. */
   | {does: 'restore'; tenant: string; target: RestoreTarget; path: string}
   /** For a drill: the names of the tenants in the repository. */
   | {does: 'drill_tenants'}

@@ -3,6 +3,8 @@
  * the copier records the result.
  */
 
+import type {BackupGap} from '../protocol/backups.ts';
+
 /** The commit at which a restored file has to be. */
 export type ExpectedPoint = {
   timeline: string;
@@ -23,8 +25,8 @@ export type DrillCheck = {
   objects: string[];
 };
 
-/** `point` null: nothing was restored, and the checks say why. */
-export type RestoredCopy = {checks: DrillCheck[]; point: ExpectedPoint | null};
+/** `point` null: nothing was restored, and the checks say why. `gap` null: it is the newest that was stored. */
+export type RestoredCopy = {checks: DrillCheck[]; point: ExpectedPoint | null; gap: BackupGap | null};
 
 const FILE_CHECKS = ['pages', 'identity', 'head', 'content'] as const;
 type FileCheckName = (typeof FILE_CHECKS)[number];

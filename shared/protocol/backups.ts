@@ -15,6 +15,19 @@ const BackupPoint = Type.Object(
 );
 export type BackupPoint = Static<typeof BackupPoint>;
 
+const BackupGap = Type.Object(
+  {
+    finding: Type.String(),
+    unreadable: Type.Array(Type.String(), {description: 'objects that are missing or damaged, the first of them'}),
+    newest: orNull(
+      Type.Object({timeline: Type.String(), commit: Type.Integer()}),
+      'the newest commit that was stored and cannot be restored; null: none is known',
+    ),
+  },
+  {description: 'why the newest state in the repository may not be the newest that was stored'},
+);
+export type BackupGap = Static<typeof BackupGap>;
+
 const BACKUP_STATES = ['starting', 'running', 'failing', 'locked'] as const;
 export type BackupState = (typeof BACKUP_STATES)[number];
 
@@ -106,6 +119,7 @@ export const TenantPoints = Type.Object({
   ),
   points: Type.Array(BackupPoint, {description: `the newest ${BACKUP_POINTS_MAX} before \`before\`, newest first`}),
   has_more: Type.Boolean(),
+  gap: orNull(BackupGap, 'null: the newest point is the newest that was stored'),
 });
 export type TenantPoints = Static<typeof TenantPoints>;
 
@@ -135,5 +149,6 @@ export const RestoredTenant = Type.Object({
   from: Type.String(),
   point: BackupPoint,
   live: Type.Boolean({description: 'false: it is paused, and answers reads'}),
+  gap: orNull(BackupGap, 'null: the point is the newest for the request that was stored'),
 });
 export type RestoredTenant = Static<typeof RestoredTenant>;

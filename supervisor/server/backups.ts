@@ -227,9 +227,10 @@ export class Backups {
     checkAdoption(as, replace);
     const path = join(data, 'incoming', `r${randomBytes(16).toString('hex')}`);
     const restored = await copier.request({does: 'restore', tenant, target, path}, DRILL_RESTORE_MS);
-    const {timeline, commit, sequence, timeMs: at} = restored as ExpectedPoint;
+    const {point, gap} = restored as RestoredCopy & {point: ExpectedPoint};
+    const {timeline, commit, sequence, timeMs: at} = point;
     await adopt(path, {tenant: as, replace, live}, 'whole', {timeline, commit});
-    return {tenant: as, from: tenant, point: {at, sequence, commit}, live};
+    return {tenant: as, from: tenant, point: {at, sequence, commit}, live, gap};
   }
 
   #store(change: Partial<ServerIdentity>): void {

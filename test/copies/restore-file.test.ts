@@ -92,6 +92,33 @@ test('at any commit, sequence and time: the state of the newest end of a set at 
   );
 });
 
+test('a newer state that was stored and cannot be read is named, with the objects that are lost', async () => {
+  const copies = new Copies();
+  copies.add(SMALL, 0, 2);
+  copies.add(SMALL, 3, 3);
+  expect(await restored(copies, 'newest')).toMatchObject({commit: 3, gap: null});
+  rmSync(path);
+  copies.add(SMALL, 5, 5);
+  const {timeline} = new PageSet(sourceOf(setBytes(SMALL, {first: 5, last: 5}))).head;
+  expect(await restored(copies, 'newest')).toMatchObject({
+    commit: 3,
+    gap: {
+      finding: `only commit 3 can be restored, and commit 5 of timeline ${timeline} was stored; a page set before it is missing`,
+      newest: {timeline, commit: 5},
+    },
+  });
+  rmSync(path);
+  // For an earlier moment nothing is missing.
+  expect(await restored(copies, {commit: 4})).toMatchObject({commit: 3, gap: null});
+  rmSync(path);
+  (await copies.copies()).unreadable.push('packs/lost');
+  for (const target of ['newest', {commit: 4}] as const) {
+    const {gap} = await restored(copies, target);
+    expect(gap).toMatchObject({unreadable: ['packs/lost'], finding: expect.stringContaining('packs/lost')});
+    rmSync(path);
+  }
+});
+
 describe('what is refused leaves no file', () => {
   const all = () => {
     const copies = new Copies();

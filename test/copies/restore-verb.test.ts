@@ -1,5 +1,5 @@
 /** `svc restore` without a data directory: points, a check, and a table as it was. */
-import {mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -82,4 +82,25 @@ test('what cannot be restored is named, with an exit code of its own', async () 
   expect(await restore('--dry-run')).toMatchObject({code: 1, stderr: expect.stringContaining(pack)});
   writeFileSync(path, bytes);
   expect(readdirSync(scratch)).toEqual([]);
+});
+
+test('an older state, because a pack is lost, is no success: exit code 3 with the pack and both commits', async () => {
+  // Of the third point: the base, then one for each point.
+  const lost = readdirSync(join(repository.path, 'packs')).sort().reverse()[2]!;
+  const path = join(repository.path, 'packs', lost);
+  renameSync(path, join(repository.path, '../lost'));
+  const [first, , third] = points;
+  const finding = new RegExp(`only commit ${first!.commit} .+ commit ${third!.commit} .+packs/${lost}`);
+  for (const args of [['--dry-run'], ['--list'], ['--table', 't']]) {
+    expect(await restore(...args)).toMatchObject({code: 3, stderr: expect.stringMatching(finding)});
+  }
+  const data = join(repository.path, '../older');
+  expect(await svc(['restore', '--all', ...repository.options, '--data', data])).toMatchObject({
+    code: 3,
+    stdout: expect.stringContaining('restored 1 tenant'),
+    stderr: expect.stringMatching(finding),
+  });
+  expect(await svc(['backup', 'list', tenant.id, ...repository.options])).toMatchObject({code: 3});
+  renameSync(join(repository.path, '../lost'), path);
+  expect(await restore('--dry-run')).toMatchObject({code: 0});
 });

@@ -68,7 +68,7 @@ test('a copy becomes a tenant that answers reads, as it was', async () => {
   const {status: code, body} = await restore(`to_sequence=${tenant.newest!.sequence}&as=past`);
   expect({code, body}).toEqual({
     code: 201,
-    body: {tenant: 'past', from: app.tenant, point: tenant.newest, live: false},
+    body: {tenant: 'past', from: app.tenant, point: tenant.newest, gap: null, live: false},
   });
   const past = `/api/tenants/past/documents`;
   expect((await service.get(`${past}/t`)).body).toMatchObject({data: [{n: 1}]});

@@ -14,7 +14,7 @@ import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 import {CopiedTenant, type TestRepository, testRepository} from './copied-tenant.ts';
-import {histories, setBytes} from './model.ts';
+import {histories, SMALL, setBytes} from './model.ts';
 
 const service = await sharedService();
 let repository: TestRepository;
@@ -64,6 +64,30 @@ test('after each step the file is the newest copy, whatever was stored and howev
     {numRuns: 15},
   );
   rmSync(root, {recursive: true});
+});
+
+test('a pack that is lost takes nothing from a standby that has it, and is named if it has not', async () => {
+  const own = await testRepository();
+  const root = join(own.path, '../standby');
+  const standby = new Standby(own.writer.repository, name => join(root, name));
+  const stored = (first: number, last: number, tenant = 'acme') =>
+    own.writer.addPack([{tenant, kind: first === 0 ? 'base' : 'set', bytes: setBytes(SMALL, {first, last})}]);
+  const lose = () => rmSync(join(own.path, 'packs', readdirSync(join(own.path, 'packs')).sort()[1]!));
+  const expectCommit = (commit: number) =>
+    expect(readFileSync(join(root, 'acme/tenant.sqlite')).equals(Buffer.concat(SMALL.states[commit - 1]!))).toBe(true);
+  await stored(0, 2);
+  await stored(3, 3);
+  await standby.sync();
+  await stored(0, 1, 'beta'); // its pack names the one before
+  lose();
+  expect(await standby.sync()).toMatchObject({failed: []});
+  expectCommit(3);
+  await stored(4, 4);
+  expect((await standby.sync()).gaps.has('acme')).toBe(false);
+  expectCommit(4);
+  const other = new Standby(own.writer.repository, name => join(own.path, '../other', name));
+  expect((await other.sync()).gaps.get('acme')).toMatchObject({newest: {commit: 4}});
+  await own.remove();
 });
 
 test('a directory follows, is killed, follows again, and is promoted to the server that others are not', async () => {

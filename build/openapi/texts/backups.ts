@@ -67,7 +67,7 @@ export const BACKUP_TEXTS: OperationTexts<
     ],
     example: {
       query: {as: 'acme-2026-01-01-0001'},
-      answer: {tenant: 'acme-2026-01-01-0001', from: 'acme', point, live: false},
+      answer: {tenant: 'acme-2026-01-01-0001', from: 'acme', point, live: false, gap: null},
     },
   },
   'backup.points': {
@@ -89,6 +89,7 @@ export const BACKUP_TEXTS: OperationTexts<
         ],
         points: [point],
         has_more: true,
+        gap: null,
       },
     },
   },

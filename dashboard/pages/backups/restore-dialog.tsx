@@ -48,8 +48,9 @@ export function RestoreDialog({
     restore.mutate(
       {tenant, query: {to_sequence: point.sequence, as, live: purpose === 'restore' && isLive ? 'true' : 'false'}},
       {
-        onSuccess: () => {
-          showToast(`Restored ${as}`);
+        onSuccess: ({gap}) => {
+          if (gap === null) showToast(`Restored ${as}`);
+          else showToast(`Restored ${as}: ${gap.finding}`, {tone: 'bad'});
           onClose();
           navigate(pathOf(as, purpose === 'look' ? 'data' : 'overview'));
         },

@@ -49,6 +49,7 @@ function Backups({tenant, everyMs}: {tenant: string; everyMs: number}) {
           {found.tenant.last_proof?.passed === false ? (
             <Note tone="bad">The last drill failed: {proofOf(found.tenant.last_proof).finding}</Note>
           ) : null}
+          {found.gap === null ? null : <Note tone="bad">{found.gap.finding}</Note>}
           {may('tenants.overview') ? <Looks tenant={tenant} /> : null}
           <Section
             title="Points in time"
