@@ -11,6 +11,7 @@ const ROOMS = [
   'shared',
   'engine',
   'copies',
+  'cluster',
   'worker',
   'supervisor',
   'router',

@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '../..');
 const ROOMS = [
   'build',
   'cli',
+  'cluster',
   'copies',
   'dashboard',
   'egress',

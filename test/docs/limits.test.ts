@@ -13,6 +13,7 @@ const ROOMS: [title: string, files: string[]][] = [
   ['Supervisor', ['supervisor/limits.ts']],
   ["A tenant's file", ['engine/limits.ts']],
   ['Copies', ['copies/limits.ts']],
+  ['Cluster', ['cluster/limits.ts']],
   ['Worker', ['worker/limits.ts', 'worker/ipc/limits.ts', 'worker/api/limits.ts']],
   ['Functions', ['worker/functions/limits.ts']],
   ['Code of tenants', ['worker/runtime/limits.ts', 'worker/runtime/guest/limits.ts']],

@@ -1,0 +1,27 @@
+/**
+ * Limits of a cluster's log, with their units in their names: the reason for each number, and what happens beyond it.
+ * docs/limits.md is made of them.
+ */
+
+const KIB = 1024;
+
+/* Log */
+
+/** Streams that the tenants of a cluster are divided among. It is part of every subject, so it never changes. (design) */
+export const SHARDS = 32;
+/**
+ * Body of a record in one message. Beyond: it is sent ahead in parts of this size, because a server refuses messages over
+ * 1 MiB and a large one delays all others. (design)
+ */
+export const PART_BYTES = 512 * KIB;
+/** Parts of one record or base: its list of them has to fit into one message. Beyond: the record is refused. (ours) */
+export const PARTS_MAX = 11_000;
+/** Parts of one record that are sent at the same time, and in memory. Beyond: the next waits. (ours) */
+export const PARTS_AT_ONCE = 4;
+/** Body of a record that opens or closes a log: who does so. Beyond: it is refused. (ours) */
+export const NOTE_BYTES_MAX = KIB;
+/** An append that is not decided by now is reported as unknown, and goes on. (design) */
+export const APPEND_UNKNOWN_MS = 10_000;
+/** Pause before a record is sent again, doubled after each attempt. (ours) */
+export const APPEND_RETRY_MS = 20;
+export const APPEND_RETRY_MS_MAX = 500;
