@@ -1,0 +1,121 @@
+/**
+ * The engine in memory: streams as they should be. A message needs a moment to be stored after it was accepted, and the
+ * retry of a message that is under way is refused, as servers do. `faulty-engine.ts` adds what goes wrong.
+ */
+import type {LogEngine, Message, PublishAnswer, StreamName, Subject} from '../../../cluster/log/log-engine.ts';
+import {delay, type Timing} from '../../../cluster/log/timing.ts';
+
+const HOP_MS = 1;
+const STORE_MS = 3;
+const keyOf = (stream: StreamName) => JSON.stringify(stream);
+
+class MemoryStream {
+  readonly messages: Message[] = [];
+  /** Accepted, and not stored yet: the sequence by subject. */
+  readonly underWay = new Map<string, number>();
+  sequence = 0;
+  readonly watchers = new Set<() => void>();
+
+  newestOf(subject: string): number {
+    return this.underWay.get(subject) ?? this.messages.findLast(message => message.subject === subject)?.sequence ?? 0;
+  }
+}
+
+/** What the connections of all hosts share. */
+export class MemoryStreams {
+  readonly #streams = new Map<string, MemoryStream>();
+  /** Bytes that each stream takes. */
+  bytesMax = Number.POSITIVE_INFINITY;
+
+  of(stream: StreamName): MemoryStream {
+    const found = this.#streams.get(keyOf(stream)) ?? new MemoryStream();
+    this.#streams.set(keyOf(stream), found);
+    return found;
+  }
+}
+
+export class MemoryEngine implements LogEngine {
+  readonly #streams: MemoryStreams;
+  readonly #timing: Timing;
+
+  constructor(streams: MemoryStreams, timing: Timing) {
+    this.#streams = streams;
+    this.#timing = timing;
+  }
+
+  async publish(subject: Subject, bytes: Buffer, expected: number | null): Promise<PublishAnswer> {
+    await delay(this.#timing, HOP_MS);
+    const stream = this.#streams.of(subject.stream);
+    if (expected !== null && expected !== stream.newestOf(subject.name)) return this.#answer({kind: 'refused'});
+    const stored = stream.messages.reduce((sum, message) => sum + message.bytes.length, 0);
+    if (Number.isFinite(this.#streams.bytesMax) && stored + bytes.length > this.#streams.bytesMax) {
+      return this.#answer({kind: 'full'});
+    }
+    const sequence = ++stream.sequence;
+    stream.underWay.set(subject.name, sequence);
+    await delay(this.#timing, STORE_MS);
+    if (stream.underWay.get(subject.name) === sequence) stream.underWay.delete(subject.name);
+    if (subject.stream.kind === 'records') remove(stream, message => message.subject === subject.name);
+    stream.messages.push({subject: subject.name, sequence, bytes: Buffer.from(bytes)});
+    for (const notify of stream.watchers) notify();
+    return this.#answer({kind: 'stored', sequence, isDuplicate: false});
+  }
+
+  async next(subject: Subject, sequence: number): Promise<Message | null> {
+    await delay(this.#timing, HOP_MS);
+    const {messages} = this.#streams.of(subject.stream);
+    const found = messages.find(message => message.subject === subject.name && message.sequence >= sequence);
+    return this.#answer(found ?? null);
+  }
+
+  async last(subject: Subject): Promise<Message | null> {
+    await delay(this.#timing, HOP_MS);
+    const found = this.#streams.of(subject.stream).messages.findLast(message => message.subject === subject.name);
+    return this.#answer(found ?? null);
+  }
+
+  async removeBefore(subject: Subject, sequence: number): Promise<void> {
+    await delay(this.#timing, HOP_MS);
+    remove(
+      this.#streams.of(subject.stream),
+      message => message.subject === subject.name && message.sequence < sequence,
+    );
+  }
+
+  async *watch(
+    name: StreamName,
+    prefix: string,
+    {from, signal}: {from: number; signal: AbortSignal},
+  ): AsyncGenerator<Message | null> {
+    const stream = this.#streams.of(name);
+    let notify = () => {};
+    const onChange = () => notify();
+    stream.watchers.add(onChange);
+    signal.addEventListener('abort', onChange);
+    try {
+      for (let [at, isFirst] = [from, true]; !signal.aborted; isFirst = false) {
+        const changed = new Promise<void>(resolve => {
+          notify = resolve;
+        });
+        for (const message of stream.messages.filter(({sequence}) => sequence >= at)) {
+          at = message.sequence + 1;
+          if (message.subject.startsWith(prefix)) yield message;
+        }
+        if (isFirst) yield null;
+        if (!signal.aborted) await changed;
+      }
+    } finally {
+      stream.watchers.delete(onChange);
+    }
+  }
+
+  async #answer<T>(answer: T): Promise<T> {
+    await delay(this.#timing, HOP_MS);
+    return answer;
+  }
+}
+
+function remove(stream: MemoryStream, isGone: (message: Message) => boolean): void {
+  const left = stream.messages.filter(message => !isGone(message));
+  stream.messages.splice(0, stream.messages.length, ...left);
+}
