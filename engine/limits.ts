@@ -407,7 +407,7 @@ export const SPOOL_SETS_PER_DOUBLING = 256;
 export const CAPTURE_IDLE_MS = 1_000;
 /** After a base that did not fit, the next is begun this much later, if it is requested then. (ours) */
 export const BASE_RETRY_MS = 60_000;
-/** The thread of the capture gets what processors others leave, as much as a process of this niceness. (ours) */
+/** How much the thread of the capture is lower in priority (`nice`) than its process. (ours) */
 export const CAPTURE_NICE = 5;
 /** Memory of its JavaScript objects. Beyond: copies are given up until the next open. (ours) */
 export const CAPTURE_HEAP_MB = 128;

@@ -2,9 +2,9 @@
  * The capture thread of a tenant. It keeps its descriptors for as long as the process lives, because closing one of the
  * tenant's file releases the locks of SQLite's connections. What it throws ends the thread, and nothing else.
  */
-import {setPriority} from 'node:os';
 import {parentPort, workerData} from 'node:worker_threads';
 import {assert} from '../../shared/assert.ts';
+import {lowerPriority} from '../../shared/lower-priority.ts';
 import {CAPTURE_NICE} from '../limits.ts';
 import {CaptureEnded, CaptureLink} from './capture-link.ts';
 import {CaptureLoop, type CaptureSettings} from './capture-loop.ts';
@@ -20,7 +20,7 @@ assert(port !== null, 'this is a thread');
 const post = (message: FromCaptureThread): void => port.postMessage(message);
 
 // On Linux a priority is of the thread: the one that writes goes first.
-if (process.platform === 'linux') setPriority(CAPTURE_NICE);
+if (process.platform === 'linux') lowerPriority(0, CAPTURE_NICE);
 const link = new CaptureLink(memory);
 try {
   const log = new LogReader(path);

@@ -12,9 +12,9 @@ import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
 import type {Socket} from 'node:net';
 import {STDERR_TAIL_CHARS} from '../../../shared/limits.ts';
+import {lowerPriority} from '../../../shared/lower-priority.ts';
 import {firstToGo, ownBytes} from '../../../shared/own-memory.ts';
 import {CHILD_PIPES_MS_MAX, NODE_STDERR_CHUNKS_MAX} from '../limits.ts';
-import {behindOthers} from './behind-others.ts';
 import {Pipe, type PipeFault, type PipeRules} from './pipe.ts';
 import {ReadLimiter} from './read-limiter.ts';
 
@@ -103,7 +103,7 @@ export class ConfinedProcess<Sent extends object, Received> {
       startMsMax === undefined ? null : setTimeout(() => this.kill('start', 'it was not ready in time'), startMsMax);
     living.add(this.#child);
     firstToGo(this.pid);
-    if (niceness > 0) behindOthers(this.pid, niceness);
+    if (niceness > 0 && this.pid !== undefined) lowerPriority(this.pid, niceness);
   }
 
   /** From now on its end does not count as a failed start. */
