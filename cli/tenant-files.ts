@@ -5,10 +5,10 @@
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
 import {stat} from 'node:fs/promises';
-import {Readable} from 'node:stream';
+import type {Readable} from 'node:stream';
 import type {Command} from 'commander';
 import type {QueryOf} from '../shared/operation-types.ts';
-import {addServerOptions, type ServerOptions, ServiceClient} from './client.ts';
+import {addServerOptions, type ServerOptions, type ServiceClient} from './client.ts';
 import {CommandFailure} from './failure.ts';
 import {atServer} from './server-verb.ts';
 import {openOutput} from './transfer/output.ts';
@@ -50,16 +50,18 @@ export function registerFiles(tenants: Command): void {
 }
 
 async function exportFile(client: ServiceClient, id: string, file: string): Promise<void> {
-  const arriving = await arrivingFile(client, id);
+  const {body, headers} = await client.streamed('exports.file', [id], undefined, true);
+  const bytes = Number(headers['x-svc-file-bytes']);
+  const sha256 = String(headers['x-svc-file-sha256']);
   const output = await openOutput(file);
   try {
-    for await (const chunk of arriving.chunks()) await output.write(chunk);
+    for await (const chunk of complete(body, bytes, sha256)) await output.write(chunk);
     await output.finish();
   } catch (caught) {
     await output.abandon();
     throw caught;
   }
-  if (file !== '-') process.stdout.write(`exported ${id} to ${file}, ${size(arriving.bytes)}\n`);
+  if (file !== '-') process.stdout.write(`exported ${id} to ${file}, ${size(bytes)}\n`);
 }
 
 async function importFile(client: ServiceClient, file: string, options: ImportOptions): Promise<void> {
@@ -72,17 +74,10 @@ async function importFile(client: ServiceClient, file: string, options: ImportOp
   process.stdout.write(`imported ${file} as ${options.as}, ${size(bytes)}${stateAfter(options)}\n`);
 }
 
-async function clone(
-  client: ServiceClient,
-  id: string,
-  made: string,
-  options: ServerOptions & LiveOption,
-): Promise<void> {
-  const arriving = await arrivingFile(client, id);
-  // The connection of the first one is taken until the file has arrived.
-  const second = await ServiceClient.open(options, 1);
-  await sent(second, made, () => Readable.from(arriving.chunks()), options).finally(() => second.close());
-  process.stdout.write(`cloned ${id} as ${made}, ${size(arriving.bytes)}${stateAfter(options)}\n`);
+async function clone(client: ServiceClient, id: string, made: string, options: LiveOption): Promise<void> {
+  const query = {as: made, ...(options.live === true ? {live: 'true' as const} : {})};
+  const {tenant} = await client.ask('tenants.clone', [id], {query, repeat: 'once'});
+  process.stdout.write(`cloned ${id} as ${made}, ${size(tenant.disk_bytes)}${stateAfter(options)}\n`);
 }
 
 function stateAfter({live}: LiveOption): string {
@@ -101,17 +96,6 @@ async function sent(
   };
   const signal = new AbortController().signal;
   await client.upload('tenants.import', [id], query, open, {type: TYPE, once: true, signal});
-}
-
-/** The file of a tenant on its way from the server. */
-async function arrivingFile(
-  client: ServiceClient,
-  id: string,
-): Promise<{bytes: number; chunks: () => AsyncGenerator<Buffer, void, void>}> {
-  const {body, headers} = await client.streamed('exports.file', [id]);
-  const bytes = Number(headers['x-svc-file-bytes']);
-  const sha256 = String(headers['x-svc-file-sha256']);
-  return {bytes, chunks: () => complete(body, bytes, sha256)};
 }
 
 /** @throws CommandFailure at the end, if the bytes are not those that the server announced */

@@ -6,7 +6,7 @@ import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
 import type {BackupRequest} from '../shared/ipc/backups.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
-import type {FileRequest} from '../shared/ipc/files.ts';
+import type {CloneRequest, FileRequest} from '../shared/ipc/files.ts';
 import type {Actor, KeyRequest} from '../shared/ipc/keys.ts';
 import type {StatusRequest} from '../shared/ipc/overview.ts';
 import type {Holder, SessionRequest} from '../shared/ipc/sessions.ts';
@@ -78,7 +78,7 @@ export class ControlChannel {
   }
 
   /** @returns the answer that the action says. @throws the supervisor's ServiceError */
-  files(request: FileRequest): Promise<unknown> {
+  files(request: FileRequest | CloneRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
   }
 

@@ -111,6 +111,7 @@ import {FoundSession, SessionBody, SessionList, SessionQuery} from './protocol/s
 import {SettingsBody, SettingsChange} from './protocol/settings.ts';
 import {FoundTask, StartedTask, TaskBody, TaskList} from './protocol/tasks.ts';
 import {
+  CloneQuery,
   FileImportQuery,
   FoundTenant,
   OverviewQuery,
@@ -175,6 +176,7 @@ export const OPERATION_TYPES = {
   'tenants.wake': {answer: WokenTenant},
   'tenants.sleep': {answer: FoundTenant},
   'tenants.pause': {query: PauseQuery, answer: FoundTenant},
+  'tenants.clone': {query: CloneQuery, answer: FoundTenant},
   'tenants.import': {bodyMedia: ['application/vnd.sqlite3'], query: FileImportQuery, answer: FoundTenant},
   'tenants.resume': {answer: FoundTenant},
   'audit.page': {query: AuditQuery, answer: AuditPage},

@@ -376,6 +376,8 @@ export const ROUTER_OPERATIONS = {
   'tenants.sleep': {method: 'POST', path: '/api/tenants/{tenant_id}/sleep', access: 'admin', success: OK},
   'tenants.pause': {method: 'POST', path: '/api/tenants/{tenant_id}/pause', access: 'admin', success: OK},
   'tenants.resume': {method: 'POST', path: '/api/tenants/{tenant_id}/resume', access: 'admin', success: OK},
+  /** Makes a tenant that is a copy of this one. */
+  'tenants.clone': {method: 'POST', path: '/api/tenants/{tenant_id}/clone', access: 'admin', success: CREATED},
   /** The body is the file of a tenant: one is made of it, or replaced. */
   'tenants.import': {method: 'PUT', path: '/api/tenants/{tenant_id}/file', access: 'admin', success: CREATED},
   'audit.page': {method: 'GET', path: '/api/audit', access: 'admin', success: OK},

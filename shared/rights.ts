@@ -171,6 +171,7 @@ export const RIGHTS: Complete = {
   'tenants.pause': action('tenants', 'none'),
   /** A file has everything of its tenant: code, variables, settings, documents. */
   'tenants.import': {...action(SCOPES, 'unknown'), querySubject: ['replace', 'live']},
+  'tenants.clone': {...action(SCOPES, 'unknown'), querySubject: ['as', 'live']},
   'tenants.resume': action('tenants', 'none'),
   'audit.page': {...needs('audit', 'none'), concerns: 'service'},
   'audit.refusals': {...needs('audit', 'none'), concerns: 'service'},

@@ -54,6 +54,7 @@ import {openRegistry} from './start/open-registry.ts';
 import {claimServerFiles} from './start/server-files.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
 import {Adoptions} from './tenants/adoptions.ts';
+import {Clones} from './tenants/clones.ts';
 import {Errands} from './tenants/errands.ts';
 import {Placement} from './tenants/placement.ts';
 import {TenantCode} from './tenants/tenant-code.ts';
@@ -285,6 +286,11 @@ export class Supervisor {
       files,
       documentsOf: tenant => this.#page.documentsOf(tenant),
     });
+    const clones = new Clones({
+      ...{tenants: this.#tenants, placement: this.#placement, control, files, log},
+      adopt: (...adoption) => this.#adoptions.adopt(...adoption),
+      directory: join(settings.data, 'incoming'),
+    });
     const upgrades = new Upgrades({tenants: this.#registry, placement: this.#placement, files, control, log});
     this.#audit = new AuditLog(join(settings.data, 'audit.sqlite'), Date.now, log);
     this.#refusals = new RefusalLog(join(settings.data, 'refusals.sqlite'), Date.now, log, count =>
@@ -356,7 +362,7 @@ export class Supervisor {
     });
     this.#requests = {
       ...{tenants: this.#tenants, adoptions: this.#adoptions, overview: this.#overview, state: this.#state},
-      ...{backups: this.#backups, upgrades},
+      ...{backups: this.#backups, upgrades, clones},
       ...{page: this.#page, audit: this.#audit, refusals: this.#refusals, sessions: this.#sessions, keys: this.#keys},
     };
   }

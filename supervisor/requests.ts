@@ -8,6 +8,7 @@ import type {RouterMessage} from './processes/router-process.ts';
 import type {Backups} from './server/backups.ts';
 import type {ServerState} from './server/server-status.ts';
 import type {Adoptions} from './tenants/adoptions.ts';
+import type {Clones} from './tenants/clones.ts';
 import type {TenantOverview} from './tenants/tenant-overview.ts';
 import type {Tenants} from './tenants/tenants.ts';
 import type {Upgrades} from './tenants/upgrades.ts';
@@ -15,6 +16,7 @@ import type {Upgrades} from './tenants/upgrades.ts';
 export type RequestParts = {
   tenants: Tenants;
   adoptions: Adoptions;
+  clones: Clones;
   backups: Backups;
   upgrades: Upgrades;
   overview: TenantOverview;
@@ -28,7 +30,7 @@ export type RequestParts = {
 
 /** @param router that sent it. @returns its reply. @throws ServiceError */
 export async function performRequest(
-  {tenants, adoptions, backups, upgrades, overview, state, page, audit, refusals, sessions, keys}: RequestParts,
+  {tenants, adoptions, clones, backups, upgrades, overview, state, page, audit, refusals, sessions, keys}: RequestParts,
   router: number,
   message: RouterMessage & {type: 'request'},
 ): Promise<unknown> {
@@ -45,6 +47,9 @@ export async function performRequest(
       return audit.intent(message.audited);
     case 'audit_page':
       return (message.of === 'actions' ? audit : refusals).page(message.after, message.limit);
+    case 'tenant_clone':
+      await clones.clone(message);
+      return await overview.perform({action: 'tenant_status', tenant: message.as});
     case 'file_expected':
     case 'file_dropped':
     case 'file_arrived':

@@ -76,6 +76,12 @@ process.on('message', (message: SupervisorToWorker) => {
     case 'copies_flush':
       void flushCopies(message.id);
       return;
+    case 'file_hold':
+      send({type: 'file_held', id: message.id, logBytes: holdFile()});
+      return;
+    case 'file_release':
+      void releaseFile(message.id);
+      return;
     case 'close':
       close().catch(error => {
         log.error('closing failed', {error});
@@ -169,6 +175,20 @@ function reportLast(): void {
 async function flushCopies(id: number): Promise<void> {
   await serving?.tenant.copies?.flush();
   send({type: 'copies_flushed', id});
+}
+
+function holdFile(): number | null {
+  try {
+    return serving?.tenant.fileHold.begin() ?? null;
+  } catch (error) {
+    log.error("the tenant's file could not be held for a clone", {error});
+    return null;
+  }
+}
+
+async function releaseFile(id: number): Promise<void> {
+  const isWhole = (await serving?.tenant.fileHold.end()) ?? false;
+  send({type: 'file_released', id, isWhole});
 }
 
 async function close(): Promise<void> {

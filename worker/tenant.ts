@@ -63,6 +63,7 @@ import type {NodeVersion} from '../shared/node-version.ts';
 import {acquireOwnerLock, type OwnerLock} from '../shared/owner-lock.ts';
 import {rewriteFile} from '../shared/rewrite-file.ts';
 import {DAMAGED_FILE, TENANT_FILE} from '../shared/tenant-directory.ts';
+import {FileHold} from './api/bulk/export/file-hold.ts';
 import {Imports} from './api/bulk/import/imports.ts';
 import {Tasks} from './api/bulk/tasks/tasks.ts';
 import {Dispatch} from './api/dispatch.ts';
@@ -95,6 +96,8 @@ export class Tenant {
   readonly metrics = new WorkerMetrics();
   /** Null: no copies are made. */
   readonly copies: TenantCopies | null;
+  /** For clones. */
+  readonly fileHold: FileHold;
   #lagSeconds = 0;
   readonly #path: string;
   /** Null: the disk is read-only, and so is the tenant. */
@@ -332,6 +335,7 @@ export class Tenant {
       metrics: this.metrics,
       log,
     });
+    this.fileHold = new FileHold(this.#path, () => this.#groups.settled());
     this.#scrub = new Scrub({
       pass: new ScrubPass(this.#readerDb, committedCatalog),
       reader: this.#reader,
@@ -437,6 +441,7 @@ export class Tenant {
     const isToGoOn = this.#backFill.hasWork || this.#tasks.hasWork || this.#control.wantsToGoOn;
     const nextDueMs = isToGoOn ? Date.now() : this.#schedule.nextDueMs();
     clearInterval(this.#filesTimer);
+    this.fileHold.close();
     this.#sync.close();
     this.#readerDb.close();
     this.#closeFile();

@@ -44,7 +44,7 @@ export function readWalHeader(fd: number): WalHeader | null {
 }
 
 /** @param number from 1 */
-export function frameOffset({pageBytes}: WalHeader, number: number): number {
+export function frameOffset({pageBytes}: Pick<WalHeader, 'pageBytes'>, number: number): number {
   return WAL_HEADER_BYTES + (number - 1) * (FRAME_HEADER_BYTES + pageBytes);
 }
 

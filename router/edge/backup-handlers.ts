@@ -4,12 +4,10 @@ import type {BackupRequest} from '../../shared/ipc/backups.ts';
 import type {RestoreTarget} from '../../shared/ipc/copier.ts';
 import {BACKUP_PAGE_MAX} from '../../shared/limits.ts';
 import {ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {numberIn} from '../auth/audited.ts';
-import {judgeTenant} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
-import {isSet} from './file-handlers.ts';
+import {isSet, tenantToMake} from './file-handlers.ts';
 
 export type BackupOperation = Extract<RouterOperation, `backup.${string}`> | 'tenants.restore';
 
@@ -33,9 +31,7 @@ function requestOf(operation: BackupOperation, exchange: Exchange, query: string
     case 'backup.run':
       return {action: 'backup_run'};
     case 'tenants.restore': {
-      const as = parameters.get('as') ?? tenant;
-      if (!TENANT_ID.test(as)) throw invalid('as must be a tenant id: 1 to 64 letters, digits, - and _');
-      judgeTenant(exchange.principal, as);
+      const as = tenantToMake(exchange, parameters.get('as') ?? tenant);
       const [replace, live] = [isSet(parameters, 'replace'), isSet(parameters, 'live')];
       return {action: 'tenant_restore', tenant, target: targetIn(parameters), as, replace, live};
     }

@@ -1,4 +1,6 @@
 /**
+ * POST /api/tenants/{tenant_id}/clone?as= → 201 {tenant}: the supervisor does it.
+ *
  * PUT /api/tenants/{tenant_id}/file → 201 {tenant}: the body is the file of a tenant. It is written to the server's disk
  * as it arrives, never into memory, and only for as long as the disk has space to spare. The supervisor makes a tenant
  * of it.
@@ -45,6 +47,22 @@ export async function takeFile(control: ControlChannel, exchange: Exchange, adop
   }
   const found = await control.files({action: 'file_arrived', upload, ...adoption});
   exchange.reply(ROUTER_OPERATIONS['tenants.import'].success, JSON.stringify(found));
+}
+
+/** @throws op.invalid_input 400, auth.forbidden 403; the supervisor's ServiceError */
+export async function cloneTenant(control: ControlChannel, exchange: Exchange, query: string): Promise<void> {
+  const parameters = new URLSearchParams(query);
+  const {tenantId: tenant} = exchange;
+  const as = tenantToMake(exchange, parameters.get('as') ?? '');
+  const found = await control.files({action: 'tenant_clone', tenant, as, live: isSet(parameters, 'live')});
+  exchange.reply(ROUTER_OPERATIONS['tenants.clone'].success, JSON.stringify(found));
+}
+
+/** Checks the parameter `as`. @throws op.invalid_input 400, auth.forbidden 403 */
+export function tenantToMake(exchange: Exchange, as: string): string {
+  if (!TENANT_ID.test(as)) throw invalid('as must be a tenant id: 1 to 64 letters, digits, - and _');
+  judgeTenant(exchange.principal, as);
+  return as;
 }
 
 /** Whether a flag of the query string is set. @throws op.invalid_input 400 */

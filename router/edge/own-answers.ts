@@ -19,7 +19,7 @@ import {decodedOrSame, decodeParameter} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {answerBackups} from './backup-handlers.ts';
 import {showFigures} from './figures-handlers.ts';
-import {beginFile, takeFile} from './file-handlers.ts';
+import {beginFile, cloneTenant, takeFile} from './file-handlers.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
 import {refuseEncoding, type Steps, shippedRequest} from './steps.ts';
 import {controlTenant, createTenant, deleteTenant, listTenants, showOverview, showTenant} from './tenant-handlers.ts';
@@ -133,6 +133,10 @@ export class OwnAnswers {
       case 'tenants.resume':
         this.#tenant(exchange, parameters[0]!);
         this.#steps.later(exchange, () => controlTenant(control, exchange, own, query));
+        return;
+      case 'tenants.clone':
+        this.#tenant(exchange, parameters[0]!);
+        this.#steps.later(exchange, () => cloneTenant(control, exchange, query));
         return;
       case 'tenants.import': {
         refuseEncoding(req);

@@ -14,7 +14,7 @@ import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from '
 import type {BackupRequest} from './backups.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {Errand} from './errand.ts';
-import type {FileRequest} from './files.ts';
+import type {CloneRequest, FileRequest} from './files.ts';
 import type {KeyRecord, KeyRequest} from './keys.ts';
 import type {StatusRequest} from './overview.ts';
 import type {SessionRecord, SessionRequest} from './sessions.ts';
@@ -169,6 +169,7 @@ export type RouterToSupervisor =
   | ({type: 'request'; id: number} & BackupRequest)
   /** See files.ts. */
   | ({type: 'request'; id: number} & FileRequest)
+  | ({type: 'request'; id: number} & CloneRequest)
   /** Answered by `reply` with the body of the route's response. */
   | ({type: 'request'; id: number} & UpgradeRequest)
   /** Tenants with requests since the last report, or whose open sockets are others; sent every few seconds. */
@@ -264,6 +265,10 @@ export type SupervisorToWorker =
   | {type: 'metrics'; id: number}
   /** Answered by `copies_flushed` when every commit that is durable now is in the spool, or a base is due. */
   | {type: 'copies_flush'; id: number}
+  /** Answered by `file_held`: the file stays as it says until `file_release`. */
+  | {type: 'file_hold'; id: number}
+  /** Answered by `file_released`. */
+  | {type: 'file_release'; id: number}
   /** Finish the requests in flight, checkpoint, close the file, answer `closed`, exit 0. */
   | {type: 'close'};
 
@@ -307,4 +312,8 @@ export type WorkerToSupervisor =
   | {type: 'metrics'; id: number; report: string; functions: string}
   /** Answer to `copies_flush`. */
   | {type: 'copies_flushed'; id: number}
+  /** The tenant's file with the first `logBytes` of its log is one commit. Null: it cannot be held. */
+  | {type: 'file_held'; id: number; logBytes: number | null}
+  /** `isWhole`: it was held all the time, and its newest commit is durable. */
+  | {type: 'file_released'; id: number; isWhole: boolean}
   | {type: 'heartbeat'};

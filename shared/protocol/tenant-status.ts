@@ -21,16 +21,20 @@ export const PauseQuery = Type.Object({
   ),
 });
 
+const LIVE = Type.Optional(
+  Type.Enum(['true', 'false'], {description: 'the tenant runs at once; otherwise it is paused and answers reads'}),
+);
+
 export const FileImportQuery = Type.Object({
   replace: Type.Optional(
     Type.Enum(['true', 'false'], {
       description: 'the tenant exists and is replaced: its directory is kept in `set-aside/` for seven days',
     }),
   ),
-  live: Type.Optional(
-    Type.Enum(['true', 'false'], {description: 'the tenant runs at once; otherwise it is paused and answers reads'}),
-  ),
+  live: LIVE,
 });
+
+export const CloneQuery = Type.Object({as: Type.String({description: 'the tenant to make'}), live: LIVE});
 
 export const WAKE_CAUSES = ['request', 'due', 'start', 'crash', 'code', 'operator'] as const;
 export type WakeCause = (typeof WAKE_CAUSES)[number];

@@ -10,6 +10,7 @@
  *
  * The note stays until the first worker has opened the tenant.
  */
+import {existsSync} from 'node:fs';
 import {mkdir, open, readdir, rename} from 'node:fs/promises';
 import {join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
@@ -17,11 +18,15 @@ import {ADOPT_FILE, type AdoptNote, TENANT_FILE} from '../../shared/tenant-direc
 import type {Registry} from './registry.ts';
 import {removeTree, type TenantFiles} from './tenant-files.ts';
 
-/** Moves a complete file into a directory of its own beside it, with its note; durable when it resolves. */
+/**
+ * Moves a complete file, and the log beside it if there is one, into a directory of its own, with its note; durable when
+ * it resolves.
+ */
 export async function prepareAdoption(path: string, note: AdoptNote): Promise<string> {
   const directory = `${path}.adopted`;
   await mkdir(directory, {mode: 0o700});
   await rename(path, join(directory, TENANT_FILE));
+  if (existsSync(`${path}-wal`)) await rename(`${path}-wal`, join(directory, `${TENANT_FILE}-wal`));
   const handle = await open(join(directory, ADOPT_FILE), 'wx', 0o600);
   try {
     await handle.writeFile(`${JSON.stringify(note)}\n`);

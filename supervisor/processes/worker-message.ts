@@ -12,6 +12,7 @@ import {ERRAND_RESULT_CHARS_MAX, FUNCTION_REPORT_CHARS_MAX, WORKER_REPORT_CHARS_
 export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null {
   const {type, id, body, signedGrant, version, error, untilMs, nextDueMs, hasCode, egress, report, functions, result} =
     said as Record<string, unknown>;
+  const {logBytes, isWhole} = said as Record<string, unknown>;
   switch (type) {
     case 'spare':
     case 'egress_wanted':
@@ -41,6 +42,10 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
       return isId(id) && isReport(report) && isFunctions(functions) ? {type, id, report, functions} : null;
     case 'copies_flushed':
       return isId(id) ? {type, id} : null;
+    case 'file_held':
+      return isId(id) && (logBytes === null || isLength(logBytes)) ? {type, id, logBytes} : null;
+    case 'file_released':
+      return isId(id) && typeof isWhole === 'boolean' ? {type, id, isWhole} : null;
     default:
       return null;
   }
@@ -48,6 +53,10 @@ export function workerMessageIn(said: {type: string}): WorkerToSupervisor | null
 
 function isId(value: unknown): value is number {
   return Number.isSafeInteger(value);
+}
+
+function isLength(value: unknown): value is number {
+  return isId(value) && value >= 0;
 }
 
 function isReport(value: unknown): value is string {

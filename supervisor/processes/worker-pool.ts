@@ -23,6 +23,7 @@ import type {WorkerGroups} from '../confinement/groups.ts';
 import {endAllOf} from '../confinement/leftovers.ts';
 import {
   BACKUP_FLUSH_MS,
+  FILE_HOLD_ANSWER_MS,
   METRICS_TIMEOUT_MS,
   SPARE_PAUSE_MS_MAX,
   SPARE_PAUSE_MS_MIN,
@@ -35,7 +36,7 @@ import {workerMessageIn} from './worker-message.ts';
 
 /** Messages of a worker that are not answers to our requests. */
 export type WorkerMessage =
-  | Exclude<WorkerToSupervisor, {type: 'metrics' | 'copies_flushed'}>
+  | Exclude<WorkerToSupervisor, {type: 'metrics' | 'copies_flushed' | 'file_held' | 'file_released'}>
   | {type: 'functions_counted'; counts: FunctionCount[]};
 
 export type WorkerEvents = {
@@ -89,6 +90,8 @@ export class Worker {
   readonly child: Child<SupervisorToWorker, WorkerToSupervisor>;
   readonly #flushes = new Answers<true>();
   readonly #reports = new Answers<string>();
+  readonly #holds = new Answers<number>();
+  readonly #releases = new Answers<boolean>();
   readonly #log: Logger;
   readonly #onUnended: (user: number) => void;
   readonly #groups: WorkerGroups | null;
@@ -129,6 +132,8 @@ export class Worker {
       onEnd: end => {
         this.#reports.end();
         this.#flushes.end();
+        this.#holds.end();
+        this.#releases.end();
         void this.#ended(end);
       },
     });
@@ -149,6 +154,16 @@ export class Worker {
   /** Resolves when every commit that is durable now is in the spool, or the worker does not answer in time. */
   async flushCopies(): Promise<void> {
     await this.#flushes.ask(BACKUP_FLUSH_MS, id => this.child.send({type: 'copies_flush', id}));
+  }
+
+  /** The bytes of its log that make one commit with its file, until the release; null: it does not answer, or cannot. */
+  holdFile(): Promise<number | null> {
+    return this.#holds.ask(FILE_HOLD_ANSWER_MS, id => this.child.send({type: 'file_hold', id}));
+  }
+
+  /** @returns whether the file was held all the time; null: it does not answer in time */
+  releaseFile(): Promise<boolean | null> {
+    return this.#releases.ask(FILE_HOLD_ANSWER_MS, id => this.child.send({type: 'file_release', id}));
   }
 
   /** Sends it its tenant. It may have started long ago, or may still be starting. */
@@ -196,6 +211,8 @@ export class Worker {
       this.#reports.settle(message.id, message.report);
       this.#functionsCounted(message.functions);
     } else if (message.type === 'copies_flushed') this.#flushes.settle(message.id, true);
+    else if (message.type === 'file_held') this.#holds.settle(message.id, message.logBytes);
+    else if (message.type === 'file_released') this.#releases.settle(message.id, message.isWhole);
     else this.#events.onMessage(message);
   }
 

@@ -467,7 +467,8 @@ export class Placement {
       const idleSinceMs = now() - settings.idleStopMs;
       for (const entry of [...this.#slots.occupied]) {
         if (entry.lifecycle.state !== 'awake' || entry.lastActiveMs > idleSinceMs) continue;
-        if (entry.inUseUntilMs <= now()) this.give(entry, {type: 'let_go', forOther: false});
+        if (Math.max(entry.inUseUntilMs, entry.busyUntilMs) <= now())
+          this.give(entry, {type: 'let_go', forOther: false});
       }
     }
     // Tenants that wait for a slot may be able to get one now, without any input.

@@ -51,7 +51,7 @@ export class TenantEntry {
   lastActiveMs = 0;
   /** Until when `worker` wants to stay awake; 0: it does not. */
   inUseUntilMs = 0;
-  /** Until when it is not requested to give up its worker, because requests were under way. */
+  /** Until when it is not requested to give up its worker, because requests were under way, or it is being cloned. */
   busyUntilMs = 0;
   /** Timer of the pause after a crash, of the cool-down, or of a move. */
   laterTimer: NodeJS.Timeout | null = null;

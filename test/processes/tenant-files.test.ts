@@ -1,9 +1,10 @@
 /** A whole tenant as one file: exported under writes, made a tenant again, and what is refused. */
-import {readdirSync, writeFileSync} from 'node:fs';
+import {copyFileSync, readdirSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -59,10 +60,55 @@ test('an export under writes is one commit, and the tenant made of it has its do
   expectError(await copy.request('POST', '/documents', {table: 't', fields: {}}), 409, 'session.tenant_read_only');
   expect((await copy.request('POST', '/resume')).status).toBe(200);
   expect(await copy.insert('t', {n: -1})).toBeTypeOf('string');
+});
 
-  expect(await command('clone', 'copy', 'copy-2', '--live')).toContain('cloned copy as copy-2');
-  expect(await at('copy-2').get('t', first)).toMatchObject({n: 0});
-  expect(await at('copy-2').insert('t', {})).toBeTypeOf('string');
+test('clones under writes are single commits with all that was acknowledged before, on timelines of their own', async () => {
+  const tenant = await Tenant.make(service);
+  let isOver = false;
+  let written = 0;
+  // So long that the log starts over several times.
+  const filler = 'x'.repeat(100_000);
+  const writing = (async () => {
+    for (; !isOver; written++) await tenant.insert('t', {n: written, filler});
+  })();
+  const timelines = new Set<string>();
+  for (let round = 0; round < rounds({commit: 2, nightly: 30}); round++) {
+    const before = written;
+    await until('some writes', () => written > before + 25);
+    const [acknowledged, id] = [written, `clone-${round}`];
+    expect((await tenant.request('POST', `/clone?as=${id}`)).status).toBe(201);
+    // It sleeps. The copy is opened without a log.
+    copyFileSync(join(service.directoryOf(id)!, 'tenant.sqlite'), path(id));
+    const {sequence, timeline, check} = headIn(path(id));
+    expect(check).toBe('ok');
+    expect(sequence).toBeGreaterThanOrEqual(acknowledged);
+    const {body} = await at(id).request('POST', '/query/count', {table: 't', filters: []});
+    expect(body).toMatchObject({count: sequence});
+    timelines.add(timeline);
+    expect(timelines.size).toBe(round + 1);
+  }
+  expect(await command('clone', tenant.id, 'clone-live', '--live')).toContain(`cloned ${tenant.id} as clone-live`);
+  isOver = true;
+  await writing;
+  expect(await at('clone-live').insert('t', {})).toBeTypeOf('string');
+  const refused = await at('clone-1').request('POST', '/documents', {table: 't', fields: {}});
+  expectError(refused, 409, 'session.tenant_read_only');
+  expect(readdirSync(join(service.data, 'incoming'))).toEqual([]);
+});
+
+test('a clone needs a free name and a tenant that is served, and leaves nothing when it is refused', async () => {
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {});
+  const clone = (id: string, query: string) => service.request('POST', `/api/tenants/${id}/clone?${query}`);
+  expectError(await clone(tenant.id, ''), 400, 'op.invalid_input');
+  expectError(await clone(tenant.id, `as=${tenant.id}`), 409, 'session.tenant_exists');
+  expectError(await clone('none', 'as=other'), 404, 'session.tenant_not_found');
+  expect((await tenant.request('POST', '/pause')).status).toBe(200);
+  expectError(await clone(tenant.id, 'as=other'), 503, 'session.tenant_paused');
+  expect((await tenant.request('POST', '/pause?serve=reads')).status).toBe(200);
+  expect((await clone(tenant.id, 'as=other&live=true')).status).toBe(201);
+  expect(await at('other').insert('t', {})).toBeTypeOf('string');
+  expect(readdirSync(join(service.data, 'incoming'))).toEqual([]);
 });
 
 test('a replaced tenant is kept in set-aside, also by a server that was killed afterwards; jobs of a live copy run', async () => {

@@ -57,6 +57,8 @@ export const BULK_ERROR_CHARS = 300;
 export const FILE_COPY_PAGES = 1_000;
 /** Time for a copy of the whole file, which keeps the WAL from being reset. Beyond: 503. (ours) */
 export const FILE_COPY_MS_MAX = 600_000;
+/** Interval of the checks whether a file that is held for a clone is within the same bounds. (ours) */
+export const FILE_HOLD_POLL_MS = 1_000;
 /** Free bytes of the disk that such a copy must leave. Beyond: 507. (ours) */
 export const FILE_COPY_SPARE_BYTES = 256 * MIB;
 /**

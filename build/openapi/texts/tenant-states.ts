@@ -43,6 +43,7 @@ export const TENANT_STATE_TEXTS: OperationTexts<
   | 'tenants.wake'
   | 'tenants.sleep'
   | 'tenants.pause'
+  | 'tenants.clone'
   | 'tenants.import'
   | 'tenants.resume'
 > = {
@@ -117,6 +118,28 @@ export const TENANT_STATE_TEXTS: OperationTexts<
       'all else gets 409 `session.tenant_read_only`. A pause survives restarts of the server.',
     errors: ['session.tenant_not_found', 'session.storage_full', 'session.storage_read_only'],
     example: {answer: {tenant: {...tenant, state: 'paused', serves: 'nothing'}}},
+  },
+  'tenants.clone': {
+    tag: 'tenants',
+    summary: 'Make a tenant that is a copy of another',
+    description:
+      'Copies the tenant as of one commit, inside the server, while writes go on. Where the file system of the data ' +
+      'directory can share blocks between files (btrfs, XFS), the copy takes no space until one of the two changes. ' +
+      'The copy has a timeline of its own. It is paused and answers reads, unless `live=true`. Packages that actions ' +
+      'for Node bring are not copied: deploy the code again.',
+    errors: [
+      'op.conflict',
+      'session.tenant_exists',
+      'session.tenant_not_found',
+      'session.tenant_paused',
+      'session.storage_full',
+      'session.overloaded',
+      'session.worker_unavailable',
+    ],
+    example: {
+      query: {as: 'acme-test'},
+      answer: {tenant: {...tenant, id: 'acme-test', state: 'paused', serves: 'reads'}},
+    },
   },
   'tenants.import': {
     tag: 'tenants',

@@ -105,6 +105,10 @@ export function serverSamples(app: App) {
       succeeds: [async () => ({params: {tenant_id: await service.tenant()}})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    'tenants.clone': {
+      succeeds: [{params: {tenant_id: app.tenant}, query: 'as=cloned'}],
+      refused: {params: {tenant_id: app.tenant}, query: 'as=no/id', code: 'op.invalid_input'},
+    },
     'tenants.import': {
       succeeds: [
         async () => ({
