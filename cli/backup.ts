@@ -3,6 +3,7 @@ import type {Command} from 'commander';
 import {register as registerCheck} from './backup/check.ts';
 import {register as registerDrill} from './backup/drill.ts';
 import {register as registerExpire} from './backup/expire.ts';
+import {register as registerForget} from './backup/forget.ts';
 import {register as registerInit} from './backup/init.ts';
 import {register as registerList} from './backup/list.ts';
 import {registerRun} from './backup/run.ts';
@@ -15,6 +16,7 @@ export function register(program: Command): void {
   registerCheck(backup);
   registerDrill(backup);
   registerExpire(backup);
+  registerForget(backup);
   registerRun(backup);
   registerStatus(backup);
 }

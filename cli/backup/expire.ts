@@ -1,20 +1,22 @@
 /**
  * `svc backup expire` drops the points of a repository that a policy does not keep, and removes the objects that nothing
- * needs any more. It writes, so no server may be writing to the repository.
+ * needs any more. It writes, so no server may be writing to the repository; `--dry-run` only reads.
  */
 import {randomBytes} from 'node:crypto';
 import {hostname, tmpdir} from 'node:os';
 import {type Command, InvalidArgumentError} from 'commander';
-import {type Expired, expire} from '../../copies/repository/expire.ts';
+import {type Expired, expirable, expire} from '../../copies/repository/expire.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
 import type {Policy} from '../../copies/repository/retention.ts';
 import {bytesText} from '../bytes-text.ts';
 import {counted} from '../counted.ts';
-import {printable} from '../printable.ts';
+import {CommandFailure} from '../failure.ts';
+import {printable, printableJson} from '../printable.ts';
 import {withScratch} from '../restore/scratch.ts';
 import {TransientLine} from '../transient-line.ts';
 import {atRepository} from './at-repository.ts';
+import {EXIT_PARTIAL} from './exit-codes.ts';
 
 type Options = {
   to?: string;
@@ -41,7 +43,7 @@ export function register(backup: Command): void {
     .option('--keep-weekly <n>', 'of weeks', count)
     .option('--keep-monthly <n>', 'of months', count)
     .option('--scratch <directory>', 'for files while page sets are merged', tmpdir())
-    .option('--dry-run', 'say what would be removed, and change nothing')
+    .option('--dry-run', 'say what would be removed, and only read: a server can be running')
     .option('--json', 'the result as a JSON object')
     .action((options: Options) => {
       const at = {
@@ -53,26 +55,36 @@ export function register(backup: Command): void {
 }
 
 async function expireAll(repository: Repository, options: Options): Promise<void> {
-  const {scratch, dryRun, json} = options;
+  const line = new TransientLine();
+  const retention = {
+    policy: policyOf(options),
+    nowMs: Date.now(),
+    onTenant: (tenant: string, at: number, of: number) => line.show(`${printable(tenant)} (${at + 1} of ${of}) …`),
+  };
+  const {dryRun, json, scratch} = options;
+  const expired = await (dryRun === true
+    ? expirable(repository, retention)
+    : withWriter(repository, writer =>
+        withScratch(scratch, directory => expire(writer, {...retention, scratch: directory})),
+      )
+  ).finally(() => line.clear());
+  const {items, objects, bytes, faults} = expired;
+  const record = {items: totalOf(items), objects, bytes, tenants: Object.fromEntries(items), dry_run: dryRun === true};
+  process.stdout.write(
+    `${json === true ? printableJson(JSON.stringify(record)) : printable(textOf(expired, dryRun))}\n`,
+  );
+  if (faults.length === 0) return;
+  const reasons = faults.map(({message}) => `\n  ${printable(message)}`).join('');
+  throw new CommandFailure(`no pack is removed, because these tenants may need it:${reasons}`, EXIT_PARTIAL);
+}
+
+/** @throws RepositoryError `locked`: a server writes to it */
+async function withWriter<T>(repository: Repository, use: (writer: RepositoryWriter) => Promise<T>): Promise<T> {
   const server = {host: hostname(), serverId: `svc-backup-expire-${randomBytes(4).toString('hex')}`};
   const writer = await RepositoryWriter.open(repository, server);
-  const line = new TransientLine();
   try {
-    const expired = await withScratch(scratch, directory =>
-      expire(writer, {
-        policy: policyOf(options),
-        scratch: directory,
-        nowMs: Date.now(),
-        dryRun: dryRun === true,
-        onTenant: (tenant, at, of) => line.show(`${printable(tenant)} (${at + 1} of ${of}) …`),
-      }),
-    );
-    line.clear();
-    process.stdout.write(
-      `${json === true ? JSON.stringify({...expired, dry_run: dryRun === true}) : textOf(expired, dryRun)}\n`,
-    );
+    return await use(writer);
   } finally {
-    line.clear();
     await writer.release();
   }
 }
@@ -86,7 +98,14 @@ function policyOf({keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly}: Op
 
 function textOf({items, objects, bytes}: Expired, dryRun: true | undefined): string {
   const would = dryRun === true ? 'would be ' : '';
-  return `${counted(items, 'page set')} ${would}dropped or merged, ${counted(objects, 'object')} of ${bytesText(bytes)} ${would}removed`;
+  const dropped = (n: number): string => `${counted(n, 'page set')} ${would}dropped or merged`;
+  const lines = [...items].map(([tenant, n]) => `${tenant}: ${dropped(n)}`);
+  const removed = `${counted(objects, 'object')} of ${bytesText(bytes)} ${would}removed`;
+  return [...lines, `${dropped(totalOf(items))}, ${removed}`].join('\n');
+}
+
+function totalOf(items: Expired['items']): number {
+  return [...items.values()].reduce((sum, n) => sum + n, 0);
 }
 
 function count(text: string): number {

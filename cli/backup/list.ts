@@ -43,8 +43,11 @@ async function list(repository: Repository, tenant: string | undefined, isJson: 
     if (gap !== null) throw new CommandFailure(gap.finding, EXIT_PARTIAL);
     return;
   }
-  for (const each of await repository.tenants()) {
-    const listed = await listedOf(repository, each);
+  const lost = await repository.lostKeys();
+  const names = new Set([...(await repository.tenants()), ...lost.keys()]);
+  for (const each of [...names].sort()) {
+    const fault = lost.get(each);
+    const listed = fault === undefined ? await listedOf(repository, each) : unreadable(each, fault);
     process.stdout.write(isJson ? `${printableJson(JSON.stringify(listed))}\n` : `${printable(lineOf(listed))}\n`);
     if (listed.finding !== null) process.exitCode = EXIT_PARTIAL;
   }
@@ -55,8 +58,12 @@ async function listedOf(repository: Repository, tenant: string): Promise<Listed>
     return described(await repository.copies(tenant));
   } catch (caught) {
     if (!(caught instanceof RepositoryError)) throw caught;
-    return {tenant, oldest: null, newest: null, sequence: null, points: 0, bytes: 0, finding: caught.message};
+    return unreadable(tenant, caught);
   }
+}
+
+function unreadable(tenant: string, {message: finding}: RepositoryError): Listed {
+  return {tenant, oldest: null, newest: null, sequence: null, points: 0, bytes: 0, finding};
 }
 
 function described(copies: TenantCopies): Listed {

@@ -1,11 +1,14 @@
 /** The server's own files in a repository: its keys, what was done with them, and which tenants it had. */
 import {existsSync} from 'node:fs';
 import {mkdir, readFile, rename, rm, stat, utimes} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {Repository} from '../../copies/repository/repository.ts';
+import type {RepositoryError} from '../../copies/repository/repository-error.ts';
 import {SERVER} from '../../copies/repository/tenant-copies.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {TENANTS_LIST_MS} from '../limits.ts';
+import {withScratch} from './scratch.ts';
 
 /** Files of a data directory. A repository can have others, which stay there. */
 const FILES = ['keys.sqlite', 'audit.sqlite', 'refusals.sqlite'];
@@ -14,14 +17,22 @@ const TENANTS = 'tenants.json';
 /** Which tenants the server had at a time. */
 export type StoredTenants = {atMs: number; isPaused: ReadonlyMap<string, boolean>};
 
-/** Downloads them into a directory, in place of what it has. */
-export async function fetchServerState(repository: Repository, directory: string): Promise<void> {
+/**
+ * Downloads them into a directory, in place of what it has.
+ * @returns why there are none, if their data key cannot be used: that is no fault of a tenant. @throws as Repository.copies
+ */
+export async function fetchServerState(
+  repository: Repository,
+  directory: string,
+  names: readonly string[] = [...FILES, TENANTS],
+): Promise<RepositoryError | null> {
   const next = `${directory}.new`;
   await rm(next, {recursive: true, force: true});
   await mkdir(next, {mode: 0o700});
-  if ((await repository.dataKey(SERVER)) !== null) {
+  const fault = await repository.keyFault(SERVER);
+  if (fault === null && (await repository.dataKey(SERVER)) !== null) {
     const {files} = await repository.copies(SERVER);
-    const wanted = files.filter(({kind, name}) => kind === 'state' && [...FILES, TENANTS].includes(name));
+    const wanted = files.filter(({kind, name}) => kind === 'state' && names.includes(name));
     for (const item of wanted) {
       const path = join(next, item.name);
       await repository.fetch(SERVER, item, path);
@@ -30,6 +41,16 @@ export async function fetchServerState(repository: Repository, directory: string
   }
   await rm(directory, {recursive: true, force: true});
   await rename(next, directory);
+  return fault;
+}
+
+/** Which tenants the server has that writes to a repository. Null: the repository does not say. */
+export function serverTenants(repository: Repository): Promise<StoredTenants | null> {
+  return withScratch(tmpdir(), async scratch => {
+    const directory = join(scratch, 'state');
+    await fetchServerState(repository, directory, [TENANTS]);
+    return storedTenants(directory);
+  });
 }
 
 /** Moves them into a data directory that does not have them. @returns the names of those that were moved */

@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import type {Target} from '../../copies/repository/plan.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryError} from '../../copies/repository/repository-error.ts';
+import {SERVER} from '../../copies/repository/tenant-copies.ts';
 import {RestoreError} from '../../copies/restore/restore-error.ts';
 import {StoreError} from '../../copies/store/store-error.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
@@ -41,10 +42,14 @@ export async function restoreAll(
   const marker = join(owned.data, MARKER);
   await begin(owned, repository, marker);
   const stateDirectory = join(owned.data, 'restore-state');
-  await fetchServerState(repository, stateDirectory);
+  const fault = await fetchServerState(repository, stateDirectory);
   const stored = await storedTenants(stateDirectory);
   const state = await placeServerState(stateDirectory, owned.data);
   const host: RestoredHost = {restored: [], without: [], deleted: [], failed: [], older: [], state};
+  if (fault !== null) host.failed.push({tenant: 'files of the server', reason: fault.message});
+  for (const [tenant, {message}] of await repository.lostKeys()) {
+    if (tenant !== SERVER) host.failed.push({tenant, reason: message});
+  }
   const there = new Set(owned.registry.rows().map(({id}) => id));
   const tenants = await repository.tenants();
   for (const [done, tenant] of tenants.entries()) {

@@ -3,7 +3,7 @@ import {createHash} from 'node:crypto';
 import {LIST_PAGE_MAX, READS_AT_ONCE} from '../limits.ts';
 import {inBatches} from '../store/batches.ts';
 import {listed} from '../store/object-store.ts';
-import {keyName, PACKS} from './object-names.ts';
+import {PACKS} from './object-names.ts';
 import {reachable} from './plan.ts';
 import type {Repository} from './repository.ts';
 import {RepositoryError} from './repository-error.ts';
@@ -49,10 +49,8 @@ export async function check(repository: Repository, options: CheckOptions): Prom
     for (const timeline of copies.timelines) findings.push(...gapsOf(timeline, tenant));
     if (options.readData) await readAll(repository, tenant, there, options, findings);
   }
-  for (const tenant of await repository.tenantsWithoutKey()) {
-    const finding = 'it is missing: no copy of the tenant can be read without it';
-    findings.push({object: keyName(tenant), tenant, finding});
-  }
+  for (const [tenant, {object, message}] of await repository.lostKeys())
+    findings.push({object, tenant, finding: message});
   return {tenants: tenants.length, items, bytes, findings: distinct(findings)};
 }
 

@@ -52,7 +52,8 @@ export class Housekeeping {
     }
     if (nowMs < this.#removeAtMs) return null;
     this.#removeAtMs = nowMs + REMOVE_EVERY_MS;
-    return {did: 'removed', ...(await removeUnneeded(writer, {nowMs}))};
+    const {objects, bytes} = await removeUnneeded(writer, {nowMs});
+    return {did: 'removed', objects, bytes};
   }
 
   /** The one that has been due for the longest time. */

@@ -3,6 +3,7 @@
  *
  *   svc-repository.json           what it is, and the check value of its key
  *   keys/TENANT.json              the tenant's data key, wrapped by the repository's key
+ *   forgotten/TENANT.json         its data key was removed, and not lost
  *   packs/INV-RANDOM              sealed segments and their index
  *   manifests/TENANT/INV-RANDOM   what the tenant has, up to a pack
  *   proofs/TENANT/INV-RANDOM      what a drill has found
@@ -27,6 +28,17 @@ export function keyName(tenant: string): string {
 /** Null: the object is something else. */
 export function tenantOfKey(name: string): string | null {
   return /^keys\/(.+)\.json$/.exec(name)?.[1] ?? null;
+}
+
+/** As above. */
+export function tenantOfForgotten(name: string): string | null {
+  return /^forgotten\/(.+)\.json$/.exec(name)?.[1] ?? null;
+}
+
+export const FORGOTTEN = 'forgotten/';
+
+export function forgottenName(tenant: string): string {
+  return `${FORGOTTEN}${tenant}.json`;
 }
 
 export const MANIFESTS = 'manifests/';

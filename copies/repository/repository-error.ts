@@ -1,3 +1,5 @@
+import {keyName} from './object-names.ts';
+
 /** A repository cannot be used, or an object of it cannot. The code is for programs, the message for people. */
 export type RepositoryCode =
   /** The store has no repository. */
@@ -23,17 +25,20 @@ export class RepositoryError extends Error {
   readonly code: RepositoryCode;
   /** The name of the object at fault. */
   readonly object: string | null;
+  /** The only one that it concerns: its data key cannot be used. */
+  readonly tenant: string | null;
   /** Of `locked`. */
   readonly holder: LeaseHolder | null;
 
   constructor(
     code: RepositoryCode,
     message: string,
-    options?: ErrorOptions & {object?: string; holder?: LeaseHolder | null},
+    options?: ErrorOptions & {object?: string; tenant?: string; holder?: LeaseHolder | null},
   ) {
     super(message, options);
     this.code = code;
     this.object = options?.object ?? null;
+    this.tenant = options?.tenant ?? null;
     this.holder = options?.holder ?? null;
   }
 }
@@ -41,4 +46,15 @@ export class RepositoryError extends Error {
 /** @param object its name */
 export function damaged(object: string, detail: string, cause?: unknown): RepositoryError {
   return new RepositoryError('damaged', `the object ${object} is damaged: ${detail}`, {object, cause});
+}
+
+/** A fault of one tenant: none of its copies can be read or made. */
+export function damagedKey(tenant: string, detail: string, cause?: unknown): RepositoryError {
+  const object = keyName(tenant);
+  return new RepositoryError('damaged', `the object ${object} is damaged: ${detail}`, {object, tenant, cause});
+}
+
+/** Whether it concerns one tenant alone. */
+export function isOfTenant(caught: unknown): caught is RepositoryError {
+  return caught instanceof RepositoryError && caught.tenant !== null;
 }

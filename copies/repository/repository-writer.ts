@@ -3,7 +3,7 @@
  *
  *   segments ─▶ pack: put, read back ─▶ still the holder? ─▶ they count     a manifest lists them later
  *
- * What has been returned by `addPack` or `addLarge` can be restored: a reader finds the packs that no manifest lists.
+ * What was stored when `addPack` or `addLarge` returned can be restored: a reader finds the packs that no manifest lists.
  * Counters of packs grow, also over attempts that failed. A manifest is `through` the counter below which no pack is
  * being stored, because a pack that is completed later would not be found below it.
  */
@@ -33,7 +33,7 @@ import {counterOf, manifestsOf, newName, PACKS} from './object-names.ts';
 import type {PackEntry, PackIndex} from './pack.ts';
 import {originOf, type Prepared, prepared, putAndReadBack, storeLargePack, storePack} from './pack-upload.ts';
 import {copiesWith, type ListedPack, newestPosition, type Repository} from './repository.ts';
-import {RepositoryError} from './repository-error.ts';
+import {isOfTenant, RepositoryError} from './repository-error.ts';
 import {addItem, isFile, type Note, type Origin, positionAfter, SERVER, type Stored} from './tenant-copies.ts';
 
 type Pending = {counter: number; entry: PackEntry; storedMs: number};
@@ -50,6 +50,8 @@ type Known = {
 
 export class RepositoryWriter {
   readonly repository: Repository;
+  /** Of tenants whose data key is damaged or lost: nothing is stored of them until it can be used again. */
+  readonly faults = new Map<string, RepositoryError>();
   readonly #store: ObjectStore;
   readonly #lease: Lease;
   readonly #known = new Map<string, Known>();
@@ -97,14 +99,37 @@ export class RepositoryWriter {
     return this.#known.get(tenant)?.newest ?? null;
   }
 
+  /** Tries the data keys again that could not be used: an operator can have put them back. @throws StoreError */
+  async retryFaults(): Promise<void> {
+    for (const tenant of [...this.faults.keys()]) {
+      const fault = await this.repository.keyFault(tenant);
+      if (fault !== null) {
+        this.faults.set(tenant, fault);
+        continue;
+      }
+      const known = await this.#manifestKnown(tenant);
+      if (known !== null) {
+        await this.#addNewer(new Map([[tenant, known]]), await this.repository.packsAfter(known.through));
+        this.#known.set(tenant, known);
+      }
+      this.faults.delete(tenant);
+    }
+  }
+
   /**
-   * Stores segments, in as few packs as they fit, and reads them back: they count when it returns.
-   * @throws RepositoryError `locked`; StoreError; PageSetError
+   * Stores segments, in as few packs as they fit, and reads them back: they count when it returns. A tenant whose data
+   * key cannot be used does not keep the others from being stored.
+   * @throws RepositoryError `locked`, `damaged` of a tenant; StoreError; PageSetError
    */
   async addPack(segments: readonly NewSegment[]): Promise<void> {
     let [group, bytes] = [[] as Prepared[], 0];
+    let fault: RepositoryError | null = null;
     for (const segment of segments) {
-      const key = await this.repository.dataKeyMade(segment.tenant);
+      const key = await this.#keyOf(segment.tenant).catch(ifOfTenant);
+      if (key instanceof RepositoryError) {
+        fault = key;
+        continue;
+      }
       const next = prepared(this.repository.id, key, segment, itemOf(segment));
       if (group.length > 0 && bytes + next.sealed.length > PACK_BYTES_MAX) {
         await this.#addGroup(group);
@@ -114,12 +139,13 @@ export class RepositoryWriter {
       bytes += next.sealed.length;
     }
     if (group.length > 0) await this.#addGroup(group);
+    if (fault !== null) throw fault;
   }
 
   /** A page set, package or other file of any size, in a pack of its own. @throws as addPack */
   async addLarge(segment: LargeSegment): Promise<void> {
     const {tenant} = segment;
-    const key = await this.repository.dataKeyMade(tenant);
+    const key = await this.#keyOf(tenant);
     const source = await LargeSource.open(segment);
     const of = {tenant, key, source, ...originOf(segment)};
     try {
@@ -177,14 +203,6 @@ export class RepositoryWriter {
     return this.#lease.check();
   }
 
-  /** Removes the tenant's data key: none of its copies can be read any more. @throws RepositoryError; StoreError */
-  async forget(tenant: string): Promise<void> {
-    await this.#lease.check();
-    await this.repository.removeDataKey(tenant);
-    this.#pendingItems -= this.#known.get(tenant)?.pending.length ?? 0;
-    this.#known.delete(tenant);
-  }
-
   /** Stores nothing more, and keeps the lease for its time: this server takes it back at once, and no other. */
   abandon(): void {
     this.#lease.abandon();
@@ -194,6 +212,16 @@ export class RepositoryWriter {
   async release(): Promise<void> {
     await this.#manifests;
     await this.#lease.release().catch(unlessLocked);
+  }
+
+  /** @throws as Repository.dataKeyMade */
+  async #keyOf(tenant: string): Promise<DataKey> {
+    try {
+      return await this.repository.dataKeyMade(tenant);
+    } catch (caught) {
+      if (isOfTenant(caught)) this.faults.set(tenant, caught);
+      throw caught;
+    }
   }
 
   get #sealing(): {repositoryId: string; indexKey: Buffer} {
@@ -258,9 +286,14 @@ export class RepositoryWriter {
 
   async #writeManifest(tenant: string, change: (manifest: Manifest) => void): Promise<void> {
     const known = this.#knownOf(tenant);
-    const key = await this.repository.dataKeyMade(tenant);
+    const key = await this.#keyOf(tenant);
     await this.#lease.check();
-    await this.repository.keepDataKey(tenant);
+    if (!(await this.repository.keepDataKey(tenant))) {
+      // It was forgotten, and what is known of it cannot be read any more.
+      this.#pendingItems -= known.pending.length;
+      this.#known.delete(tenant);
+      return;
+    }
     const found = await newestManifest(this.#store, key, this.repository.id, tenant);
     const included = [...known.pending];
     const notes = [...known.notes];
@@ -306,29 +339,40 @@ export class RepositoryWriter {
 
   /** Reads what the packs and manifests of earlier writers say. A few manifests are in memory at a time. */
   async #recover(): Promise<void> {
+    for (const [tenant, fault] of await this.repository.lostKeys()) this.faults.set(tenant, fault);
     const tenants = [...(await this.repository.tenants()), SERVER];
     await inBatches(tenants, READS_AT_ONCE, async tenant => {
-      const key = await this.repository.dataKey(tenant);
-      if (key === null) return;
-      const manifest = await this.#manifestOf(tenant, key);
-      const known = this.#knownOf(tenant);
-      known.through = manifest.through;
-      known.newest = newestPosition(manifest);
+      const known = await this.#manifestKnown(tenant);
+      if (known !== null) this.#known.set(tenant, known);
     });
     const throughs = [...this.#known.values()].map(({through}) => through);
     const [newestPack] = await this.#store.list(PACKS, {most: 1});
     this.#counter = Math.max(counterOf(newestPack?.name ?? '') ?? 0, ...throughs);
     const packs = throughs.length === 0 ? [] : await this.#wholeAfter(Math.min(...throughs));
+    await this.#addNewer(this.#known, packs);
+  }
+
+  /** What a tenant's manifest says. Null: it has no data key, or one that cannot be used. */
+  async #manifestKnown(tenant: string): Promise<Known | null> {
+    const key = await this.repository.dataKey(tenant).catch(ifOfTenant);
+    if (key instanceof RepositoryError) this.faults.set(tenant, key);
+    if (key === null || key instanceof RepositoryError) return null;
+    const manifest = await this.#manifestOf(tenant, key);
+    return {through: manifest.through, newest: newestPosition(manifest), pending: [], notes: []};
+  }
+
+  /** Adds what packs have of these tenants that their manifests do not list. */
+  async #addNewer(tenants: ReadonlyMap<string, Known>, packs: readonly ListedPack[]): Promise<void> {
     for (const {counter, index} of packs) {
       for (const entry of index?.entries ?? []) {
-        const known = this.#known.get(entry.tenant);
-        const key = await this.repository.dataKey(entry.tenant);
-        if (known === undefined || counter <= known.through || entry.key !== key?.id) continue;
+        const known = tenants.get(entry.tenant);
+        if (known === undefined || counter <= known.through) continue;
+        if (entry.key !== (await this.repository.dataKey(entry.tenant))?.id) continue;
         known.pending.push({counter, entry, storedMs: index!.storedMs});
         this.#pendingItems++;
       }
     }
-    for (const [tenant, known] of this.#known) {
+    for (const [tenant, known] of tenants) {
       if (known.pending.length === 0) continue;
       const key = await this.repository.dataKey(tenant);
       const newer = packs.filter(({counter}) => counter > known.through);
@@ -357,6 +401,12 @@ function storedOf({origin, isMerged}: PackEntry, atMs: number): Stored {
 /** Credentials and a full disk do not change within seconds. */
 function isWorthRetrying(caught: unknown): boolean {
   return caught instanceof StoreError && ['unavailable', 'timeout'].includes(caught.code);
+}
+
+/** @returns the fault, for it to be handled as one of its tenant */
+function ifOfTenant(caught: unknown): RepositoryError {
+  if (isOfTenant(caught)) return caught;
+  throw caught;
 }
 
 function ifStoreError(caught: unknown): void {

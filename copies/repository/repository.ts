@@ -15,6 +15,8 @@ import {type DataKey, RepositoryKeys} from './keys.ts';
 import {emptyManifest, type Manifest, newestManifest} from './manifest.ts';
 import {
   counterOf,
+  FORGOTTEN,
+  forgottenName,
   KEYS,
   keyName,
   MANIFESTS,
@@ -23,13 +25,14 @@ import {
   PACKS,
   proofsOf,
   REPOSITORY_OBJECT,
+  tenantOfForgotten,
   tenantOfKey,
   tenantOfManifest,
 } from './object-names.ts';
 import {type PackIndex, readPackIndex, segmentContext} from './pack.ts';
 import {putAndReadBack} from './pack-upload.ts';
 import {pointsOf} from './plan.ts';
-import {damaged, RepositoryError} from './repository-error.ts';
+import {damaged, damagedKey, isOfTenant, RepositoryError} from './repository-error.ts';
 import {UnsealError, unsealedParts} from './sealed.ts';
 import {addItem, type Item, positionAfter, type TenantCopies} from './tenant-copies.ts';
 
@@ -186,64 +189,100 @@ export class Repository {
     }
   }
 
-  /** Null: the tenant has no copies. @throws RepositoryError `damaged`; StoreError */
+  /** Null: the tenant has no copies. @throws RepositoryError `damaged`, of this tenant; StoreError */
   async dataKey(tenant: string): Promise<DataKey | null> {
     const known = this.#dataKeys.get(tenant);
     if (known !== undefined) return known;
-    const name = keyName(tenant);
-    const stored = await this.store.get(name);
+    const stored = await this.store.get(keyName(tenant));
     if (stored === null) return null;
     try {
       const key = this.keys.dataKey(tenant, stored);
       this.#dataKeys.set(tenant, key);
       return key;
     } catch (caught) {
-      throw damaged(name, (caught as Error).message, caught);
+      throw damagedKey(tenant, (caught as Error).message, caught);
     }
   }
 
-  /** Makes a data key if the tenant has none. @throws RepositoryError `damaged`; StoreError */
+  /** Makes a data key if the tenant has none. @throws RepositoryError `damaged`, of this tenant; StoreError */
   async dataKeyMade(tenant: string): Promise<DataKey> {
     const known = await this.dataKey(tenant);
     if (known !== null) return known;
+    const isForgotten = await this.#isForgotten(tenant);
     // Only a key that was lost leaves manifests: a new one would make them unreadable for ever.
-    if ((await this.store.list(manifestsOf(tenant), {most: 1})).length > 0) {
-      throw damaged(keyName(tenant), `it is missing, and there are copies of ${tenant}: put it back`);
+    if (!isForgotten && (await this.#hasManifests(tenant))) throw lostKey(tenant);
+    if (isForgotten) {
+      // A server that did not know yet can have stored some since.
+      await this.#removeAll(manifestsOf(tenant));
+      await this.store.remove([forgottenName(tenant)]);
     }
     const stored = this.keys.wrapped(tenant, this.keys.newDataKey());
     await this.store.put(keyName(tenant), stored, {ifAbsent: true}).catch(unlessExists);
     // What the store has is used, and nothing that it did not keep.
     const key = await this.dataKey(tenant);
-    if (key === null) throw damaged(keyName(tenant), 'the store did not keep it');
+    if (key === null) throw damagedKey(tenant, 'the store did not keep it');
     return key;
   }
 
-  /** Stores a data key again if the store has lost or replaced it: whatever is sealed with it is lost otherwise. */
-  async keepDataKey(tenant: string): Promise<void> {
+  /** Why the tenant's data key cannot be used. Null: it can, or there is none to be used. @throws StoreError */
+  async keyFault(tenant: string): Promise<RepositoryError | null> {
+    try {
+      if ((await this.dataKey(tenant)) !== null) return null;
+    } catch (caught) {
+      if (isOfTenant(caught)) return caught;
+      throw caught;
+    }
+    const isLost = (await this.#hasManifests(tenant)) && !(await this.#isForgotten(tenant));
+    return isLost ? lostKey(tenant) : null;
+  }
+
+  /**
+   * Stores a data key again if the store has lost or replaced it: whatever is sealed with it is lost otherwise.
+   * @returns false: the tenant was forgotten
+   */
+  async keepDataKey(tenant: string): Promise<boolean> {
     const key = this.#dataKeys.get(tenant);
     assert(key !== undefined, 'the data key is in use');
     const stored = await this.store.get(keyName(tenant));
-    if (stored !== null && this.#isKey(tenant, stored, key)) return;
+    if (stored !== null && this.#isKey(tenant, stored, key)) return true;
+    if (stored === null && (await this.#isForgotten(tenant))) {
+      this.#dataKeys.delete(tenant);
+      return false;
+    }
     await putAndReadBack(this.store, keyName(tenant), this.keys.wrapped(tenant, key));
+    return true;
   }
 
-  /** Removes the data key, without which no copy of the tenant can be read. @throws StoreError */
-  async removeDataKey(tenant: string): Promise<void> {
-    for (const prefix of [manifestsOf(tenant), proofsOf(tenant)]) await this.#removeAll(prefix);
+  /**
+   * Removes the data key, without which no copy of the tenant can be read. It needs no lease: a server that has the key
+   * in memory finds that the tenant was forgotten, and begins again with a new one if it still has the tenant.
+   * @throws StoreError
+   */
+  async forget(tenant: string): Promise<void> {
+    await this.store.put(forgottenName(tenant), Buffer.from('{}\n'));
     await this.store.remove([keyName(tenant)]);
     this.#dataKeys.delete(tenant);
+    if ((await this.store.get(keyName(tenant))) !== null) {
+      throw new StoreError('unavailable', `${this.store.url} still has ${keyName(tenant)}`);
+    }
+    for (const prefix of [manifestsOf(tenant), proofsOf(tenant)]) await this.#removeAll(prefix);
   }
 
-  /** Tenants that have manifests and no data key: it was lost. @throws StoreError */
-  async tenantsWithoutKey(): Promise<string[]> {
-    const keys = new Set<string>();
-    for await (const {name} of listed(this.store, KEYS, LIST_PAGE_MAX)) keys.add(name);
-    const without = new Set<string>();
+  /** The faults of tenants that have manifests and no data key: it was lost. @throws StoreError */
+  async lostKeys(): Promise<Map<string, RepositoryError>> {
+    const there = new Set<string | null>();
+    for (const [prefix, tenantOf] of [
+      [KEYS, tenantOfKey],
+      [FORGOTTEN, tenantOfForgotten],
+    ] as const) {
+      for await (const {name} of listed(this.store, prefix, LIST_PAGE_MAX)) there.add(tenantOf(name));
+    }
+    const lost = new Map<string, RepositoryError>();
     for await (const {name} of listed(this.store, MANIFESTS, LIST_PAGE_MAX)) {
       const tenant = tenantOfManifest(name);
-      if (tenant !== null && !keys.has(keyName(tenant))) without.add(tenant);
+      if (tenant !== null && !there.has(tenant)) lost.set(tenant, lostKey(tenant));
     }
-    return [...without];
+    return lost;
   }
 
   /** Stores what a drill has found. It needs no lease. @throws RepositoryError; StoreError */
@@ -272,7 +311,8 @@ export class Repository {
   /** Whether a pack has the bytes that its index says. @throws StoreError */
   async #isWhole(index: PackIndex): Promise<boolean> {
     for (const {tenant, key, item} of index.entries) {
-      if ((await this.dataKey(tenant))?.id !== key) continue; // it was forgotten
+      // It was forgotten. Of a tenant whose key is damaged nothing can be said, and the others do not wait for it.
+      if ((await this.dataKey(tenant).catch(nullIfOfTenant))?.id !== key) continue;
       const sum = createHash('sha256');
       try {
         for await (const part of this.parts(tenant, item)) sum.update(part);
@@ -283,6 +323,14 @@ export class Repository {
       if (sum.digest('hex') !== item.sha256) return false;
     }
     return true;
+  }
+
+  async #hasManifests(tenant: string): Promise<boolean> {
+    return (await this.store.list(manifestsOf(tenant), {most: 1})).length > 0;
+  }
+
+  async #isForgotten(tenant: string): Promise<boolean> {
+    return (await this.store.get(forgottenName(tenant))) !== null;
   }
 
   #isKey(tenant: string, stored: Buffer, {id}: DataKey): boolean {
@@ -364,6 +412,15 @@ function noStore(store: ObjectStore): (caught: unknown) => never {
     if (!(caught instanceof StoreError)) throw caught;
     throw new RepositoryError('unavailable', `${store.url}: ${caught.message}`, {cause: caught});
   };
+}
+
+function lostKey(tenant: string): RepositoryError {
+  return damagedKey(tenant, `it is missing, and there are copies of ${tenant}: put it back`);
+}
+
+function nullIfOfTenant(caught: unknown): null {
+  if (isOfTenant(caught)) return null;
+  throw caught;
 }
 
 function unlessExists(caught: unknown): void {

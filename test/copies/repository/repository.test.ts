@@ -161,14 +161,26 @@ test('no object has plain text, and one tenant’s key does not open the copies 
 test('a tenant that was forgotten cannot be read, and begins again under another key', async () => {
   const {store, key, repository} = await made();
   const writer = await writerOf(repository);
-  await writer.addPack([segment('acme', 0, 1)]);
+  await writer.addPack([segment('acme', 0, 1), segment('gone', 0, 1)]);
   await writer.writeManifest('acme');
-  await writer.forget('acme');
+  await writer.writeManifest('gone');
+  // By another process, while the server has the keys in memory.
+  const other = await Repository.open(store, key);
+  await other.forget('acme');
+  await other.forget('gone');
   const reader = await Repository.open(store, key);
   expect(await reader.tenants()).toEqual([]);
+  expect(await reader.lostKeys()).toEqual(new Map());
   await expect(reader.copies('acme')).rejects.toMatchObject({code: 'no_copies'});
+  // The server finds out when it writes the next manifest, and does not put the key back.
+  await writer.addPack([segment('acme', 2, 2)]);
+  await writer.writeManifest('acme');
+  await writer.writeManifest('gone');
+  expect([writer.newest('acme'), [...writer.tenants]]).toEqual([null, []]);
   await writer.addPack([segment('acme', 0, 2)]);
+  await writer.writeManifest('acme');
   expect(plan(await reader.copies('acme'), 'newest')).toMatchObject({base: {last: 2}, sets: []});
+  expect(await reader.tenants()).toEqual(['acme']);
 });
 
 test('a pack that is gone or damaged is named', async () => {

@@ -5,6 +5,7 @@ import {afterEach, expect, test, vi} from 'vitest';
 import {run} from '../../../cli/program.ts';
 import {parseRepositoryKey} from '../../../copies/repository/keys.ts';
 import {Repository} from '../../../copies/repository/repository.ts';
+import {SERVER} from '../../../copies/repository/tenant-copies.ts';
 import {DirectoryStore} from '../../../copies/store/directory-store.ts';
 import {SERVER_A, scratch, segment, writerOf} from './fixture.ts';
 
@@ -61,6 +62,33 @@ test('init makes the repository and its key once', async () => {
   expect(await svc('list', '--from', 'ftp://x', '--key', key)).toMatchObject({code: 2});
 });
 
+/** The names and bytes of everything in a directory. */
+function snapshot(path: string): Map<string, string> {
+  const files = readdirSync(path, {recursive: true, withFileTypes: true}).filter(entry => entry.isFile());
+  return new Map(
+    files.map(({parentPath, name}) => [join(parentPath, name), readFileSync(join(parentPath, name), 'hex')]),
+  );
+}
+
+test('forget removes the key of a tenant, and asks before', async () => {
+  const {repository, options} = await prepared();
+  const writer = await writerOf(repository, SERVER_A);
+  await writer.addPack([segment('acme', 0, 1), segment('other', 0, 2)]);
+  const tenants = {tenants: [{id: 'acme', paused: null}]};
+  const bytes = Buffer.from(JSON.stringify(tenants));
+  await writer.addPack([{tenant: SERVER, kind: 'state', name: 'tenants.json', bytes}]);
+  expect(await svc('forget', 'nobody', ...options, '--yes')).toMatchObject({code: 1});
+  expect(await svc('forget', 'acme', ...options)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('goes on copying it'),
+  });
+  // The server does not have this one, but there is no terminal to confirm it.
+  expect(await svc('forget', 'other', ...options)).toMatchObject({code: 2, err: expect.stringContaining('--yes')});
+  expect(await repository.tenants()).toEqual(['acme', 'other']);
+  expect(await svc('forget', 'acme', ...options, '--yes')).toMatchObject({code: 0});
+  expect((await svc('list', ...options)).out).not.toContain('acme');
+});
+
 test('list and check say what is there and what is damaged, and a server in use is left alone', async () => {
   const {path, repository, options} = await prepared();
   const writer = await writerOf(repository, SERVER_A);
@@ -85,8 +113,11 @@ test('list and check say what is there and what is damaged, and a server in use 
   });
   const expire = ['expire', '--to', path, '--key', options.at(-1)!, '--keep-last', '1', '--json'];
   expect(await svc(...expire)).toMatchObject({code: 5, err: expect.stringContaining('server-a on alpha')});
-  await writer.release();
+  // A dry run only reads.
+  const before = snapshot(path);
   expect(JSON.parse((await svc(...expire, '--dry-run')).out)).toMatchObject({items: 0, dry_run: true});
+  expect(snapshot(path)).toEqual(before);
+  await writer.release();
   expect(await svc(...expire)).toMatchObject({code: 0});
 
   const [place] = (await repository.copies('acme')).timelines[0]!.bases.map(base => base.place);
