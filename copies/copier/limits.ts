@@ -10,13 +10,29 @@ const MIB = 1024 * 1024;
  * (ours)
  */
 export const TENANT_TURN_BYTES = 8 * MIB;
-/** Segments of one round, of all tenants. Beyond: the next round begins at once, with the other tenants. (ours) */
+/**
+ * The same for the pages of these sets, so that the result always fits a segment and takes a bounded time, however well
+ * the sets are compressed. A single set with more is stored as it is. (ours)
+ */
+export const TENANT_TURN_RAW_BYTES = 15 * MIB;
+/**
+ * Segments of one round, of all tenants, and the pages that were merged for them. Beyond: the next round begins at once,
+ * with the other tenants. (ours)
+ */
 export const ROUND_BYTES = 24 * MIB;
+export const ROUND_RAW_BYTES = 128 * MIB;
+/**
+ * A base of this size is always stored. A larger one has at most the bytes of --tenant-storage-max, or twice those that
+ * the tenant's file has on disk. Beyond: it is refused. (ours)
+ */
+export const BASE_BYTES_LEAST = 1_024 * MIB;
 /** Tenants that are looked at without a pause for other work of the process. (ours) */
 export const LOOKS_AT_ONCE = 64;
 /** Pause after a store has failed; doubled up to the maximum. (ours) */
 export const FAILURE_PAUSE_MS_MIN = 1_000;
 export const FAILURE_PAUSE_MS_MAX = 30_000;
+/** The same for the streamed files of one tenant, of which each attempt can take long. (ours) */
+export const UPLOAD_PAUSE_MS_MAX = 600_000;
 /** A repository to which nothing was written for this long is read, to see whether it can be reached. (ours) */
 export const CHECK_MS = 15_000;
 /** The heartbeat URL is requested this often at most, and has this long to answer. Beyond: it failed. (ours) */
@@ -33,5 +49,16 @@ export const RUN_EVERY_MS = 50;
 export const RESTORE_THREAD_MIB = 1_024;
 /** After a compaction has failed, the next one begins this much later. (ours) */
 export const IDLE_FAILURE_PAUSE_MS = 600_000;
-/** Packages of a tenant that are stored in one round. Beyond: with its next change of packages. (ours) */
-export const PACKAGES_LISTED_MAX = 1_000;
+/**
+ * Packages of a tenant that one round examines, and their bytes: those of one turn. Packages of all tenants have the
+ * bytes of a round. Beyond: the next round goes on, with the packages of other tenants first. (ours)
+ */
+export const PACKAGES_TURN_MAX = 256;
+/** Tenants whose packages are looked up in the repository in one round, once each. Beyond: in the next rounds. (ours) */
+export const PACKAGE_READS_MAX = 8;
+/**
+ * Entries of a tenant's directory of packages, which has two per package, and packages of a tenant in the repository.
+ * Beyond: no more of its packages are stored until they change, which is a fault of the tenant. (ours)
+ */
+export const PACKAGE_ENTRIES_MAX = 20_000;
+export const PACKAGES_STORED_MAX = 20_000;

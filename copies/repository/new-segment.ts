@@ -22,8 +22,8 @@ type FileOf = {readonly tenant: string; readonly kind: 'package' | 'state'; read
 /** A segment whose bytes are in memory. */
 export type NewSegment = (PageSetOf | FileOf) & {readonly bytes: Buffer};
 
-/** A segment whose bytes are in a file, which does not change meanwhile. */
-export type LargeSegment = (PageSetOf | FileOf) & {readonly path: string};
+/** A segment whose bytes are in a file, which does not change meanwhile. `bytes`: another length is refused. */
+export type LargeSegment = (PageSetOf | FileOf) & {readonly path: string; readonly bytes?: number};
 
 export type UnplacedItem = Omit<CopyItem, 'place' | 'apart'> | Omit<FileItem, 'place'>;
 
@@ -60,6 +60,9 @@ export class LargeSource {
     const file = await open(segment.path, 'r');
     try {
       const {size} = await file.stat();
+      if (size !== (segment.bytes ?? size)) {
+        throw new PageSetError('damaged', `it had ${segment.bytes} bytes, and has ${size} now`);
+      }
       if ('name' in segment) return new LargeSource(segment, file, size, sum => fileItem(segment, size, sum));
       const header = await readAt(file, 0, HEADER_BYTES);
       checkFormat(header);
