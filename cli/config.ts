@@ -213,12 +213,21 @@ export function backupSettings(options: StartOptions): Pick<SupervisorSettings, 
     backupEvery: everyMs,
     backupHeartbeat,
     backupDrill,
-    copiesSpoolMax,
+    copiesSpoolMax: spoolBytesMax,
+    tenantStorageMax: tenantBytesMax,
   } = options;
   if (to === undefined || keyFile === undefined) return {backup: null, copies: null};
   return {
-    backup: {to, everyMs, keyFile, heartbeatUrl: backupHeartbeat ?? null, drillEveryMs: backupDrill},
-    copies: {everyMs, spoolBytesMax: copiesSpoolMax},
+    backup: {
+      to,
+      everyMs,
+      keyFile,
+      heartbeatUrl: backupHeartbeat ?? null,
+      drillEveryMs: backupDrill,
+      spoolBytesMax,
+      tenantBytesMax,
+    },
+    copies: {everyMs, spoolBytesMax},
   };
 }
 

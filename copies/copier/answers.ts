@@ -80,7 +80,8 @@ export async function pointsIn(
 }
 
 function tenantBackup(copy: TenantCopy, drills: Drills, nowMs: number): TenantBackup {
-  const {tenant, position, spoolBytes, fault} = copy;
+  const {tenant, position, spoolBytes, packages} = copy;
+  const fault = copy.fault ?? packages.fault;
   const last_proof = drills.lastProof(tenant);
   const newest = position == null ? null : {at: position.timeMs, sequence: position.sequence, commit: position.commit};
   return {id: tenant, newest, age_ms: copy.ageMs(nowMs), spool_bytes: spoolBytes, fault, last_proof};

@@ -8,13 +8,13 @@
  *
  * What fails is one tenant's (its spool is damaged, or hostile: it is refused, and a base requested) or the store's
  * (nothing is confirmed, so the spools keep it). Neither ends this process. Bases, and sets that are too large for a
- * pack, are streamed one at a time while the rounds of all other tenants go on.
+ * pack, are streamed one at a time while the rounds of all other tenants go on (`uploads.ts`).
  */
 import {closeSync} from 'node:fs';
 import {setImmediate as breathe} from 'node:timers/promises';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
-import {type SpooledFile, SpoolView} from '../../engine/copies/spool-view.ts';
+import {SpoolView} from '../../engine/copies/spool-view.ts';
 import {backOffMs} from '../../shared/back-off.ts';
 import type {CopiedTenant, CopierSettings} from '../../shared/ipc/copier.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -22,26 +22,22 @@ import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {Metrics} from '../../shared/metrics/metrics.ts';
 import type {BackupFault, BackupRun, BackupState} from '../../shared/protocol/backups.ts';
-import {SEGMENT_BYTES_MAX} from '../limits.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
+import {SERVER} from '../repository/tenant-copies.ts';
 import {StoreError} from '../store/store-error.ts';
-import {
-  CHECK_MS,
-  FAILURE_PAUSE_MS_MAX,
-  FAILURE_PAUSE_MS_MIN,
-  LOOKS_AT_ONCE,
-  ROUND_BYTES,
-  RUN_EVERY_MS,
-} from './limits.ts';
-import {NewFiles} from './new-files.ts';
-import {type NextSegment, nextSegment, Unusable} from './next-segment.ts';
+import {CHECK_MS, FAILURE_PAUSE_MS_MAX, FAILURE_PAUSE_MS_MIN, LOOKS_AT_ONCE, RUN_EVERY_MS} from './limits.ts';
+import {largeFile, openLarge, type SizeLimits, Unusable} from './next-segment.ts';
 import {RepositoryRefused} from './open-repository.ts';
+import {Rounds, type TakenSet} from './rounds.ts';
 import {Runs} from './runs.ts';
+import {ServerFiles} from './server-files.ts';
 import {nameOf, TenantCopy} from './tenant-copy.ts';
+import type {NewFile} from './tenant-packages.ts';
+import {Uploads} from './uploads.ts';
 
 export type CopierParts = {
-  settings: Pick<CopierSettings, 'everyMs'>;
+  settings: Pick<CopierSettings, 'everyMs'> & SizeLimits;
   /** @param stored called for each object that was stored. @throws as openWriter */
   open: (stored: (bytes: number) => void) => Promise<RepositoryWriter>;
   log: Logger;
@@ -56,13 +52,11 @@ export type CopierParts = {
   idle?: (writer: RepositoryWriter) => void;
 };
 
-type Stored = {copy: TenantCopy; segment: NextSegment};
-
 export class Copier {
   readonly #parts: CopierParts;
   readonly #log: Logger;
   readonly copies = new Map<string, TenantCopy>();
-  readonly files = new NewFiles();
+  readonly files = new ServerFiles();
   readonly #metrics = new Metrics(COPIER_METRICS);
   readonly #runs: Runs;
   #writer: RepositoryWriter | null = null;
@@ -76,10 +70,9 @@ export class Copier {
   /** One could not be written after a pack was stored: the next round tries again, and is no success without it. */
   #isManifestDue = false;
   #lastSuccessMs: number | null = null;
-  /** The tenant whose base or large set is being stored. */
-  #large: {tenant: string; done: Promise<void>} | null = null;
-  /** Tenants before it were served in the round before. */
-  #nextTenant = '';
+  /** Bases, and other files that are too large for a pack. */
+  readonly #uploads: Uploads;
+  readonly #rounds: Rounds;
   #isClosing = false;
   #wake: (() => void) | null = null;
   #isWoken = false;
@@ -87,6 +80,13 @@ export class Copier {
   constructor(parts: CopierParts) {
     this.#parts = parts;
     this.#log = parts.log;
+    this.#uploads = new Uploads(parts.now);
+    this.#rounds = new Rounds({
+      copies: this.copies,
+      files: this.files,
+      isUploading: tenant => tenant === this.#uploads.tenant,
+      refused: (copy, caught) => this.#refused(copy, caught),
+    });
     this.#runs = new Runs(parts.now, () => this.#fault?.message ?? null);
     this.#metrics.measure('svc_backup_age_seconds', () => this.ageMs / 1_000);
     this.#metrics.measure('svc_backup_last_success_timestamp_seconds', () => (this.#lastSuccessMs ?? 0) / 1_000);
@@ -137,7 +137,7 @@ export class Copier {
 
   tenantIs(tenant: CopiedTenant): void {
     const copy = this.copies.get(tenant.tenant);
-    if (copy !== undefined) copy.is(tenant);
+    if (copy?.directory === tenant.directory) copy.is(tenant);
     else this.copies.set(tenant.tenant, this.#read(new TenantCopy(tenant)));
   }
 
@@ -148,6 +148,7 @@ export class Copier {
 
   deleted(tenant: string): void {
     this.copies.delete(tenant);
+    this.#uploads.deleted(tenant);
   }
 
   /** Runs until `close`; then it copies what the workers left, and gives up the lease. */
@@ -160,8 +161,9 @@ export class Copier {
       const leftMs = Math.min(everyMs, sinceMs + everyMs - this.#parts.now());
       if (!hasMore && leftMs > 0 && !this.#isClosing) await this.#pause(leftMs);
     }
-    while (this.#state === 'running' && (await this.#round()));
-    await this.#large?.done;
+    while (this.#state === 'running' && ((await this.#round()) || this.#uploads.tenant !== null)) {
+      await this.#uploads.ended(); // sets can follow a base
+    }
     await this.#writer?.release().catch(unlessOfStore);
     this.#writer?.repository.close();
   }
@@ -171,6 +173,7 @@ export class Copier {
     for (const copy of this.copies.values()) copy.tryNow();
     if (this.#state === 'locked') this.#state = 'failing';
     this.#retryAtMs = 0;
+    this.#uploads.retry();
     const done = this.#runs.wait(withinMs);
     this.#goOn();
     return done;
@@ -215,12 +218,12 @@ export class Copier {
       if (!isTried || this.#writer === null) return false;
       this.#runs.looked(sinceMs, this.copies.values());
       this.#requestBases();
-      const {stored, hasMore} = this.#take();
-      await this.#storeFiles(this.#writer, stored);
-      await this.#store(this.#writer, stored, sinceMs);
+      const {sets, files, hasMore} = await this.#rounds.take(this.#writer.repository);
+      this.#beginUpload(this.#writer);
+      await this.#store(this.#writer, {sets, files}, sinceMs);
       this.#runs.settle(this.copies);
       this.#worked();
-      if (!hasMore && this.#isComplete(stored)) this.#succeeded(sinceMs);
+      if (!hasMore && this.#isComplete(sets)) this.#succeeded(sinceMs);
       if (!hasMore && !this.#isClosing) this.#parts.idle?.(this.#writer);
       return hasMore;
     } catch (caught) {
@@ -253,11 +256,11 @@ export class Copier {
   async #look(): Promise<void> {
     let looks = 0;
     for (const copy of this.copies.values()) {
-      if (!copy.isToLookAt || copy.tenant === this.#large?.tenant) continue;
+      if (!copy.isToLookAt || copy.tenant === this.#uploads.tenant) continue;
       try {
         copy.look(this.#parts.now());
       } catch (caught) {
-        this.#refused(copy, '', caught);
+        this.#refused(copy, caught);
       }
       if (++looks % LOOKS_AT_ONCE === 0) await breathe();
     }
@@ -266,7 +269,7 @@ export class Copier {
   #requestBases(): void {
     for (const copy of this.copies.values()) {
       const {work} = copy;
-      if (work.kind !== 'base_due' || copy.tenant === this.#large?.tenant) continue;
+      if (work.kind !== 'base_due' || copy.tenant === this.#uploads.tenant) continue;
       if (!copy.isAwake && !copy.isBaseRequested) {
         copy.isBaseRequested = true;
         this.#parts.baseDue(copy.tenant);
@@ -280,64 +283,28 @@ export class Copier {
     try {
       view?.wantBase(true);
     } catch (caught) {
-      this.#refused(copy, '', caught);
+      this.#refused(copy, caught);
     } finally {
       view?.close();
     }
   }
 
-  /** Segments of as many tenants as fit into a round, beginning behind the last one of the round before. */
-  #take(): {stored: Stored[]; hasMore: boolean} {
-    const stored: Stored[] = [];
-    let bytes = 0;
-    let hasMore = false;
-    let hasLarge = this.#large !== null;
-    const waiting = [...this.copies.values()].filter(({work}) => work.kind === 'sets' || work.kind === 'base');
-    waiting.sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
-    const from = waiting.findIndex(({tenant}) => tenant > this.#nextTenant);
-    for (const copy of [...waiting.slice(Math.max(0, from)), ...waiting.slice(0, Math.max(0, from))]) {
-      if (copy.tenant === this.#large?.tenant) continue;
-      if (bytes >= ROUND_BYTES) return {stored, hasMore: true};
-      const segment = this.#segmentOf(copy, hasLarge);
-      if (segment === null) continue;
-      hasLarge ||= segment.kind === 'large';
-      this.#nextTenant = copy.tenant;
-      if (segment.kind === 'set') bytes += segment.bytes.length;
-      if (segment.kind === 'set' && copy.work.kind === 'sets') {
-        hasMore ||= segment.after.commit < copy.work.files.at(-1)!.last!;
-      }
-      stored.push({copy, segment});
-    }
-    return {stored, hasMore};
-  }
-
-  /** @param hasLarge no other file that is too large for a pack is begun */
-  #segmentOf(copy: TenantCopy, hasLarge: boolean): NextSegment | null {
-    const {work, directory} = copy;
-    const files = work.kind === 'base' ? [work.file] : work.kind === 'sets' ? work.files : [];
-    const [first] = files;
-    if (first === undefined || (hasLarge && isLarge(first))) return null;
-    try {
-      return nextSegment(directory, copy.position ?? null, files);
-    } catch (caught) {
-      this.#refused(copy, caught instanceof Unusable ? nameOf(caught.file) : '', caught);
-      return null;
-    }
-  }
-
-  async #store(writer: RepositoryWriter, stored: readonly Stored[], nowMs: number): Promise<void> {
-    const segments = stored.flatMap(({copy, segment}) =>
-      segment.kind === 'set' ? [{tenant: copy.tenant, kind: 'set' as const, bytes: segment.bytes}] : [],
-    );
-    for (const {copy, segment} of stored) {
-      if (segment.kind === 'large') this.#storeLarge(writer, copy, segment);
-    }
+  async #store(
+    writer: RepositoryWriter,
+    {sets, files}: {sets: readonly TakenSet[]; files: readonly NewFile[]},
+    nowMs: number,
+  ): Promise<void> {
+    const segments = [
+      ...files.map(({segment}) => segment),
+      ...sets.map(({copy: {tenant}, segment: {bytes}}) => ({tenant, kind: 'set' as const, bytes})),
+    ];
     if (segments.length > 0) {
       try {
         await writer.addPack(segments);
+        for (const file of files) file.stored();
       } finally {
         // If it failed, some of several packs can be stored all the same.
-        for (const {copy, segment} of stored) if (segment.kind === 'set') this.#confirm(writer, copy);
+        for (const {copy} of sets) this.#confirm(writer, copy);
       }
     } else if (nowMs - this.#contactMs < CHECK_MS && !this.#isManifestDue) return;
     else await writer.check();
@@ -350,48 +317,59 @@ export class Copier {
     this.#contactMs = nowMs;
   }
 
-  /** The server's own files, and packages of tenants that have changed: before the deployments that use them. */
-  async #storeFiles(writer: RepositoryWriter, stored: readonly Stored[]): Promise<void> {
-    try {
-      await this.files.storeState(writer);
-      for (const {copy} of stored) await this.#storePackages(writer, copy);
-    } catch (caught) {
-      for (const {segment} of stored) if (segment.kind === 'large') closeSync(segment.fd);
-      throw caught;
-    }
+  /** Begins to store the next file that is too large for a pack, if none is being stored. */
+  #beginUpload(writer: RepositoryWriter): void {
+    const tenant = this.#uploads.next(this.#rounds.tenantsWithLarge);
+    if (tenant === null) return;
+    const copy = this.copies.get(tenant) ?? null;
+    const upload = (): Promise<void> => {
+      if (copy === null) return this.files.upload(writer);
+      return copy.packages.hasLarge ? copy.packages.upload(writer) : this.#storeLarge(writer, copy);
+    };
+    this.#uploads.begin(tenant, upload, {
+      failed: caught => this.#uploadFailed(copy, caught),
+      ended: () => this.#goOn(),
+    });
   }
 
-  async #storePackages(writer: RepositoryWriter, copy: TenantCopy): Promise<void> {
+  async #storeLarge(writer: RepositoryWriter, copy: TenantCopy): Promise<void> {
+    const {tenant, directory} = copy;
+    const file = largeFile(copy.work)!;
+    const kind = file.last === null ? 'base' : 'set';
+    const open = openLarge(directory, copy.position ?? null, file, this.#parts.settings);
+    if (open === null) return;
     try {
-      await this.files.storePackages(writer, copy.tenant, copy.directory);
+      await writer.addLarge({tenant, kind, path: `/proc/self/fd/${open.fd}`, bytes: open.bytes});
     } catch (caught) {
-      if (kindOf(caught) !== null) throw caught;
-      this.#refused(copy, '', caught);
+      throw caught instanceof PageSetError ? new Unusable(file, caught) : caught;
+    } finally {
+      closeSync(open.fd);
     }
+    if (kind === 'base') this.#metrics.count('svc_backup_bases_total');
+    if (kind === 'base') copy.storedBase = nameOf(file);
+    copy.packages.changed();
+    this.#isManifestDue = true;
+    this.#confirm(writer, copy);
   }
 
-  /** A file that is too large for a pack. Other tenants do not wait for it. */
-  #storeLarge(writer: RepositoryWriter, copy: TenantCopy, {of, fd}: NextSegment & {kind: 'large'}): void {
-    const {tenant} = copy;
-    const name = copy.work.kind === 'base' ? nameOf(copy.work.file) : '';
-    const done = writer
-      .addLarge({tenant, kind: of, path: `/proc/self/fd/${fd}`})
-      .then(async () => {
-        if (of === 'base') this.#metrics.count('svc_backup_bases_total');
-        if (of === 'base') copy.storedBase = name;
-        this.#confirm(writer, copy);
-        await writer.writeManifest(tenant);
-      })
-      .catch(caught => {
-        if (caught instanceof PageSetError) this.#refused(copy, name, caught);
-        else this.#failed(caught);
-      })
-      .finally(() => {
-        closeSync(fd);
-        this.#large = null;
-        this.#goOn();
-      });
-    this.#large = {tenant, done};
+  /** @param copy null: it was a file of the server */
+  #uploadFailed(copy: TenantCopy | null, caught: unknown): void {
+    const kind = kindOf(caught);
+    if (kind === null && copy !== null) {
+      this.#refused(copy, caught);
+      return;
+    }
+    if (kind === null || kind === 'locked') {
+      this.#failed(caught);
+      return;
+    }
+    this.count(kind);
+    const {message} = caught as Error;
+    this.#fault = {at: this.#parts.now(), kind, message};
+    this.#log.warn('a large copy could not be stored; trying again', {tenant: copy?.tenant ?? SERVER, reason: message});
+    if (copy !== null) copy.fault = this.#fault;
+    // Whether the store works at all is for the next round to find out.
+    this.#contactMs = Number.NEGATIVE_INFINITY;
   }
 
   #confirm(writer: RepositoryWriter, copy: TenantCopy): void {
@@ -402,24 +380,21 @@ export class Copier {
       copy.stored(position);
       copy.look(this.#parts.now());
     } catch (caught) {
-      this.#refused(copy, '', caught);
+      this.#refused(copy, caught);
     }
   }
 
-  /** Of one tenant. @param name of the file, if it is one that is not to be tried again */
-  #refused(copy: TenantCopy, name: string, caught: unknown): void {
+  /** Of one tenant. */
+  #refused(copy: TenantCopy, caught: unknown): void {
     const isSpool = caught instanceof CopyError || caught instanceof PageSetError || caught instanceof Unusable;
     if (!isSpool && !(caught instanceof Error && 'syscall' in caught)) throw caught;
-    const code = caught instanceof Unusable ? caught.code : caught instanceof PageSetError ? caught.code : 'spool';
-    const message = (caught as Error).message;
+    const kind = caught instanceof Unusable || caught instanceof PageSetError ? caught.code : 'spool';
+    const {message} = caught as Error;
     if (copy.fault?.message !== message) {
-      this.#log.warn('the spool of a tenant cannot be copied; a base is requested', {
-        tenant: copy.tenant,
-        reason: message,
-      });
+      this.#log.warn('the files of a tenant cannot be copied', {tenant: copy.tenant, reason: message});
       this.count('spool');
     }
-    copy.refuse(name, {at: this.#parts.now(), kind: code, message});
+    copy.refuse(caught instanceof Unusable ? nameOf(caught.file) : null, {at: this.#parts.now(), kind, message});
   }
 
   /** Of the store, or of the repository. */
@@ -449,9 +424,9 @@ export class Copier {
   }
 
   /** Nothing that was found in this round is left out. */
-  #isComplete(stored: readonly Stored[]): boolean {
-    const isStored = new Set(stored.filter(({segment}) => segment.kind === 'set').map(({copy}) => copy));
-    return [...this.copies.values()].every(copy => copy.work.kind === 'none' || isStored.has(copy));
+  #isComplete(sets: readonly TakenSet[]): boolean {
+    const isStored = new Set(sets.map(({copy}) => copy));
+    return [...this.copies.values()].every(copy => (copy.isStored || isStored.has(copy)) && !copy.packages.isDue);
   }
 
   #succeeded(atMs: number): void {
@@ -459,11 +434,6 @@ export class Copier {
     this.#fault = null;
     this.#parts.succeeded();
   }
-}
-
-/** It is streamed, one at a time. */
-function isLarge({last, bytes}: SpooledFile): boolean {
-  return last === null || bytes > SEGMENT_BYTES_MAX;
 }
 
 /** Null: it is none of the store's or the repository's. */

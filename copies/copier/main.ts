@@ -54,7 +54,7 @@ async function received(message: SupervisorToCopier): Promise<void> {
       copier?.baseFailed(message.tenant, message.message);
       return;
     case 'state':
-      copier?.files.stateCopied(join(settings!.data, STATE_DIRECTORY), message.names);
+      copier?.files.copied(join(settings!.data, STATE_DIRECTORY), message.names);
       return;
     case 'deleted':
       copier?.deleted(message.tenant);

@@ -52,8 +52,8 @@ export class Runs {
       if (run.targets !== null || run.sinceMs > sinceMs) continue;
       run.targets = new Map();
       for (const copy of copies) {
-        const {work, storedCount, newestSpooled: commit} = copy;
-        if (work.kind !== 'none') run.targets.set(copy, {commit, storedCount});
+        const {isStored, storedCount, newestSpooled: commit} = copy;
+        if (!isStored) run.targets.set(copy, {commit, storedCount});
       }
     }
   }
@@ -104,8 +104,8 @@ export class Runs {
   }
 }
 
-function isReached({work, position, storedCount}: TenantCopy, target: Target): boolean {
-  if (work.kind === 'none') return true;
-  if (position == null || storedCount === target.storedCount) return false;
+function isReached({isStored, packages, position, storedCount}: TenantCopy, target: Target): boolean {
+  if (isStored) return true;
+  if (packages.isDue || position == null || storedCount === target.storedCount) return false;
   return target.commit === null || position.commit >= target.commit;
 }

@@ -9,11 +9,13 @@
  */
 import {existsSync} from 'node:fs';
 import {join} from 'node:path';
+import {CopyError} from '../../engine/copies/copy-error.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {type SpooledFile, type SpoolList, SpoolView} from '../../engine/copies/spool-view.ts';
 import type {CopiedTenant} from '../../shared/ipc/copier.ts';
 import type {BackupFault} from '../../shared/protocol/backups.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {TenantPackages} from './tenant-packages.ts';
 
 /** `base_due`: nothing in the spool leads on from the repository. */
 export type Work =
@@ -24,7 +26,7 @@ export type Work =
 
 export class TenantCopy {
   readonly tenant: string;
-  directory: string;
+  readonly directory: string;
   isAwake: boolean;
   /** Where the repository is. Null: it has nothing. Undefined: it was not read yet. */
   position: Position | null | undefined = undefined;
@@ -39,6 +41,7 @@ export class TenantCopy {
   dueLooks = 0;
   spoolBytes = 0;
   fault: BackupFault | null = null;
+  readonly packages: TenantPackages;
   /** Files of the spool that are not tried again: one that does not lead on, and the base that was stored last. */
   refused: string | null = null;
   storedBase: string | null = null;
@@ -53,15 +56,11 @@ export class TenantCopy {
     this.tenant = tenant;
     this.directory = directory;
     this.isAwake = isAwake;
+    this.packages = new TenantPackages(tenant, directory);
   }
 
-  /** Another message about the tenant: it was made again, woke, or fell asleep. */
-  is({directory, isAwake}: CopiedTenant): void {
-    if (directory !== this.directory) {
-      this.position = undefined;
-      this.refused = null;
-    }
-    this.directory = directory;
+  /** It woke, or fell asleep. */
+  is({isAwake}: CopiedTenant): void {
     this.isAwake = isAwake;
     this.isToLookAt = true;
     this.isBaseRequested = false;
@@ -84,6 +83,16 @@ export class TenantCopy {
 
   /** Finds out what is to be done. Opens no set. @throws CopyError; errors of the file system */
   look(nowMs: number): void {
+    try {
+      this.#look();
+    } finally {
+      this.dueLooks = this.work.kind === 'base_due' ? this.dueLooks + 1 : 0;
+      this.waitsSinceMs = this.work.kind === 'none' ? null : (oldestOf(this.work) ?? this.waitsSinceMs ?? nowMs);
+      this.isToLookAt = this.isAwake || this.work.kind === 'base' || this.work.kind === 'sets';
+    }
+  }
+
+  #look(): void {
     const view = SpoolView.open(this.directory);
     if (view === null) {
       // A worker makes the spool as it opens the tenant. One that was never used has nothing to copy.
@@ -93,7 +102,7 @@ export class TenantCopy {
       this.spoolBytes = 0;
     } else {
       try {
-        const list = view.list();
+        const list = this.#listed(view);
         // Until the repository can be read, what the worker knows to be there has to do.
         this.work = workOf(list, this.position === undefined ? list.position : this.position, [
           this.refused,
@@ -109,9 +118,17 @@ export class TenantCopy {
         view.close();
       }
     }
-    this.dueLooks = this.work.kind === 'base_due' ? this.dueLooks + 1 : 0;
-    this.waitsSinceMs = this.work.kind === 'none' ? null : (oldestOf(this.work) ?? this.waitsSinceMs ?? nowMs);
-    this.isToLookAt = this.isAwake || this.work.kind === 'base' || this.work.kind === 'sets';
+  }
+
+  /** @throws CopyError: nothing of it can be used, so a base is due */
+  #listed(view: SpoolView): SpoolList {
+    try {
+      return view.list();
+    } catch (caught) {
+      if (caught instanceof CopyError) this.work = {kind: 'base_due', isRequested: false};
+      this.newestSpooled = null;
+      throw caught;
+    }
   }
 
   /** The repository has everything up to here, and the worker can forget it. @throws errors of the file system */
@@ -131,11 +148,16 @@ export class TenantCopy {
     }
   }
 
-  /** The set with this name does not lead on from the repository: a base is due. */
-  refuse(name: string, fault: BackupFault): void {
-    this.refused = name;
+  /** @param name of a file that does not lead on from the repository, so a base is due; null: of none */
+  refuse(name: string | null, fault: BackupFault): void {
+    this.refused = name ?? this.refused;
     this.fault = fault;
     this.isToLookAt = true;
+  }
+
+  /** The repository has everything that the last look has found. */
+  get isStored(): boolean {
+    return this.work.kind === 'none' && !this.packages.isDue;
   }
 
   /** Of the oldest commit that the repository lacks. */

@@ -26,7 +26,7 @@ export class PageSet {
   readonly head: PageSetHead;
   /** Where its commits lead. */
   readonly after: Position;
-  /** Number of its pages. */
+  /** Number of its pages: it never yields more. */
   readonly entryCount: number;
   readonly #source: Source;
 
@@ -49,6 +49,11 @@ export class PageSet {
     return this.head.first === 0;
   }
 
+  /** Of its pages, before compression. */
+  get rawBytes(): number {
+    return this.entryCount * (ENTRY_HEADER_BYTES + this.head.pageBytes);
+  }
+
   /** Its pages, in the order of their numbers. @throws PageSetError */
   *entries(): Generator<PageEntry> {
     const {pageBytes, pagesBefore, pagesAfter} = this.head;
@@ -62,7 +67,7 @@ export class PageSet {
         if (kind === 1 && number > pagesBefore) throw invalid(`page ${number} is new, and has no page before it`);
         refuseSkipped(newest, number, pagesBefore);
         newest = number;
-        count++;
+        if (++count > this.entryCount) throw invalid(`it has more pages than the ${this.entryCount} that it says`);
         const from = at + ENTRY_HEADER_BYTES;
         yield {number, isDelta: kind === 1, bytes: chunk.subarray(from, from + pageBytes)};
       }

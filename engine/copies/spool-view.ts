@@ -25,9 +25,9 @@ import {
 import {basename, join} from 'node:path';
 import {SPOOL_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {POSITION_BYTES_MAX, SPOOL_ENTRIES_MAX} from '../limits.ts';
-import {readAt, sourceOfFile, writeAll} from './bytes.ts';
+import {readAt, type Source, sourceOfFile, writeAll} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
-import type {Position} from './page-set.ts';
+import {checkFormat, decodeHead, HEADER_BYTES, type PageSetHead, type Position} from './page-set.ts';
 import {PageSet} from './page-set-reader.ts';
 import {decodePosition, encodePosition} from './position-file.ts';
 import {BASE_FILE, CONFIRMED_FILE, POSITION_FILE, SET_NAME, WANT_BASE_FILE} from './spool-files.ts';
@@ -48,6 +48,9 @@ export type SpoolList = {
 };
 
 export type OpenSet = {set: PageSet; bytes: number; fd: number; close(): void};
+
+/** `head` is what the file says; its SHA-256 was not compared. The caller closes it. */
+export type UnreadSet = {head: PageSetHead; bytes: number; fd: number};
 
 const {O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY} = constants;
 
@@ -94,26 +97,26 @@ export class SpoolView {
 
   /**
    * Opens a set or the base, and compares its SHA-256. Whether it follows what came before is for the caller to check.
-   * @returns null: it is gone. @throws PageSetError; CopyError: it is not a file, or has another last commit
+   * @param bytesMax a larger file is refused before any of it is read
+   * @returns null: it is gone. @throws PageSetError; CopyError: it is not a file, too large, or has another last commit
    */
-  open({name, last}: SpooledFile): OpenSet | null {
-    const fd = openFile(join(this.#path, name));
-    if (fd === null) return null;
-    try {
-      const set = new PageSet(sourceOfFile(fd));
-      if (set.isBase !== (last === null) || (last !== null && set.after.commit !== last)) {
-        throw new CopyError(`${name} has the commits ${set.head.first} to ${set.after.commit}`);
-      }
-      return {set, bytes: fstatSync(fd).size, fd, close: () => closeSync(fd)};
-    } catch (caught) {
-      closeSync(fd);
-      throw caught;
-    }
+  open(file: SpooledFile, bytesMax: number): OpenSet | null {
+    return this.#opened(file, bytesMax, (fd, source) => {
+      const set = new PageSet(source);
+      checkCommits(file, set.head);
+      return {set, bytes: source.length, fd, close: () => closeSync(fd)};
+    });
   }
 
-  /** A file whose bytes are not compared with anything yet. The caller closes it. @returns null: it is gone */
-  descriptor({name}: SpooledFile): number | null {
-    return openFile(join(this.#path, name));
+  /** Opens a file whose SHA-256 is compared later, because that takes long. @throws as `open` */
+  openUnread(file: SpooledFile, bytesMax: number): UnreadSet | null {
+    return this.#opened(file, bytesMax, (fd, source) => {
+      const header = source.read(0, HEADER_BYTES);
+      checkFormat(header);
+      const head = decodeHead(header);
+      checkCommits(file, head);
+      return {head, bytes: source.length, fd};
+    });
   }
 
   /** Requests a base, or withdraws the request. */
@@ -129,6 +132,19 @@ export class SpoolView {
 
   close(): void {
     closeSync(this.#fd);
+  }
+
+  #opened<Opened>({name}: SpooledFile, bytesMax: number, read: (fd: number, source: Source) => Opened): Opened | null {
+    const fd = openFile(join(this.#path, name));
+    if (fd === null) return null;
+    try {
+      const source = sourceOfFile(fd);
+      if (source.length > bytesMax) throw new CopyError(`${name} has ${source.length} bytes, and ${bytesMax} at most`);
+      return read(fd, source);
+    } catch (caught) {
+      closeSync(fd);
+      throw caught;
+    }
   }
 
   /** Null: it is missing or damaged. */
@@ -173,6 +189,12 @@ export class SpoolView {
     }
     renameSync(next, join(this.#path, name));
   }
+}
+
+/** @throws CopyError: they are not those of its name */
+function checkCommits({name, last}: SpooledFile, head: PageSetHead): void {
+  if ((head.first === 0) === (last === null) && (last === null || head.last === last)) return;
+  throw new CopyError(`${name} has the commits ${head.first} to ${head.last}`);
 }
 
 /** Never what is in a directory: the tenant's user owns it, and could put a link there meanwhile. @throws CopyError */

@@ -9,6 +9,9 @@ export type CopierSettings = {
   /** The file with the repository's key. */
   keyFile: string;
   everyMs: number;
+  /** Of the page sets in a tenant's spool, and of a tenant; 0: no limit. Larger files of a tenant are not read. */
+  spoolBytesMax: number;
+  tenantBytesMax: number;
   /** Requested after a success; null: nothing is. */
   heartbeatUrl: string | null;
   /** The data directory. */

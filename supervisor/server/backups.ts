@@ -151,10 +151,12 @@ export class Backups {
     await this.#stored;
   }
 
-  #copierFor({to: repository, everyMs, keyFile, heartbeatUrl}: BackupSettings, serverId: string): CopierProcess {
+  #copierFor(settings: BackupSettings, serverId: string): CopierProcess {
+    const {to: repository, everyMs, keyFile, heartbeatUrl, spoolBytesMax, tenantBytesMax} = settings;
     const {placement, metrics, data, entry, env, log} = this.#parts;
+    const limits = {spoolBytesMax, tenantBytesMax};
     return new CopierProcess({
-      settings: {repository, keyFile, everyMs, heartbeatUrl, data, host: hostname(), serverId},
+      settings: {repository, keyFile, everyMs, heartbeatUrl, ...limits, data, host: hostname(), serverId},
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
       onOpened: opened => this.#opened(opened),
       onBaseDue: tenant => this.#bases.due(tenant),

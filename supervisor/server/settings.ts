@@ -5,13 +5,18 @@ import type {UsersSetting} from '../confinement/users.ts';
 import type {Listening} from '../processes/router-process.ts';
 import type {PlacementSettings} from '../tenants/placement.ts';
 
-/** `keyFile`: absolute. `heartbeatUrl`: requested after successes; null: none is. */
+/**
+ * `keyFile`: absolute. `heartbeatUrl`: requested after successes; null: none is. The sizes: of a tenant's spool, and of
+ * a tenant; 0: no limit.
+ */
 export type BackupSettings = {
   to: string;
   everyMs: number;
   keyFile: string;
   heartbeatUrl: string | null;
   drillEveryMs: number;
+  spoolBytesMax: number;
+  tenantBytesMax: number;
 };
 
 /** Settings that are passed on to routers unchanged. */
