@@ -7,6 +7,9 @@ import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {type OpenSet, type SpooledFile, SpoolView} from '../../engine/copies/spool-view.ts';
 import {QUICK_DISK} from './model.ts';
 
+/** Of a file, at most. */
+const SIZE = 2 ** 30;
+
 export class Receiver {
   readonly #directory: string;
   readonly #path: string;
@@ -32,7 +35,7 @@ export class Receiver {
     if (view === null) return;
     const {base, sets, position} = view.list();
     try {
-      if (base !== null && base.modifiedMs !== this.#base) this.#replace(base, view.open(base));
+      if (base !== null && base.modifiedMs !== this.#base) this.#replace(base, view.open(base, SIZE));
       const next = sets.filter(({last}) => last! > this.commit).slice(0, most);
       while (this.#copy !== null && next.length > 0) this.#apply(view, next.splice(0, merges));
       if (this.#copy === null || position === null) throw new PageSetError('missing_commits', 'a base is due');
@@ -64,7 +67,7 @@ export class Receiver {
   }
 
   #apply(view: SpoolView, files: SpooledFile[]): void {
-    const opened = files.flatMap(file => view.open(file) ?? []);
+    const opened = files.flatMap(file => view.open(file, SIZE) ?? []);
     try {
       const sets = opened.map(({set}) => set);
       if (sets.length > 0) this.#copy!.apply(sets.length === 1 ? sets[0]! : merged(sets));

@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -23,6 +24,7 @@ import {QUICK_DISK, SMALL, setBytes, setOf} from './model.ts';
 const root = mkdtempSync(join(tmpdir(), 'svc-test-spool-view-'));
 afterAll(() => rmSync(root, {recursive: true}));
 let tenants = 0;
+const SIZE = 2 ** 20;
 
 /** A tenant's directory whose spool has a position at commit 1, and the sets of commits 2 and 3. */
 function tenant(): {directory: string; spool: string; view: SpoolView} {
@@ -48,7 +50,7 @@ test('lists what waits, in order, and opens it', () => {
   expect(found).toMatchObject({position: {commit: 1}, base: {name: 'base.set', last: null}, isBaseWanted: false});
   expect(found.sets.map(one => one.last)).toEqual([2, 3]);
   for (const file of [found.base!, ...found.sets]) {
-    const opened = view.open(file)!;
+    const opened = view.open(file, SIZE)!;
     expect(opened).toMatchObject({bytes: file.bytes, set: {after: {commit: file.last ?? 1}}});
     opened.close();
   }
@@ -113,17 +115,26 @@ describe('a spool that is not one', () => {
     const [second, third] = view.list().sets;
     const [secondPath, thirdPath] = [join(spool, second!.name), join(spool, third!.name)];
     rmSync(secondPath);
-    expect(view.open(second!)).toBeNull();
+    expect(view.open(second!, SIZE)).toBeNull();
     symlinkSync(thirdPath, secondPath);
-    expect(view.open(second!)).toBeNull();
+    expect(view.open(second!, SIZE)).toBeNull();
     rmSync(secondPath);
     execFileSync('mkfifo', [secondPath]);
-    expect(() => view.open(second!)).toThrow(CopyError);
+    expect(() => view.open(second!, SIZE)).toThrow(CopyError);
     expect(view.list().sets).toEqual([third]);
     writeFileSync(thirdPath, setBytes(SMALL, {first: 2, last: 2}));
-    expect(() => view.open(third!)).toThrow('0000000000000003.set has the commits 2 to 2');
+    expect(() => view.open(third!, SIZE)).toThrow('0000000000000003.set has the commits 2 to 2');
     writeFileSync(thirdPath, readFileSync(thirdPath).subarray(0, -1));
-    expect(() => view.open(third!)).toThrow(expect.objectContaining({code: 'damaged'}));
+    expect(() => view.open(third!, SIZE)).toThrow(expect.objectContaining({code: 'damaged'}));
+    view.close();
+  });
+
+  test('has no file that is larger than it can be, which is not read', () => {
+    const {spool, view} = tenant();
+    const [second] = view.list().sets;
+    truncateSync(join(spool, second!.name), 2 ** 40);
+    expect(() => view.open(second!, SIZE)).toThrow(`has ${2 ** 40} bytes, and ${SIZE} at most`);
+    expect(() => view.openUnread(second!, SIZE)).toThrow(CopyError);
     view.close();
   });
 

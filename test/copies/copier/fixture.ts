@@ -1,0 +1,123 @@
+/** A copier with spools made by hand, and a store that can be made to fail. */
+import {hash} from 'node:crypto';
+import {mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {onTestFinished} from 'vitest';
+import {Copier} from '../../../copies/copier/copier.ts';
+import {RepositoryRefused} from '../../../copies/copier/open-repository.ts';
+import {pointsOf} from '../../../copies/repository/plan.ts';
+import type {Repository} from '../../../copies/repository/repository.ts';
+import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
+import {DirectoryStore} from '../../../copies/store/directory-store.ts';
+import {StoreError} from '../../../copies/store/store-error.ts';
+import {decodePosition, encodePosition} from '../../../engine/copies/position-file.ts';
+import {createLogger} from '../../../shared/log.ts';
+import {type History, SMALL, setBytes, setOf} from '../model.ts';
+import {made, SERVER_A, scratch} from '../repository/fixture.ts';
+
+/** A store that can be made to fail. */
+export class SwitchedStore extends DirectoryStore {
+  isGone = false;
+  puts = 0;
+  /** Large objects fail, of which this many were tried. */
+  isFull = false;
+  streams = 0;
+
+  override put(...args: Parameters<DirectoryStore['put']>): Promise<void> {
+    if (this.isGone) return Promise.reject(new StoreError('refused', 'it is gone'));
+    this.puts += args[0].startsWith('packs/') || args[0].startsWith('manifests/') ? 1 : 0;
+    return super.put(...args);
+  }
+
+  override putStream(...args: Parameters<DirectoryStore['putStream']>): Promise<void> {
+    this.streams++;
+    if (this.isFull) return Promise.reject(new StoreError('no_space', 'it is full'));
+    return super.putStream(...args);
+  }
+
+  override get(...args: Parameters<DirectoryStore['get']>): ReturnType<DirectoryStore['get']> {
+    return this.isGone ? Promise.reject(new StoreError('refused', 'it is gone')) : super.get(...args);
+  }
+}
+
+/** A directory of a tenant, as its worker leaves it. */
+export class FakeTenant {
+  readonly tenant: string;
+  readonly directory: string;
+  readonly #spool: string;
+
+  constructor(tenant: string) {
+    this.tenant = tenant;
+    this.directory = join(scratch(), tenant);
+    this.#spool = join(this.directory, 'spool');
+    mkdirSync(this.#spool, {recursive: true});
+    writeFileSync(join(this.directory, 'tenant.sqlite'), '');
+  }
+
+  path(name: string): string {
+    return join(this.#spool, name);
+  }
+
+  /** @returns its SHA-512 */
+  package(bytes: Buffer): string {
+    const sha512 = hash('sha512', bytes);
+    mkdirSync(join(this.directory, 'packages'), {recursive: true});
+    writeFileSync(join(this.directory, 'packages', `${sha512}.tgz`), bytes);
+    return sha512;
+  }
+
+  has(name: string): boolean {
+    return readdirSync(this.#spool).includes(name);
+  }
+
+  get confirmed(): number | null {
+    return this.has('confirmed') ? decodePosition(readFileSync(this.path('confirmed'), 'utf8'), '').commit : null;
+  }
+
+  base(commit: number, timeline?: string, history: History = SMALL): this {
+    const of = {first: 0, last: commit, ...(timeline === undefined ? {} : {timeline})};
+    for (const name of readdirSync(this.#spool)) if (name !== 'confirmed') rmSync(this.path(name));
+    writeFileSync(this.path('position'), encodePosition(setOf(history, of).after));
+    writeFileSync(this.path('base.set'), setBytes(history, of));
+    return this;
+  }
+
+  set(first: number, last: number, bytes: Buffer = setBytes(SMALL, {first, last})): this {
+    writeFileSync(this.path(`${String(last).padStart(16, '0')}.set`), bytes);
+    return this;
+  }
+}
+
+type Running = {copier: Copier; store: SwitchedStore; repository: Repository; basesDue: string[]};
+
+export async function running(tenants: FakeTenant[], now: () => number = Date.now): Promise<Running> {
+  const {store, repository} = await made(new SwitchedStore(join(scratch(), 'repository')));
+  const basesDue: string[] = [];
+  const copier = new Copier({
+    settings: {everyMs: 5, spoolBytesMax: 2 ** 28, tenantBytesMax: 0},
+    open: () => open(repository),
+    log: createLogger({process: 'copier'}, {level: 'error', format: 'json'}),
+    now,
+    opened: () => undefined,
+    baseDue: tenant => basesDue.push(tenant),
+    succeeded: () => undefined,
+  });
+  for (const {tenant, directory} of tenants) copier.tenantIs({tenant, directory, isAwake: true});
+  const done = copier.work();
+  onTestFinished(async () => {
+    copier.close();
+    await done;
+  });
+  return {copier, store: store as SwitchedStore, repository, basesDue};
+}
+
+async function open(repository: Repository): Promise<RepositoryWriter> {
+  return RepositoryWriter.open(repository, SERVER_A).catch((caught: Error) => {
+    throw 'holder' in caught && caught.holder !== null ? new RepositoryRefused('locked', caught.message) : caught;
+  });
+}
+
+export async function commitsOf(repository: Repository, tenant: string): Promise<[number, number][]> {
+  const {timelines} = await repository.copies(tenant);
+  return timelines.flatMap(one => pointsOf(one).map(({first, last}): [number, number] => [first, last]));
+}
