@@ -59,21 +59,35 @@ async function answer(...sent: Parameters<typeof send>) {
   return {status: statusCode, headers, text: await body.text()};
 }
 
-/** A stream of events on a connection of its own. @returns resolves once such a text has come */
+/**
+ * A stream of events on a connection of its own. One that was requested with a body begins again if the proxy ends it:
+ * Caddy closes its connection to the service when the answer comes before its own write of the body has returned.
+ * @returns resolves once such a text has come
+ */
 async function events(...[kind, method, path, body = null]: Parameters<typeof send>) {
-  const response = await request(proxies.get(kind)!.url + path, {
-    method: method as 'GET',
-    headers: {authorization: `Bearer ${service.accessToken}`},
-    body: body === null ? null : JSON.stringify(body),
-    dispatcher: new Agent({bodyTimeout: 0}),
-  });
-  expect(response.headers['content-type']).toMatch(/^text\/event-stream/);
-  onTestFinished(() => void response.body.destroy());
   let received = '';
-  response.body.on('data', chunk => {
-    received += String(chunk);
+  let isOver = false;
+  onTestFinished(() => {
+    isOver = true;
   });
-  response.body.on('error', () => undefined); // ours, when the test is over
+  const begin = async () => {
+    const response = await request(proxies.get(kind)!.url + path, {
+      method: method as 'GET',
+      headers: {authorization: `Bearer ${service.accessToken}`},
+      body: body === null ? null : JSON.stringify(body),
+      dispatcher: new Agent({bodyTimeout: 0}),
+    });
+    expect(response.headers['content-type']).toMatch(/^text\/event-stream/);
+    onTestFinished(() => void response.body.destroy());
+    response.body.on('data', chunk => {
+      received += String(chunk);
+    });
+    response.body.on('error', () => undefined); // 'close' follows
+    response.body.on('close', () => {
+      if (!isOver && body !== null) void begin();
+    });
+  };
+  await begin();
   return (text: string) => until(`${text} of ${path}`, () => received.includes(text));
 }
 
