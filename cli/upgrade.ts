@@ -18,7 +18,7 @@ import {EXIT_PARTIAL} from './backup/exit-codes.ts';
 import {addServerOptions, type ServerOptions, type ServiceClient} from './client.ts';
 import {addYesOption, type ConfirmOptions} from './confirm.ts';
 import {showList} from './control.ts';
-import {goBack} from './data-directory/go-back.ts';
+import {goBack, isReturned} from './data-directory/go-back.ts';
 import {lockDataDirectory, requireSurvey} from './data-directory/lock.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
 import {printable, printableJson} from './printable.ts';
@@ -139,10 +139,17 @@ async function upgradeAll(client: ServiceClient, isJson: boolean): Promise<void>
 async function goBackWith(data: string, ids: string[] | null, {yes}: ConfirmOptions): Promise<void> {
   const tenants = tenantsOf(data).filter(({id}) => ids === null || ids.includes(id));
   if (ids !== null && tenants.length === 0) throw new CommandFailure(`there is no tenant ${ids[0]}`);
+  const returned = tenants.filter(({directory}) => isReturned(directory));
+  for (const {id, directory} of returned) {
+    forgetCopies(directory, 0);
+    process.stdout.write(`${printable(`${id}: a run that was interrupted has returned it`)}\n`);
+  }
   const ways = tenants.flatMap(tenant => {
+    if (returned.includes(tenant)) return [];
     const [copy] = keptCopies(tenant.directory);
     return copy === undefined ? [] : [{...tenant, copy, since: writesSince(tenant.directory, copy)}];
   });
+  if (ways.length === 0 && returned.length > 0) return;
   if (ways.length === 0) throw new CommandFailure('there is no copy from before an upgrade');
   for (const {id, copy, since} of ways) process.stdout.write(`${printable(`${id}: ${textOf(copy, since)}`)}\n`);
   if (yes !== true && ways.some(({since}) => since === null || since.count > 0)) {

@@ -9,9 +9,10 @@
  */
 import {existsSync, renameSync} from 'node:fs';
 import {basename, join} from 'node:path';
+import {readWrittenBy} from '../../engine/storage/written-by.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {BEFORE_UPGRADE, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {forgetCopies, type KeptCopy, removeCopy} from '../../supervisor/files/kept-copies.ts';
+import {forgetCopies, type KeptCopy, removeCopy, tornNotes} from '../../supervisor/files/kept-copies.ts';
 import {makeDirectory} from '../../supervisor/files/tenant-files.ts';
 
 /** Each is about one change, so that a test can end the process between any two. */
@@ -43,6 +44,12 @@ export async function goBack(
   steps.removeCopy(kept, name);
   steps.forgetCopies(directory, 0);
   return aside;
+}
+
+/** A way back was interrupted once the copy was in its place: another run would return to an older copy. */
+export function isReturned(directory: string): boolean {
+  const version = readWrittenBy(join(directory, TENANT_FILE))?.version;
+  return tornNotes(directory).some(({from}) => from === version);
 }
 
 /** A name that is free or that an interrupted run has made; if that moved the file already, the one that has it. */

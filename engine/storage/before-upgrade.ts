@@ -106,7 +106,9 @@ function versionOf(path: string): number {
 function isUnfinished(kept: string, version: number): boolean {
   if (!existsSync(kept)) return false;
   return readdirSync(kept).some(name => {
-    if (keptVersion(name) === null) return false;
+    // A removal that was interrupted leaves a note without its file, or an empty directory.
+    const isWhole = [KEPT_NOTE, TENANT_FILE].every(file => existsSync(join(kept, name, file)));
+    if (keptVersion(name) === null || !isWhole) return false;
     const note = keptNoteIn(readFileSync(join(kept, name, KEPT_NOTE), 'utf8'));
     return note !== null && note.from < version && version < note.to;
   });

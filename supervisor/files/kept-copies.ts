@@ -25,12 +25,20 @@ export function keptCopies(directory: string): KeptCopy[] {
   return inDirectory(join(directory, BEFORE_UPGRADE), [], kept => copiesIn(kept));
 }
 
-/** Removes all copies, or those made before this time. @returns how many */
+/** Notes without their files: their removal was interrupted, or a way back that put the file in its place. */
+export function tornNotes(directory: string): KeptNote[] {
+  return inDirectory(join(directory, BEFORE_UPGRADE), [], kept =>
+    entriesIn(kept).flatMap(({note, hasFile}) => (hasFile || note === null ? [] : [note])),
+  );
+}
+
+/** Removes all copies, or those made before this time, and what interrupted removals left. @returns how many copies */
 export function forgetCopies(directory: string, beforeMs = Number.POSITIVE_INFINITY): number {
   const place = join(directory, BEFORE_UPGRADE);
   return inDirectory(place, 0, kept => {
     const old = copiesIn(kept).filter(({note}) => note.made_ms < beforeMs);
-    for (const {name} of old) removeCopy(kept, name);
+    const torn = entriesIn(kept).filter(({hasFile}) => !hasFile);
+    for (const {name} of [...old, ...torn]) removeCopy(kept, name);
     if (firstEntries(kept, 1).length === 0) rmdirSync(place);
     return old.length;
   });
@@ -39,24 +47,30 @@ export function forgetCopies(directory: string, beforeMs = Number.POSITIVE_INFIN
 /** A copy whose file is gone is removed, too. */
 export function removeCopy(kept: string, name: string): void {
   inDirectory(join(kept, name), undefined, copy => {
-    // The note last: without it the copy would never be found again.
+    // The note last: a file without it would never be found again.
     for (const file of [...FILES, KEPT_NOTE]) rmSync(join(copy, file), {force: true});
   });
   rmdirSync(join(kept, name));
 }
 
 function copiesIn(kept: string): KeptCopy[] {
+  const copies = entriesIn(kept).flatMap(({name, note, hasFile}) => (hasFile && note !== null ? [{name, note}] : []));
+  return copies.sort((a, b) => b.note.from - a.note.from);
+}
+
+/** `note` is null if it is not that of a copy with this name. */
+type Entry = {name: string; note: KeptNote | null; hasFile: boolean};
+
+function entriesIn(kept: string): Entry[] {
   const names = firstEntries(kept, KEPT_COPIES_MAX).filter(name => keptVersion(name) !== null);
-  const copies = names.flatMap(name =>
-    inDirectory<KeptCopy[]>(join(kept, name), [], copy => {
+  return names.flatMap(name =>
+    inDirectory<Entry[]>(join(kept, name), [], copy => {
       const text = readNote(join(copy, KEPT_NOTE));
       const note = text.is === 'file' ? keptNoteIn(text.text) : null;
-      return note === null || note.from !== keptVersion(name) || statFile(join(copy, TENANT_FILE)) === undefined
-        ? []
-        : [{name, note}];
+      const hasFile = statFile(join(copy, TENANT_FILE)) !== undefined;
+      return [{name, note: note?.from === keptVersion(name) ? note : null, hasFile}];
     }),
   );
-  return copies.sort((a, b) => b.note.from - a.note.from);
 }
 
 /** Calls with a path that stays that of this directory, whatever replaces it meanwhile. */

@@ -1,9 +1,9 @@
 /** The copy that is kept before a file is migrated, and the way back to it, ended at each of their steps. */
-import {cpSync, existsSync, readdirSync, rmSync} from 'node:fs';
+import {cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, expect, test, vi} from 'vitest';
-import {GOING_STEPS, goBack} from '../../cli/data-directory/go-back.ts';
+import {GOING_STEPS, goBack, isReturned} from '../../cli/data-directory/go-back.ts';
 import {KEEPING_STEPS, keepBeforeUpgrade} from '../../engine/storage/before-upgrade.ts';
 import {openReader} from '../../engine/storage/database.ts';
 import {tenantTimeline} from '../../engine/storage/identity.ts';
@@ -15,7 +15,7 @@ import {createLogger} from '../../shared/log.ts';
 import {LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
 import {parseDirectoryName} from '../../supervisor/files/directory-name.ts';
-import {keptCopies} from '../../supervisor/files/kept-copies.ts';
+import {forgetCopies, keptCopies} from '../../supervisor/files/kept-copies.ts';
 import {KEPT_COPY_MS} from '../../supervisor/limits.ts';
 import {KeptCopySweep} from '../../supervisor/tenants/kept-copy-sweep.ts';
 import {directoryIn, fingerprint} from '../harness/data-directory.ts';
@@ -191,6 +191,36 @@ test('a way back that ends at any step leaves one of the two whole, and goes on'
     expectWhole(fileOf(place), owner, STORAGE_VERSION, documents);
     if (isDone) expect(last).toBeGreaterThan(8);
   }
+});
+
+test('a removal of a copy that was killed keeps no tenant from its next upgrade, and is finished', () => {
+  for (const isNoteLeft of [false, true]) {
+    const {directory, owner} = unpacked(15, 'app');
+    const documents = documentsBefore(directory);
+    const left = join(directory, 'before-upgrade/v12');
+    mkdirSync(left, {recursive: true});
+    const note = {format: 1, from: 12, to: 16, svc: VERSION, made_ms: 5, timeline: null, sequence: 0};
+    if (isNoteLeft) writeFileSync(join(left, 'about.json'), JSON.stringify(note));
+    openAndClose(directory, owner);
+    expectWhole(join(directory, 'before-upgrade/v15', TENANT_FILE), owner, 15, documents);
+    expect(forgetCopies(directory, 0)).toBe(0);
+    expect(readdirSync(join(directory, 'before-upgrade'))).toEqual(['v15']);
+  }
+});
+
+test('a way back that ended once the copy was in its place is not repeated with an older copy', async () => {
+  const {data, directory, owner} = unpacked(16, 'app');
+  openAndClose(directory, owner);
+  cpSync(join(directory, 'before-upgrade/v16'), join(directory, 'before-upgrade/v15'), {recursive: true});
+  const [copy] = keptCopies(directory);
+  const removeCopy = () => {
+    throw new Ended();
+  };
+  expect(isReturned(directory)).toBe(false);
+  await expect(goBack(data, directory, copy!, {...GOING_STEPS, removeCopy})).rejects.toThrow(Ended);
+  expect(isReturned(directory)).toBe(true);
+  forgetCopies(directory, 0);
+  expect(isReturned(directory)).toBe(false);
 });
 
 test('copies are removed after seven days', async () => {
