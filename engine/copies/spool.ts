@@ -38,13 +38,13 @@ export class Spool {
   #waiting: Waiting[] = [];
   #bytes = 0;
 
-  /** @param directory is made if it is missing. A damaged spool is dropped */
+  /** @param directory is made if it is missing, on a full disk later. A damaged spool is dropped */
   constructor(directory: string, bytesMax: number, disk = DISK) {
     this.#directory = directory;
     this.#bytesMax = bytesMax;
     this.#disk = disk;
     if (lstatSync(directory, {throwIfNoEntry: false})?.isDirectory() === false) rmSync(directory, {force: true});
-    mkdirSync(directory, {recursive: true, mode: 0o700});
+    if (!this.#make()) return;
     try {
       this.#read();
     } catch {
@@ -124,6 +124,7 @@ export class Spool {
   removeConfirmed(): void {
     const confirmed = this.#confirmedByReceiver();
     const before = this.#confirmed;
+    if (before === null) this.#make();
     if (confirmed === null || before === null || confirmed.timeline !== before.timeline) return;
     const isBase = isSame(confirmed, before);
     const sets = this.#waiting.findIndex(({after}) => isSame(after, confirmed)) + 1;
@@ -147,6 +148,17 @@ export class Spool {
     this.#disk.syncDirectory(this.#directory);
     for (const name of readdirSync(this.#directory)) {
       if (!NOT_OURS.includes(name)) this.#disk.remove(join(this.#directory, name));
+    }
+  }
+
+  /** @returns false: the disk is full. A base is due, and cannot be requested until it is made */
+  #make(): boolean {
+    try {
+      mkdirSync(this.#directory, {recursive: true, mode: 0o700});
+      return true;
+    } catch (caught) {
+      if (!isNoSpace(caught)) throw caught;
+      return false;
     }
   }
 

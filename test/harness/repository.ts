@@ -14,11 +14,11 @@ export type TestRepository = {
   open(): Promise<Repository>;
 };
 
-/** @param after registers what removes it */
-export async function testRepository(after: (remove: () => void) => void): Promise<TestRepository> {
+/** @param after registers what removes it @param parent of the repository; undefined: a new directory */
+export async function testRepository(after: (remove: () => void) => void, parent?: string): Promise<TestRepository> {
   const root = mkdtempSync(join(tmpdir(), 'svc-repository-'));
   after(() => rmSync(root, {recursive: true, force: true}));
-  const [directory, keyFile] = [join(root, 'repository'), join(root, 'key')];
+  const [directory, keyFile] = [join(parent ?? root, 'repository'), join(root, 'key')];
   const text = newRepositoryKey();
   writeFileSync(keyFile, text, {mode: 0o600});
   const key = parseRepositoryKey(text);
