@@ -78,6 +78,9 @@ export const LOGGED_FILE = 'tenant.logged';
  */
 export const DAMAGED_FILE = 'damaged.txt';
 
+/** A directory: tarballs of packages that deployments import, by the SHA-512 of each, and their files. */
+export const PACKAGES_DIRECTORY = 'packages';
+
 /** A directory: page sets that wait for the copier. */
 export const SPOOL_DIRECTORY = 'spool';
 

@@ -299,6 +299,8 @@ export const STATE_COPY_MS = 30_000;
 /** Workers have this long to put their commits into the spools, and the copier to store them. Beyond: 503. (ours) */
 export const BACKUP_FLUSH_MS = 5_000;
 export const BACKUP_RUN_MS = 60_000;
+/** A restore into the running server has this long to make its file. Beyond: 503. (ours) */
+export const RESTORE_MS = 60 * 60_000;
 
 /* Drills of the backup */
 

@@ -10,7 +10,7 @@ import type {Restored} from '../../copies/restore/restore-file.ts';
 import {restorePackages} from '../../copies/restore/restore-packages.ts';
 import {acquireOwnerLock, OwnerLockHeld} from '../../shared/owner-lock.ts';
 import {TENANT_ID} from '../../shared/protocol/tenants.ts';
-import type {AdoptNote} from '../../shared/tenant-directory.ts';
+import {type AdoptNote, PACKAGES_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {placeAdopted, prepareAdoption} from '../../supervisor/files/adoption.ts';
 import {tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
 import type {Registry} from '../../supervisor/files/registry.ts';
@@ -80,7 +80,7 @@ export async function placeTenant(owned: OwnedDirectory, wanted: Wanted, placing
       ...{replaces, serve: live ? 'all' : 'reads'},
     };
     const directory = await prepareAdoption(path, note);
-    await restorePackages(wanted.repository, wanted.tenant, directory);
+    await restorePackages(wanted.repository, wanted.tenant, join(directory, PACKAGES_DIRECTORY));
     const fault = await placeAdopted(files, registry, note, directory, Date.now());
     if (fault !== null) throw fault;
     return restored;

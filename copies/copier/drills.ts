@@ -29,9 +29,9 @@ export class Drills {
   }
 
   /** Makes the tenant's file at `path`, unless its copy is at fault. @throws session.worker_unavailable 503 */
-  async restore(tenant: string, path: string): Promise<RestoredCopy> {
+  async restore(tenant: string, path: string, withinMs: number): Promise<RestoredCopy> {
     const {repository, keyFile} = this.#settings;
-    return await restoreInThread({repository, keyFile, tenant, target: null, path});
+    return await restoreInThread({repository, keyFile, tenant, target: null, path, packages: null, withinMs});
   }
 
   /** @returns whether the tenant is proven. @throws session.worker_unavailable 503; StoreError */

@@ -121,13 +121,13 @@ async function resultOf(request: CopierRequest): Promise<unknown> {
       return pointsIn(copier!, drills!, request, Date.now());
     case 'restore': {
       const {repository, keyFile} = settings!;
-      const {tenant, target, path} = request;
-      return restoreInThread({repository, keyFile, tenant, target, path});
+      const {tenant, target, path, packages, withinMs} = request;
+      return restoreInThread({repository, keyFile, tenant, target, path, packages, withinMs});
     }
     case 'drill_tenants':
       return drills!.tenants();
     case 'drill_restore':
-      return drills!.restore(request.tenant, request.path);
+      return drills!.restore(request.tenant, request.path, request.withinMs);
     case 'drill_record':
       return drills!.record(request.drilled);
     default:

@@ -12,6 +12,9 @@ export type RestoreOrder = {
   tenant: string;
   target: RestoreTarget | null;
   path: string;
+  /** Where packages of its deployments go; null: they are not needed. */
+  packages: string | null;
+  withinMs: number;
 };
 
 /** `refused`: there is nothing to restore, or the store or the disk is at fault. */
@@ -19,7 +22,10 @@ export type RestoreOutcome =
   | {copy: RestoredCopy; refused: null}
   | {copy: null; refused: {code: ErrorCode; message: string}};
 
-/** Makes the tenant's file, in a drill unless its copy is at fault. @throws op.not_found 404, ServiceError 503 */
+/**
+ * Makes the tenant's file, in a drill unless its copy is at fault. When it rejects, nothing is being written any more.
+ * @throws op.not_found 404; ServiceError 503, also after its time
+ */
 export async function restoreInThread(order: RestoreOrder): Promise<RestoredCopy> {
   const {copy, refused} = await runThread(order);
   if (refused !== null) throw new ServiceError(refused.code, refused.message);
@@ -32,8 +38,12 @@ function runThread(order: RestoreOrder): Promise<RestoreOutcome> {
       workerData: order,
       resourceLimits: {maxOldGenerationSizeMb: RESTORE_THREAD_MIB},
     });
+    const timer = setTimeout(() => void thread.terminate(), order.withinMs);
     thread.on('message', resolve);
     thread.on('error', reject);
-    thread.on('exit', () => reject(new ServiceError('session.worker_unavailable', 'the restore has ended early')));
+    thread.on('exit', () => {
+      clearTimeout(timer);
+      reject(new ServiceError('session.worker_unavailable', 'the restore took too long, or has ended early'));
+    });
   });
 }

@@ -39,12 +39,12 @@ export type CopierRequest =
   | {does: 'run'; withinMs: number}
   /** `before`: epoch milliseconds; null: the newest. */
   | {does: 'points'; tenant: string; before: number | null}
-  /** Makes the tenant's file as it was; answered by a RestoredCopy without checks. */
-  | {does: 'restore'; tenant: string; target: RestoreTarget; path: string}
+  /** Makes the tenant's file as it was, and the packages of its deployments; answered by a RestoredCopy without checks. */
+  | {does: 'restore'; tenant: string; target: RestoreTarget; path: string; packages: string; withinMs: number}
   /** For a drill: the names of the tenants in the repository. */
   | {does: 'drill_tenants'}
   /** Makes the tenant's file, as a RestoredCopy says. */
-  | {does: 'drill_restore'; tenant: string; path: string}
+  | {does: 'drill_restore'; tenant: string; path: string; withinMs: number}
   /** Stores the result; answered by whether the tenant is proven. */
   | {does: 'drill_record'; drilled: DrilledTenant};
 

@@ -14,19 +14,25 @@ import {existsSync} from 'node:fs';
 import {mkdir, open, readdir, rename} from 'node:fs/promises';
 import {join} from 'node:path';
 import {syncDirectory} from '../../shared/sync-directory.ts';
-import {ADOPT_FILE, type AdoptNote, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {ADOPT_FILE, type AdoptNote, PACKAGES_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import type {Registry} from './registry.ts';
 import {removeTree, type TenantFiles} from './tenant-files.ts';
 
+/** Where packages of the file's deployments can wait for it. */
+export function packagesBeside(path: string): string {
+  return `${path}.packages`;
+}
+
 /**
- * Moves a complete file, and the log beside it if there is one, into a directory of its own, with its note; durable when
- * it resolves.
+ * Moves a complete file, and the log and the packages beside it if there are any, into a directory of its own, with its
+ * note; durable when it resolves.
  */
 export async function prepareAdoption(path: string, note: AdoptNote): Promise<string> {
   const directory = `${path}.adopted`;
   await mkdir(directory, {mode: 0o700});
   await rename(path, join(directory, TENANT_FILE));
   if (existsSync(`${path}-wal`)) await rename(`${path}-wal`, join(directory, `${TENANT_FILE}-wal`));
+  if (existsSync(packagesBeside(path))) await rename(packagesBeside(path), join(directory, PACKAGES_DIRECTORY));
   const handle = await open(join(directory, ADOPT_FILE), 'wx', 0o600);
   try {
     await handle.writeFile(`${JSON.stringify(note)}\n`);

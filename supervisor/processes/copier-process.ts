@@ -31,6 +31,8 @@ export type CopierProcessOptions = Omit<
   onEnd: () => void;
 };
 
+type Untimed<One> = One extends {withinMs: number} ? Omit<One, 'withinMs'> : never;
+type Unlimited = Untimed<CopierRequest>;
 type Answer = {result: unknown; error: ErrorObject | null};
 
 export class CopierProcess {
@@ -78,6 +80,11 @@ export class CopierProcess {
 
   deleted(tenant: string): void {
     this.#child.send({type: 'deleted', tenant});
+  }
+
+  /** A request that the copier gives up after this time. @throws ServiceError */
+  requestWithin(withinMs: number, request: Unlimited): Promise<unknown> {
+    return this.request({...request, withinMs}, withinMs);
   }
 
   /** @param withinMs the time that the request itself can take. @throws ServiceError */

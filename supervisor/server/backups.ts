@@ -2,7 +2,6 @@
  * The backups of this server: starts the copier, says which tenants there are and which are awake, and answers the routes
  * about backups. Without --backup-to there is no copier.
  */
-import {randomBytes} from 'node:crypto';
 import {hostname} from 'node:os';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
@@ -13,10 +12,11 @@ import type {ExpectedPoint, RestoredCopy} from '../../shared/ipc/drill.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import type {BackupStatus, RestoredTenant} from '../../shared/protocol/backups.ts';
+import {packagesBeside} from '../files/adoption.ts';
 import {type ServerIdentity, serverIdentity, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
-import {BACKUP_RUN_MS, COPIER_START_MS, DRILL_RESTORE_MS} from '../limits.ts';
+import {BACKUP_RUN_MS, COPIER_START_MS, DRILL_RESTORE_MS, RESTORE_MS} from '../limits.ts';
 import {sumOfCounts} from '../metrics/metric-sums.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type CopierOpened, CopierProcess} from '../processes/copier-process.ts';
@@ -41,9 +41,7 @@ export type BackupsParts = {
   /** The copier's bundle, and its environment. */
   entry: string;
   env: Record<string, string>;
-  adopt: Adoptions['adopt'];
-  /** @throws session.tenant_exists 409, session.tenant_not_found 404 */
-  checkAdoption: (tenant: string, replace: boolean) => void;
+  takeIn: Adoptions['takeIn'];
   metrics: SupervisorMetrics;
   log: Logger;
 } & Pick<DrillsParts, 'runErrand' | 'letPass'> &
@@ -120,7 +118,7 @@ export class Backups {
         return await this.#restore(request, this.#copier);
       case 'backup_run':
         await flushCopies(this.#parts.placement.entries());
-        return await this.#copier.request({does: 'run', withinMs: BACKUP_RUN_MS}, BACKUP_RUN_MS);
+        return await this.#copier.requestWithin(BACKUP_RUN_MS, {does: 'run'});
       default:
         return unreachable(request);
     }
@@ -183,7 +181,7 @@ export class Backups {
       copier: {
         tenants: () => copier.request({does: 'drill_tenants'}) as Promise<string[]>,
         restore: (tenant, path) =>
-          copier.request({does: 'drill_restore', tenant, path}, DRILL_RESTORE_MS) as Promise<RestoredCopy>,
+          copier.requestWithin(DRILL_RESTORE_MS, {does: 'drill_restore', tenant, path}) as Promise<RestoredCopy>,
         record: drilled => copier.request({does: 'drill_record', drilled}) as Promise<boolean>,
       },
       runErrand,
@@ -220,19 +218,22 @@ export class Backups {
     if (copied !== null) this.#copier?.tenantIs(copied);
   }
 
-  /** @throws session.tenant_exists 409, session.tenant_not_found 404, op.not_found 404; ServiceError 503, 507 */
+  /**
+   * @throws session.tenant_exists 409, session.tenant_not_found 404, op.not_found 404; session.overloaded 503 and others
+   * of 503, 507
+   */
   async #restore(
     {tenant, target, as, replace, live}: BackupRequest & {action: 'tenant_restore'},
     copier: CopierProcess,
   ): Promise<RestoredTenant> {
-    const {adopt, checkAdoption, data} = this.#parts;
-    checkAdoption(as, replace);
-    const path = join(data, 'incoming', `r${randomBytes(16).toString('hex')}`);
-    const restored = await copier.request({does: 'restore', tenant, target, path}, DRILL_RESTORE_MS);
-    const {point, gap} = restored as RestoredCopy & {point: ExpectedPoint};
-    const {timeline, commit, sequence, timeMs: at} = point;
-    await adopt(path, {tenant: as, replace, live}, 'whole', {timeline, commit});
-    return {tenant: as, from: tenant, point: {at, sequence, commit}, live, gap};
+    return await this.#parts.takeIn({tenant: as, replace, live}, async path => {
+      const order = {tenant, target, path, packages: packagesBeside(path)};
+      const restored = await copier.requestWithin(RESTORE_MS, {does: 'restore', ...order});
+      const {point, gap} = restored as RestoredCopy & {point: ExpectedPoint};
+      const {timeline, commit, sequence, timeMs: at} = point;
+      const origin = {timeline, commit};
+      return {origin, result: {tenant: as, from: tenant, point: {at, sequence, commit}, live, gap}};
+    });
   }
 
   #store(change: Partial<ServerIdentity>): void {

@@ -3,7 +3,7 @@
  * and gives it its new identity, and `tenants.ts` puts it in its place. A tenant that is replaced serves until then.
  */
 import {randomBytes} from 'node:crypto';
-import {rmSync} from 'node:fs';
+import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
 import {isNoSpace, isReadOnly} from '../../shared/disk-errors.ts';
@@ -32,8 +32,8 @@ export type AdoptionsParts = {
 
 export class Adoptions {
   readonly #parts: AdoptionsParts;
-  /** Uploads by id, with the router that writes each. */
-  readonly #arriving = new Map<string, number>();
+  /** Files by id, with the router that writes each; null: this server does. */
+  readonly #arriving = new Map<string, number | null>();
 
   constructor(parts: AdoptionsParts) {
     this.#parts = parts;
@@ -57,7 +57,7 @@ export class Adoptions {
       case 'file_expected':
         return this.#expect(request, router);
       case 'file_dropped':
-        this.#drop(request.upload);
+        await this.#drop(request.upload);
         return null;
       case 'file_arrived':
         await this.#arrived(request.upload, request);
@@ -68,10 +68,29 @@ export class Adoptions {
   }
 
   /**
-   * A path for an upload. @param router ends the upload with itself
+   * Makes a tenant of a file that this server makes itself. Counts as an upload.
+   * @param make leaves the file at the path, with packages beside it (`packagesBeside`), and says where it came from
+   * @throws session.overloaded 503; as `adopt`; what `make` throws
+   */
+  async takeIn<T>(
+    adoption: FileAdoption,
+    make: (path: string) => Promise<{origin: AdoptNote['origin']; result: T}>,
+  ): Promise<T> {
+    const {id, path} = this.#expect(adoption, null);
+    try {
+      const {origin, result} = await make(path);
+      await this.adopt(path, adoption, 'whole', origin);
+      return result;
+    } finally {
+      await this.#drop(id);
+    }
+  }
+
+  /**
+   * A path for a file. @param router ends the upload with itself
    * @throws session.tenant_exists 409, session.tenant_not_found 404, session.overloaded 503
    */
-  #expect({tenant, replace}: FileAdoption, router: number): {id: string; path: string} {
+  #expect({tenant, replace}: FileAdoption, router: number | null): {id: string; path: string} {
     this.#parts.tenants.checkAdoption(tenant, replace);
     if (this.#arriving.size >= INCOMING_FILES_MAX) {
       throw new ServiceError(
@@ -84,13 +103,20 @@ export class Adoptions {
     return {id, path: this.#pathOf(id)};
   }
 
-  /** The upload failed. */
-  #drop(id: string): void {
-    if (this.#arriving.delete(id)) rmSync(this.#pathOf(id), {force: true});
+  /** Removes what is left of it, under names that begin with its own. If that fails, the next start does it. */
+  async #drop(id: string): Promise<void> {
+    if (!this.#arriving.delete(id)) return;
+    const {directory, log} = this.#parts;
+    try {
+      const left = (await readdir(directory)).filter(name => name.startsWith(id));
+      for (const name of left) await removeTree(join(directory, name));
+    } catch (error) {
+      log.warn('what is left of the file of a tenant could not be removed', {directory, error});
+    }
   }
 
   routerEnded(router: number): void {
-    for (const [id, its] of this.#arriving) if (its === router) this.#drop(id);
+    for (const [id, its] of this.#arriving) if (its === router) void this.#drop(id);
   }
 
   /** The upload is complete. @throws as `adopt` */
@@ -100,7 +126,7 @@ export class Adoptions {
     try {
       await this.adopt(this.#pathOf(id), adoption, 'whole');
     } finally {
-      this.#drop(id);
+      await this.#drop(id);
     }
   }
 

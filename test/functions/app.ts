@@ -26,7 +26,7 @@ export class App {
   readonly service: Service;
   readonly tenant: string;
 
-  private constructor(service: Service, tenant: string) {
+  constructor(service: Service, tenant: string) {
     this.service = service;
     this.tenant = tenant;
   }

@@ -112,9 +112,14 @@ function succeed(pending: PendingRequest, answer: Answer): void {
   else pending.succeed(answer.json, answer.variant, answer.etag);
 }
 
-/** A function that an operator runs can be a query; the others are refused where they would begin. */
+/**
+ * A function that an operator runs can be a query; the others are refused where they would begin. A restore sends the
+ * packages of the file's deployments, which changes nothing in the file.
+ */
+const NO_WRITES: ReadonlySet<Operation> = new Set(['functions.run', 'packages.put']);
+
 function isRefusedForReads(op: Operation): boolean {
-  return traitsOf(op).kind === 'write' && op !== 'functions.run';
+  return traitsOf(op).kind === 'write' && !NO_WRITES.has(op);
 }
 
 const queryBody = wireType(LiveQueryObject);

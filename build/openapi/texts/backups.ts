@@ -64,6 +64,7 @@ export const BACKUP_TEXTS: OperationTexts<
       'session.tenant_exists',
       'session.tenant_not_found',
       'session.storage_full',
+      'session.overloaded',
     ],
     example: {
       query: {as: 'acme-2026-01-01-0001'},

@@ -33,6 +33,7 @@ import {invalid, rateLimited, tooLarge} from '../../../shared/errors.ts';
 import {PACKAGE_BYTES_MAX} from '../../../shared/limits.ts';
 import type {NodePackage} from '../../../shared/protocol/functions.ts';
 import {syncDirectory} from '../../../shared/sync-directory.ts';
+import {PACKAGES_DIRECTORY} from '../../../shared/tenant-directory.ts';
 import {
   PACKAGE_UNUSED_KEEP_MS,
   PACKAGES_FILES_MAX,
@@ -62,7 +63,7 @@ export class PackageStore {
 
   /** @param tenant its directory */
   constructor(tenant: string) {
-    this.#root = join(tenant, 'packages');
+    this.#root = join(tenant, PACKAGES_DIRECTORY);
   }
 
   /**
