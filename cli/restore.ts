@@ -7,6 +7,7 @@ import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {Target} from '../copies/repository/plan.ts';
 import type {Repository} from '../copies/repository/repository.ts';
 import type {Restored} from '../copies/restore/restore-file.ts';
+import type {CheckDepth} from '../engine/verify/check-file.ts';
 import type {BackupGap} from '../shared/protocol/backups.ts';
 import {addRepositoryOptions, atRepository, type RepositoryOptions} from './backup/at-repository.ts';
 import {EXIT_PARTIAL} from './backup/exit-codes.ts';
@@ -23,6 +24,12 @@ import {listPoints} from './restore/points.ts';
 import {sendTenant} from './restore/send.ts';
 import {restoreAll} from './restore/whole-host.ts';
 import {TransientLine} from './transient-line.ts';
+
+/** What was compared, or read, of the restored file. */
+const CHECKED: Record<CheckDepth, readonly string[]> = {
+  quick: ['pages', 'identity', 'structure', 'newest record'],
+  full: ['pages', 'identity', 'structure', 'journal', 'documents', 'indexes', 'code'],
+};
 
 const URL_DEFAULT = 'http://127.0.0.1:3210';
 
@@ -41,6 +48,7 @@ type Options = RepositoryOptions & {
   list?: true;
   events?: true;
   dryRun?: true;
+  verify?: true;
   table?: string;
   json?: true;
 };
@@ -63,6 +71,7 @@ export function register(program: Command): void {
     .option('--list', 'show the points to which the tenant can be restored, and change nothing')
     .option('--events', 'with --list: also the deploys and bulk tasks, which the newest copy is restored for')
     .option('--dry-run', 'restore into a scratch directory, check the file, and remove it')
+    .option('--verify', 'check every record, document and index entry too, as svc verify does')
     .option('--table <name>', 'print this table of it as JSON lines, and change nothing')
     .option('--json', 'JSON lines')
     .action((tenant: string | undefined, options: Options) =>
@@ -82,8 +91,11 @@ async function restoreHost(repository: Repository, options: Options): Promise<vo
   const {data} = options;
   const line = new TransientLine();
   const placed = await inDataDirectory(data, owned =>
-    restoreAll(owned, repository, {target: targetOf(options), live: options.live === true}, (tenant, done, total) =>
-      line.show(`restoring ${tenant} (${done + 1} of ${total}) …`),
+    restoreAll(
+      owned,
+      repository,
+      {target: targetOf(options), depth: depthOf(options), live: options.live === true},
+      (tenant, done, total) => line.show(`restoring ${tenant} (${done + 1} of ${total}) …`),
     ),
   ).finally(() => line.clear());
   if (placed === null) throw inUse(data);
@@ -120,7 +132,13 @@ function inUse(data: string): CommandFailure {
 }
 
 async function restore(repository: Repository, tenant: string, options: Options): Promise<void> {
-  const wanted: Wanted = {repository, tenant, target: targetOf(options), timeline: options.timeline};
+  const wanted: Wanted = {
+    repository,
+    tenant,
+    target: targetOf(options),
+    depth: depthOf(options),
+    timeline: options.timeline,
+  };
   const gap = await restoredFor(wanted, options);
   // An older state than was stored is no success.
   if (gap !== null) throw new CommandFailure(gap.finding, EXIT_PARTIAL);
@@ -148,6 +166,10 @@ async function place(wanted: Wanted, options: Options): Promise<BackupGap | null
   return restored.gap;
 }
 
+function depthOf({verify}: Options): CheckDepth {
+  return verify === true ? 'full' : 'quick';
+}
+
 /** @throws CommandFailure */
 function targetOf({toTime, toSequence}: Options): Target {
   if (toTime !== undefined && toSequence !== undefined) {
@@ -158,15 +180,18 @@ function targetOf({toTime, toSequence}: Options): Target {
 }
 
 /** Says which point it is, and the next one, because the target can lie between them. */
-function report(tenant: string, restored: Restored, {json}: Options): void {
+function report(tenant: string, restored: Restored, options: Options): void {
   const {timeline, commit, sequence, timeMs, sets, bytes, next, gap} = restored;
-  if (json === true) {
-    const record = {tenant, timeline, commit, sequence, time: iso(timeMs), page_sets: sets, bytes, gap};
+  const checked = CHECKED[depthOf(options)];
+  if (options.json === true) {
+    const record = {tenant, timeline, commit, sequence, time: iso(timeMs), page_sets: sets, bytes, checked, gap};
     process.stdout.write(`${JSON.stringify(record)}\n`);
     return;
   }
   const what = `commit ${commit}, sequence ${sequence}, ${iso(timeMs)}`;
-  process.stdout.write(`${tenant} at ${what}: sound (${counted(sets, 'page set')}, ${bytesText(bytes)})\n`);
+  process.stdout.write(
+    `${tenant} at ${what}: ${counted(sets, 'page set')}, ${bytesText(bytes)}; checked: ${checked.join(', ')}\n`,
+  );
   if (next !== null) {
     process.stdout.write(`the next point is commit ${next.last}, sequence ${next.sequence}, ${iso(next.timeMs)}\n`);
   }

@@ -384,6 +384,8 @@ export const SCAN_ROW_BYTES = 16 * KIB;
  * one of each set. (ours)
  */
 export const PAGE_SET_CHUNK_BYTES = MIB;
+/** Chunks of a page set that a restore decompresses at the same time, in other threads. (ours) */
+export const CHUNKS_DECOMPRESSED_MAX = 4;
 /** Page sets that one merge reads at the same time. Beyond: the merged ones are merged again. (ours) */
 export const PAGE_SETS_MERGED_MAX = 64;
 /**

@@ -168,7 +168,7 @@ async function fillLarge(peer: SvcPeer, documents: number): Promise<void> {
   await Promise.all(Array.from({length: CONNECTIONS}, inserts));
 }
 
-/** A dry run restores the file, checks all of it, and removes it. */
+/** A dry run restores the file, checks it, and removes it. */
 async function measureRestore(root: string, from: string[]): Promise<CopiesRound['restore']> {
   const tenants = join(root, 'on/tenants');
   const file = join(tenants, readdirSync(tenants).find(name => name.startsWith('t_large_'))!, 'tenant.sqlite');

@@ -38,7 +38,7 @@ export function register(backup: Command): void {
 
 async function list(repository: Repository, tenant: string | undefined, isJson: boolean): Promise<void> {
   if (tenant !== undefined) {
-    const wanted = {repository, tenant, target: 'newest', timeline: undefined} as const;
+    const wanted = {repository, tenant, target: 'newest', timeline: undefined, depth: 'quick'} as const;
     const gap = await listPoints(wanted, false, isJson);
     if (gap !== null) throw new CommandFailure(gap.finding, EXIT_PARTIAL);
     return;

@@ -2,18 +2,18 @@
 import {rm} from 'node:fs/promises';
 import {RestoreError} from '../../copies/restore/restore-error.ts';
 import {type Restored, type RestoreOptions, restoreFile} from '../../copies/restore/restore-file.ts';
-import {checkFile} from '../../engine/verify/check-file.ts';
+import {type CheckDepth, checkFile} from '../../engine/verify/check-file.ts';
 import {bytesText} from '../bytes-text.ts';
 import {TransientLine} from '../transient-line.ts';
 
 const FINDINGS_SHOWN = 5;
 
 /** What to restore. */
-export type Wanted = Pick<RestoreOptions, 'repository' | 'tenant' | 'target' | 'timeline'>;
+export type Wanted = Pick<RestoreOptions, 'repository' | 'tenant' | 'target' | 'timeline'> & {depth: CheckDepth};
 
 /** @throws RestoreError; RepositoryError; StoreError. There is no file at `path` then. */
 export async function makeFile(options: Wanted & {path: string}): Promise<Restored> {
-  const {tenant, path} = options;
+  const {tenant} = options;
   const line = new TransientLine();
   try {
     const restored = await restoreFile({
@@ -22,7 +22,7 @@ export async function makeFile(options: Wanted & {path: string}): Promise<Restor
         line.show(`${tenant}: ${sets} of ${setsTotal} page sets, ${bytesText(bytes)} of ${bytesText(bytesTotal)}`),
     });
     line.show(`${tenant}: checking ${bytesText(restored.pages * restored.pageBytes)} …`);
-    await checkRestored(path, tenant, restored);
+    await checkRestored(options, restored);
     return restored;
   } finally {
     line.clear();
@@ -30,8 +30,8 @@ export async function makeFile(options: Wanted & {path: string}): Promise<Restor
 }
 
 /** Removes the file if it has faults. @throws RestoreError */
-async function checkRestored(path: string, tenant: string, restored: Restored): Promise<void> {
-  const {checks} = checkFile(path, {tenant, point: restored});
+async function checkRestored({path, tenant, depth}: Wanted & {path: string}, restored: Restored): Promise<void> {
+  const {checks} = checkFile(path, {tenant, point: restored}, depth);
   // Of the reader that checked it.
   for (const suffix of ['-wal', '-shm']) await rm(path + suffix, {force: true});
   const findings = checks.flatMap(check => check.findings);

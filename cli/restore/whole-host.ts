@@ -5,7 +5,6 @@
 import {existsSync} from 'node:fs';
 import {readFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import type {Target} from '../../copies/repository/plan.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryError} from '../../copies/repository/repository-error.ts';
 import {SERVER} from '../../copies/repository/tenant-copies.ts';
@@ -14,6 +13,7 @@ import {StoreError} from '../../copies/store/store-error.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {CommandFailure} from '../failure.ts';
+import type {Wanted} from './make-file.ts';
 import {type OwnedDirectory, placeTenant} from './place.ts';
 import {fetchServerState, isDeleted, placeServerState, storedTenants} from './server-state.ts';
 
@@ -36,7 +36,7 @@ const MARKER = 'restore-all.json';
 export async function restoreAll(
   owned: OwnedDirectory,
   repository: Repository,
-  {target, live}: {target: Target; live: boolean},
+  {target, depth, live}: Pick<Wanted, 'target' | 'depth'> & {live: boolean},
   onTenant: (tenant: string, done: number, total: number) => void,
 ): Promise<RestoredHost> {
   const marker = join(owned.data, MARKER);
@@ -63,7 +63,7 @@ export async function restoreAll(
         }
         const isLive = live && stored?.isPaused.get(tenant) !== true;
         const placing = {as: tenant, replace: false, live: isLive};
-        const {gap} = await placeTenant(owned, {repository, tenant, target}, placing);
+        const {gap} = await placeTenant(owned, {repository, tenant, target, depth}, placing);
         if (gap !== null) host.older.push({tenant, gap});
       }
       host.restored.push(tenant);

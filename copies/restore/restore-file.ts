@@ -1,17 +1,16 @@
 /**
- * Makes a tenant's file from a repository: the newest base at or before the target, and the sets after it. Each step is
- * compared with its digest, and the finished file with the digest of all its pages.
+ * Makes a tenant's file from a repository: the newest base at or before the target, and the sets after it. The bytes of
+ * each are compared with their SHA-256, and the finished file with the digest of all its pages.
  *
  * Everything is made in a scratch directory beside the file, which gets its name in the last step. A process that ends
  * before leaves the scratch directory, and the next run for the same file removes it.
  */
-import {closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync} from 'node:fs';
+import {closeSync, existsSync, openSync, renameSync, rmSync} from 'node:fs';
 import {mkdir, rm} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {sourceOfFile} from '../../engine/copies/bytes.ts';
 import {CopyError} from '../../engine/copies/copy-error.ts';
-import {CopyFile} from '../../engine/copies/copy-file.ts';
-import {DISK, type Disk} from '../../engine/copies/disk.ts';
+import {NewCopy} from '../../engine/copies/new-copy.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
@@ -28,9 +27,6 @@ export type CopiesReader = {
   /** Leaves a page set, or a package, in a new file. */
   fetch(tenant: string, item: Item, path: string): Promise<void>;
 };
-
-/** The scratch directory is discarded when a process ends early, so only the finished file is synced. */
-const SCRATCH_DISK: Disk = {...DISK, sync: () => undefined, syncDirectory: () => undefined};
 
 export type RestoreOptions = {
   repository: CopiesReader;
@@ -68,7 +64,6 @@ export async function restoreFile(options: RestoreOptions): Promise<Restored> {
   try {
     const file = join(scratch, 'copy');
     const made = await makeCopy(options, chosen, file, scratch);
-    syncFile(file);
     renameSync(file, path);
     await syncDirectory(dirname(path));
     return {...made, next: pointAfter(copies, chosen.end), gap: chosen.gap};
@@ -99,42 +94,35 @@ async function makeCopy(
   const items = [base, ...sets];
   const bytesTotal = items.reduce((sum, {bytes}) => sum + bytes, 0);
   const fetch = (item: CopyItem, to: string) => repository.fetch(tenant, item, to);
-  let copy: CopyFile | null = null;
+  const copy = new NewCopy(file);
   let [done, bytes] = [0, 0];
   try {
     for await (const {item, path} of fetched(items, fetch, scratch)) {
-      copy = applied(copy, item, path, file);
+      await withSet(item, path, set => copy.apply(set));
       bytes += item.bytes;
       onProgress?.({sets: ++done, setsTotal: items.length, bytes, bytesTotal});
     }
-    copy!.verify();
-    return {...copy!.position, sets: done, bytes};
+    copy.finish();
+    return {...copy.position, sets: done, bytes};
   } catch (caught) {
     throw caught instanceof CopyError ? new RestoreError('damaged', caught.message, {cause: caught}) : caught;
   } finally {
-    copy?.close();
+    copy.close();
   }
 }
 
-/**
- * Makes the copy from a base, or applies a set to it. @param path of the page set, which is removed
- * @throws RestoreError
- */
-export function applied(
-  copy: CopyFile | null,
+/** Calls `use` with the page set if it is the one that is listed, and removes its file. @throws RestoreError */
+export async function withSet(
   item: CopyItem,
   path: string,
-  file: string,
-  disk: Disk = SCRATCH_DISK,
-): CopyFile {
+  use: (set: PageSet) => void | Promise<void>,
+): Promise<void> {
   const fd = openSync(path, 'r');
   try {
     const set = new PageSet(sourceOfFile(fd));
     const fault = faultOf(item, set);
     if (fault !== null) throw damaged(item, fault);
-    if (copy === null) return CopyFile.create(file, set, disk);
-    copy.apply(set);
-    return copy;
+    await use(set);
   } catch (caught) {
     if (!(caught instanceof PageSetError)) throw caught;
     throw damaged(item, caught.message, caught);
@@ -159,13 +147,4 @@ function damaged(item: CopyItem, detail: string, cause?: unknown): RestoreError 
   const {kind, first, last, place} = item;
   const what = kind === 'base' ? `the base at commit ${last}` : `commits ${first} to ${last}`;
   return new RestoreError('damaged', `${what} in ${place.pack}: ${detail}`, {object: place.pack, cause});
-}
-
-function syncFile(path: string): void {
-  const fd = openSync(path, 'r+');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 }

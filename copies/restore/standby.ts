@@ -12,6 +12,7 @@ import {mkdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {CopyFile} from '../../engine/copies/copy-file.ts';
+import {DISK, type Disk} from '../../engine/copies/disk.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
@@ -20,8 +21,11 @@ import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
 import {type CopyItem, isFile, positionAfter} from '../repository/tenant-copies.ts';
 import {fetched} from './fetched.ts';
-import {applied} from './restore-file.ts';
+import {withSet} from './restore-file.ts';
 import {restorePackages} from './restore-packages.ts';
+
+/** Pages that a power cut lost are found by the digest of all pages, which `svc promote` compares. */
+const UNSYNCED_DISK: Disk = {...DISK, sync: () => undefined, syncDirectory: () => undefined};
 
 type Source = Pick<Repository, 'tenants' | 'packsAfter' | 'copies' | 'fetch'>;
 
@@ -127,7 +131,10 @@ export class Standby {
     let timeMs = 0;
     try {
       for await (const {item, path} of fetched(items, fetch, directory)) {
-        copy = applied(copy, item, path, file);
+        await withSet(item, path, set => {
+          if (copy === null) copy = CopyFile.create(file, set, UNSYNCED_DISK);
+          else copy.apply(set);
+        });
         timeMs = item.timeMs;
       }
       return {sets: items.length, timeMs};

@@ -17,7 +17,7 @@ import {dirname} from 'node:path';
 import {readAt, sourceOfFile} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
 import {DISK, type Disk} from './disk.ts';
-import {PagesDigest, xorInto} from './page-digest.ts';
+import {digestOfFile, PagesDigest, xorInto} from './page-digest.ts';
 import {checkFollows, type PageEntry, type Position} from './page-set.ts';
 import {PageSetError} from './page-set-error.ts';
 import {PageSet} from './page-set-reader.ts';
@@ -100,9 +100,7 @@ export class CopyFile {
   /** Reads all pages, and compares their digest. @throws CopyError */
   verify(): void {
     const {pages, pageBytes, digest, commit} = this.#position;
-    const found = new PagesDigest();
-    for (let number = 1; number <= pages; number++) found.toggle(number, this.#page(number, pageBytes));
-    if (found.value.equals(digest)) return;
+    if (digestOfFile(this.#fd, pages, pageBytes).equals(digest)) return;
     throw new CopyError(`the pages of ${this.#paths.file} are not those of commit ${commit}`);
   }
 

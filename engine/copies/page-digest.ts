@@ -6,14 +6,17 @@
  * It detects every accident. It does not authenticate: someone who can choose hundreds of pages could find two
  * databases of one digest. Repositories seal what they store.
  */
-import {createHash} from 'node:crypto';
+import {hash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
+import {PAGE_SET_CHUNK_BYTES} from '../limits.ts';
+import {readAt} from './bytes.ts';
 
 export const DIGEST_BYTES = 32;
 
 export class PagesDigest {
   readonly #value: Buffer;
-  readonly #number = Buffer.alloc(4);
+  /** A page with its number: one call hashes both. */
+  #numbered = Buffer.alloc(0);
 
   /** @param from the digest so far; undefined: there are no pages */
   constructor(from?: Buffer) {
@@ -33,14 +36,29 @@ export class PagesDigest {
   }
 
   hashOf(number: number, page: Buffer): Buffer {
-    this.#number.writeUInt32BE(number);
-    return createHash('sha256').update(this.#number).update(page).digest();
+    if (this.#numbered.length !== 4 + page.length) this.#numbered = Buffer.allocUnsafe(4 + page.length);
+    this.#numbered.writeUInt32BE(number);
+    page.copy(this.#numbered, 4);
+    return hash('sha256', this.#numbered, 'buffer');
   }
 
   /** @param hash of `hashOf` */
   toggleHash(hash: Buffer): void {
     xorInto(this.#value, hash);
   }
+}
+
+/** Of a file that has these pages, or fewer bytes. */
+export function digestOfFile(fd: number, pages: number, pageBytes: number): Buffer {
+  const digest = new PagesDigest();
+  const atOnce = Math.floor(PAGE_SET_CHUNK_BYTES / pageBytes);
+  for (let first = 0; first < pages; first += atOnce) {
+    const bytes = readAt(fd, first * pageBytes, Math.min(atOnce, pages - first) * pageBytes);
+    for (let at = 0; at < bytes.length; at += pageBytes) {
+      digest.toggle(first + at / pageBytes + 1, bytes.subarray(at, at + pageBytes));
+    }
+  }
+  return digest.value;
 }
 
 /**

@@ -3,9 +3,9 @@
  * used; its entries are then read one chunk at a time.
  */
 import {createHash} from 'node:crypto';
-import {PAGE_SET_CHUNK_BYTES} from '../limits.ts';
+import {CHUNKS_DECOMPRESSED_MAX, PAGE_SET_CHUNK_BYTES} from '../limits.ts';
 import type {Source} from './bytes.ts';
-import {decompressed} from './compression.ts';
+import {type Compressed, decompressed, decompressedAside} from './compression.ts';
 import {DIGEST_BYTES} from './page-digest.ts';
 import {
   CHUNK_HEADER_BYTES,
@@ -56,27 +56,37 @@ export class PageSet {
 
   /** Its pages, in the order of their numbers. @throws PageSetError */
   *entries(): Generator<PageEntry> {
-    const {pageBytes, pagesBefore, pagesAfter} = this.head;
-    let [count, newest] = [0, 0];
-    for (const chunk of this.#chunks()) {
-      for (let at = 0; at < chunk.length; at += ENTRY_HEADER_BYTES + pageBytes) {
-        const number = chunk.readUInt32BE(at);
-        const kind = chunk.readUInt32BE(at + 4);
-        if (number <= newest || number > pagesAfter) throw invalid(`page ${number} of ${pagesAfter} after ${newest}`);
-        if (kind > 1) throw invalid(`page ${number} has the encoding ${kind}`);
-        if (kind === 1 && number > pagesBefore) throw invalid(`page ${number} is new, and has no page before it`);
-        refuseSkipped(newest, number, pagesBefore);
-        newest = number;
-        if (++count > this.entryCount) throw invalid(`it has more pages than the ${this.entryCount} that it says`);
-        const from = at + ENTRY_HEADER_BYTES;
-        yield {number, isDelta: kind === 1, bytes: chunk.subarray(from, from + pageBytes)};
-      }
-    }
-    refuseSkipped(newest, pagesAfter + 1, pagesBefore);
-    if (count !== this.entryCount) throw invalid(`it has ${count} pages, and says ${this.entryCount}`);
+    const order = this.#order();
+    for (const {rawBytes, ...chunk} of this.#chunks()) yield* order.entriesOf(decompressed(chunk, rawBytes));
+    order.end();
   }
 
-  *#chunks(): Generator<Buffer> {
+  /** As `entries`, the pages of a chunk at a time; the next chunks are decompressed meanwhile. @throws PageSetError */
+  async *batches(): AsyncGenerator<PageEntry[]> {
+    const order = this.#order();
+    const chunks = this.#chunks();
+    const under: Promise<Buffer>[] = [];
+    for (;;) {
+      while (under.length < CHUNKS_DECOMPRESSED_MAX) {
+        const {done, value} = chunks.next();
+        if (done === true) break;
+        const raw = decompressedAside(value, value.rawBytes);
+        // Awaited later; without this, a failure meanwhile would count as unhandled.
+        raw.catch(() => undefined);
+        under.push(raw);
+      }
+      const first = under.shift();
+      if (first === undefined) break;
+      yield [...order.entriesOf(await first)];
+    }
+    order.end();
+  }
+
+  #order(): EntryOrder {
+    return new EntryOrder(this.head, this.entryCount);
+  }
+
+  *#chunks(): Generator<Compressed & {rawBytes: number}> {
     const {pageBytes} = this.head;
     const end = this.#source.length - TRAILER_BYTES;
     let at = HEADER_BYTES;
@@ -93,8 +103,46 @@ export class PageSet {
       if (entries > entriesMax(pageBytes)) throw invalid(`a chunk has ${entries} pages`);
       const bytes = this.#source.read(at, length);
       at += length;
-      yield decompressed({method, bytes}, entries * (ENTRY_HEADER_BYTES + pageBytes));
+      yield {method, bytes, rawBytes: entries * (ENTRY_HEADER_BYTES + pageBytes)};
     }
+  }
+}
+
+/** Checks the entries of a set as they come: their numbers, and that no new page is missing. */
+class EntryOrder {
+  readonly #head: PageSetHead;
+  readonly #entryCount: number;
+  #count = 0;
+  #newest = 0;
+
+  constructor(head: PageSetHead, entryCount: number) {
+    this.#head = head;
+    this.#entryCount = entryCount;
+  }
+
+  /** @throws PageSetError */
+  *entriesOf(chunk: Buffer): Generator<PageEntry> {
+    const {pageBytes, pagesBefore, pagesAfter} = this.#head;
+    for (let at = 0; at < chunk.length; at += ENTRY_HEADER_BYTES + pageBytes) {
+      const number = chunk.readUInt32BE(at);
+      const kind = chunk.readUInt32BE(at + 4);
+      const newest = this.#newest;
+      if (number <= newest || number > pagesAfter) throw invalid(`page ${number} of ${pagesAfter} after ${newest}`);
+      if (kind > 1) throw invalid(`page ${number} has the encoding ${kind}`);
+      if (kind === 1 && number > pagesBefore) throw invalid(`page ${number} is new, and has no page before it`);
+      refuseSkipped(newest, number, pagesBefore);
+      this.#newest = number;
+      if (++this.#count > this.#entryCount)
+        throw invalid(`it has more pages than the ${this.#entryCount} that it says`);
+      const from = at + ENTRY_HEADER_BYTES;
+      yield {number, isDelta: kind === 1, bytes: chunk.subarray(from, from + pageBytes)};
+    }
+  }
+
+  /** @throws PageSetError */
+  end(): void {
+    refuseSkipped(this.#newest, this.#head.pagesAfter + 1, this.#head.pagesBefore);
+    if (this.#count !== this.#entryCount) throw invalid(`it has ${this.#count} pages, and says ${this.#entryCount}`);
   }
 }
 

@@ -84,6 +84,25 @@ test('a file that was damaged before it was copied fails by its content', () => 
   expect(checked(rewritten).content).toContainEqual(expect.stringContaining('does not fit its digest'));
 });
 
+test('a quick check finds a structure that SQLite cannot read and a newest record that was changed', () => {
+  const findings = (of: Position) =>
+    checkFile(path, {tenant, point: of}, 'quick').checks.map(one => [one.check, one.findings.length]);
+  copyFileSync(sound, path);
+  expect(findings(point)).toEqual([
+    ['identity', 0],
+    ['head', 0],
+    ['content', 0],
+  ]);
+  const rewritten = changed(
+    "UPDATE journal SET record = replace(record, '2', '3') WHERE sequence = (SELECT max(sequence) FROM journal)",
+  );
+  expect(findings(rewritten).at(-1)).toEqual(['content', 1]);
+  const bytes = readFileSync(sound);
+  bytes.fill(7, point.pageBytes * (point.pages - 1));
+  writeFileSync(path, bytes);
+  expect(findings(point).at(-1)![1]).toBeGreaterThan(0);
+});
+
 test('pages that are no database are a finding, not an exception', () => {
   const bytes = readFileSync(sound);
   bytes.fill(7, 0, 200);
