@@ -411,7 +411,7 @@ export const CAPTURE_IDLE_MS = 1_000;
 export const BASE_RETRY_MS = 60_000;
 /** How much the thread of the capture is lower in priority (`nice`) than its process. (ours) */
 export const CAPTURE_NICE = 5;
-/** Memory of its JavaScript objects. Beyond: copies are given up until the next open. (ours) */
+/** Memory of its JavaScript objects. Beyond: copies are given up for a while. (ours) */
 export const CAPTURE_HEAP_MB = 128;
 /** Pages after which the capture is requested to take the log, so that little is left for a checkpoint. (ours) */
 export const CAPTURE_REQUEST_PAGES = 500;
@@ -423,8 +423,13 @@ export const CAPTURE_WAIT_MS = 4;
 export const CAPTURE_WAIT_MS_MAX = 25;
 /** Pages until a checkpoint that was put off is tried again. (ours) */
 export const CAPTURE_RETRY_PAGES = 250;
-/** Pages of the log (256 MiB) beyond which copies are given up until the next open. (ours) */
+/** Pages of the log (256 MiB) beyond which copies are given up for a while. (ours) */
 export const CAPTURE_PAGES_MAX = 65_536;
+/** Pause before a capture that was given up begins again; doubled each time up to the second number. (ours) */
+export const CAPTURE_AGAIN_MS = 60_000;
+export const CAPTURE_AGAIN_MS_MAX = 3_600_000;
+/** Captures that may be given up before the tenant has no copies until its next open: each keeps two descriptors. (ours) */
+export const CAPTURES_MAX = 64;
 /** Time of the close of a tenant for its last page set. Beyond: copies are given up, and a base is due. (ours) */
 export const CAPTURE_CLOSE_MS = 1_500;
 /** Answer to a request to flush, at the latest, and how often it is tried. (ours) */

@@ -384,8 +384,7 @@ export class Tenant {
 
   #startCopies({copies: settings}: TenantSettings, log: Logger): TenantCopies | null {
     if (settings === null) return null;
-    const {head} = this.#writer;
-    const file = fileStateOf(this.#writerDb, head, this.#writer.nowMs());
+    const file = () => fileStateOf(this.#writerDb, this.#writer.head, this.#writer.nowMs());
     return new TenantCopies({path: this.#path, settings, file, metrics: this.metrics, log});
   }
 

@@ -8,6 +8,8 @@
  *   growing ── now and then ──▶ requested ── due, and taken within a moment ──▶ moved ──▶ growing
  *                              └── not taken: put off ── far too long ──▶ copies are given up ──▶ moved
  *
+ * Copies that were given up begin again behind a checkpoint.
+ *
  * SQLite syncs the WAL before it copies a page, and the file before it resets the WAL, so the file never contains
  * anything that a crash could take back.
  */
@@ -34,7 +36,7 @@ export interface Pausable {
 }
 
 /** The part of the capture that a checkpoint needs. */
-export type Captured = Pick<TenantCopies, 'request' | 'isTaken' | 'giveUp'>;
+export type Captured = Pick<TenantCopies, 'request' | 'isTaken' | 'giveUp' | 'whenDue' | 'begin'>;
 
 const PAGE_BYTES = 4096;
 
@@ -58,13 +60,19 @@ export class Checkpoints {
   /** The capture is requested to take the log once it has this many. */
   #pagesRequested = CAPTURE_REQUEST_PAGES;
   #resume: (() => void) | null = null;
+  /** Copies were given up, and can begin again. */
+  #areCopiesDue = false;
 
   constructor(parts: CheckpointParts) {
     this.#parts = parts;
+    parts.copies?.whenDue(() => {
+      this.#areCopiesDue = true;
+      parts.onDue();
+    });
   }
 
   get isDue(): boolean {
-    return this.#pages >= this.#pagesDue || this.#resume !== null;
+    return this.#pages >= this.#pagesDue || this.#resume !== null || this.#areCopiesDue;
   }
 
   /** A group is in the WAL. Parameters: its number of writes, and the bytes of their documents and records. */
@@ -89,6 +97,10 @@ export class Checkpoints {
     this.#pagesDue = CHECKPOINT_WAL_PAGES;
     this.#pagesRequested = CAPTURE_REQUEST_PAGES;
     const pages = this.#checkpoint();
+    if (this.#areCopiesDue) {
+      this.#areCopiesDue = false;
+      this.#parts.copies?.begin();
+    }
     resume?.();
     if (resume === null && pages > WAL_PAGES_MAX) this.#parts.scans?.pause(() => this.#whileNoneRuns());
   }

@@ -47,6 +47,8 @@ beforeEach(() => {
         return isTaken;
       },
       giveUp: () => calls.push('give up'),
+      whenDue: () => undefined,
+      begin: () => calls.push('begin'),
     },
     scans: {
       pause: call => {

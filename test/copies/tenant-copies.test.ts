@@ -41,10 +41,19 @@ afterEach(() => {
   rmSync(directory, {recursive: true});
 });
 
+/** Of the file at each beginning of a capture. */
+let began: number[];
+
 /** @param fails the thread throws; otherwise it takes nothing */
-function start(fails: boolean): TenantCopies {
+function start(fails: boolean, againMs?: number): TenantCopies {
   const settings = {everyMs: fails ? 1 : 1_000, spoolBytesMax: 1};
-  return new TenantCopies({path, settings, file: fileStateOf(db, writer.head, 0), metrics, log}, THREAD);
+  began = [];
+  const file = () => {
+    const state = fileStateOf(db, writer.head, 0);
+    began.push(state.commit);
+    return state;
+  };
+  return new TenantCopies({path, settings, file, metrics, log}, {thread: THREAD, againMs});
 }
 
 const givenUp = async () => {
@@ -80,6 +89,24 @@ test.each([
   copies.giveUp();
   expect(await givenUp()).toBe(1);
   expect(locks()).toBe(before);
+  await groups.close();
+  copies.close(writer.numbers.newest, {lastSequence: writer.head.sequence, committedMs: 0});
+});
+
+test.each([
+  ['failed', true],
+  ['was stuck', false],
+])('a capture that %s begins again behind a checkpoint, each time', async (_, fails) => {
+  const copies = start(fails, 0);
+  const groups = new CommitGroups({writer, metrics, log, stages: [], sync: promptSync, copies});
+  const insert = (text: string) => groups.perform(own => insertEffect('t', {text})(own));
+  for (let n = 1; n <= 4; n++) {
+    await insert(`document ${n}`);
+    await until('a capture to begin', () => began.length === n);
+    if (!fails) copies.giveUp();
+    await until('it to be given up', async () => (await givenUp()) === n);
+  }
+  expect(began).toEqual([...began].sort((a, b) => a - b));
   await groups.close();
   copies.close(writer.numbers.newest, {lastSequence: writer.head.sequence, committedMs: 0});
 });
