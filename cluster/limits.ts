@@ -25,3 +25,17 @@ export const APPEND_UNKNOWN_MS = 10_000;
 /** Pause before a record is sent again, doubled after each attempt. (ours) */
 export const APPEND_RETRY_MS = 20;
 export const APPEND_RETRY_MS_MAX = 500;
+
+/* NATS */
+
+/** Time for an answer of a NATS server. Beyond: the request has failed, and what became of it is found out. (ours) */
+export const NATS_REQUEST_MS = 2_000;
+/** Pause between attempts to connect to a NATS server, and between pings, two of which may go unanswered. (ours) */
+export const NATS_RECONNECT_MS = 200;
+export const NATS_PING_MS = 2_000;
+/** Time for the streams of a cluster to be made, and to have a leader. Beyond: the start fails. (ours) */
+export const NATS_STREAMS_MS = 60_000;
+/** Messages that a server sends ahead of a watch: with the largest ones, 16 MiB. Beyond: it waits. (ours) */
+export const NATS_WATCH_AHEAD = 32;
+/** Messages that a server has to take: a part, in the JSON of the answer to a read. (ours) */
+export const MESSAGE_BYTES_LEAST = 1024 * KIB;

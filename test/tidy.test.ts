@@ -142,7 +142,7 @@ const HOUSE: Record<string, string[]> = {
     'copies/drill',
     'copies/copier',
   ],
-  cluster: ['shared', 'engine/limits.ts', 'engine/copies', 'cluster/limits.ts', 'cluster/log'],
+  cluster: ['shared', 'engine/limits.ts', 'engine/copies', 'cluster/limits.ts', 'cluster/log', 'cluster/nats'],
   router: [
     'shared',
     'router/limits.ts',

@@ -3,7 +3,7 @@
 import type {LogEngine} from '../../../cluster/log/log-engine.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
 import {ReplicatedLog} from '../../../cluster/log/replicated-log.ts';
-import {Subjects, type TenantName} from '../../../cluster/log/subjects.ts';
+import {Subjects, shardOf, type TenantName} from '../../../cluster/log/subjects.ts';
 import type {LogEntry, LogRecord, TenantLog} from '../../../cluster/log/tenant-log.ts';
 import type {Timing} from '../../../cluster/log/timing.ts';
 import {sourceOf} from '../../../engine/copies/bytes.ts';
@@ -22,11 +22,16 @@ export interface Rig {
 
 export const CLUSTER = 'test';
 export const SUBJECTS = new Subjects(CLUSTER);
+/** Of all tenants of tests, so that they need one stream. */
+export const TENANT_SHARD = 7;
 let tenants = 0;
 
 /** One that no other scenario has. */
 export function newTenant(): TenantName {
-  return {id: `t${process.pid}-${++tenants}`, generation: 1};
+  for (;;) {
+    const id = `t${process.pid}-${++tenants}`;
+    if (shardOf(id) === TENANT_SHARD) return {id, generation: 1};
+  }
 }
 
 export type Host = {

@@ -1,0 +1,234 @@
+/**
+ * The log on NATS JetStream. Requests go to the leader of a stream, and their answers are judged strictly: what is not
+ * understood decides nothing. Messages have no `Nats-Msg-Id`, because servers take the retry of a message that they
+ * refused for a duplicate of a stored one.
+ */
+import {DeliverPolicy, type JetStreamClient, jetstream, type StreamConfig} from '@nats-io/jetstream';
+import {connect, headers, type NatsConnection} from '@nats-io/transport-node';
+import {
+  APPEND_RETRY_MS_MAX,
+  NATS_PING_MS,
+  NATS_RECONNECT_MS,
+  NATS_REQUEST_MS,
+  NATS_STREAMS_MS,
+  NATS_WATCH_AHEAD,
+} from '../limits.ts';
+import {
+  EngineError,
+  type LogEngine,
+  type Message,
+  type PublishAnswer,
+  type StreamName,
+  type Subject,
+} from '../log/log-engine.ts';
+import type {Subjects} from '../log/subjects.ts';
+import {delay, REAL_TIMING} from '../log/timing.ts';
+import {streamFault, streamNameOf, streamSettings} from './stream-settings.ts';
+
+const WRONG_LAST_SEQUENCE = 10071;
+const STORE_FAILED = 10077;
+const INSUFFICIENT_RESOURCES = 10023;
+const NO_MESSAGE = 10037;
+const NO_STREAM = 10059;
+
+type ApiError = {readonly err_code?: number; readonly description?: string};
+type Answer = {
+  readonly error?: ApiError;
+  readonly stream?: string;
+  readonly seq?: number;
+  readonly duplicate?: boolean;
+  readonly message?: {readonly subject: string; readonly seq: number; readonly data?: string};
+  readonly config?: Partial<StreamConfig>;
+};
+
+export type NatsOptions = {
+  readonly servers: readonly string[];
+  /** For the lists of the servers. */
+  readonly name: string;
+};
+
+export class NatsEngine implements LogEngine {
+  readonly #connection: NatsConnection;
+  readonly #jetstream: JetStreamClient;
+  readonly #subjects: Subjects;
+  /** Requests made without a connection would be sent whenever there is one. */
+  #isConnected = true;
+
+  private constructor(connection: NatsConnection, subjects: Subjects) {
+    this.#connection = connection;
+    this.#jetstream = jetstream(connection, {timeout: NATS_REQUEST_MS});
+    this.#subjects = subjects;
+    void this.#follow();
+  }
+
+  /** @throws Error: no server answers */
+  static async connect(subjects: Subjects, {servers, name}: NatsOptions): Promise<NatsEngine> {
+    const connection = await connect({
+      servers: [...servers],
+      name,
+      timeout: NATS_REQUEST_MS,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: NATS_RECONNECT_MS,
+      pingInterval: NATS_PING_MS,
+      maxPingOut: 2,
+      // The addresses that an operator gave are the ones that this host can reach.
+      ignoreClusterUpdates: true,
+    });
+    return new NatsEngine(connection, subjects);
+  }
+
+  async publish(subject: Subject, bytes: Buffer, expected: number | null): Promise<PublishAnswer> {
+    const expectation = headers();
+    if (expected !== null) expectation.set('Nats-Expected-Last-Subject-Sequence', String(expected));
+    expectation.set('Nats-Expected-Stream', streamNameOf(this.#subjects, subject.stream));
+    try {
+      return publishAnswer(await this.#request(subject.name, bytes, expectation));
+    } catch (error) {
+      if (error instanceof EngineError) return {kind: 'failed', reason: error.message};
+      throw error;
+    }
+  }
+
+  next(subject: Subject, sequence: number): Promise<Message | null> {
+    return this.#message(subject, {seq: sequence, next_by_subj: subject.name});
+  }
+
+  last(subject: Subject): Promise<Message | null> {
+    return this.#message(subject, {last_by_subj: subject.name});
+  }
+
+  async removeBefore(subject: Subject, sequence: number): Promise<void> {
+    // Without a sequence, or with 0, a server removes every message.
+    if (sequence <= 1) return;
+    const stream = streamNameOf(this.#subjects, subject.stream);
+    await this.#api(`STREAM.PURGE.${stream}`, {filter: subject.name, seq: sequence});
+  }
+
+  async *watch(
+    name: StreamName,
+    prefix: string,
+    {from, signal}: {from: number; signal: AbortSignal},
+  ): AsyncGenerator<Message | null> {
+    const stream = streamNameOf(this.#subjects, name);
+    const messages = await this.#consume(stream, prefix, from);
+    const end = () => messages.iterator.stop();
+    signal.addEventListener('abort', end);
+    try {
+      let isBehind = messages.pending > 0;
+      if (!isBehind) yield null;
+      for await (const message of messages.iterator) {
+        const {subject, seq, data} = message;
+        const isLast = isBehind && message.info.pending === 0;
+        if (subject.startsWith(prefix)) yield {subject, sequence: seq, bytes: Buffer.from(data)};
+        if (isLast) yield null;
+        if (isLast) isBehind = false;
+        if (signal.aborted) return;
+      }
+    } finally {
+      signal.removeEventListener('abort', end);
+      end();
+    }
+  }
+
+  /**
+   * Makes a stream, or checks the settings of one that is there. It is tried again while the servers elect their leaders.
+   * @throws Error with one sentence
+   */
+  async prepare(stream: StreamName, replicas: number): Promise<void> {
+    const settings = streamSettings(this.#subjects, stream, replicas);
+    const until = performance.now() + NATS_STREAMS_MS;
+    for (;;) {
+      try {
+        const fault = streamFault(await this.#made(settings.name, settings), settings);
+        if (fault !== null) throw new Error(fault);
+        return;
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error;
+        if (performance.now() > until) throw new Error(`the stream ${settings.name} cannot be made: ${error.message}.`);
+        await delay(REAL_TIMING, APPEND_RETRY_MS_MAX);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async #made(name: string, settings: object): Promise<Partial<StreamConfig>> {
+    const found = await this.#answer(`$JS.API.STREAM.INFO.${name}`, {});
+    if (found.error !== undefined && found.error.err_code !== NO_STREAM) throw new EngineError(describe(found.error));
+    const answer = found.error === undefined ? found : await this.#answer(`$JS.API.STREAM.CREATE.${name}`, settings);
+    if (answer.error !== undefined) throw new EngineError(describe(answer.error));
+    if (answer.config === undefined) throw new EngineError('the answer has no settings');
+    return answer.config;
+  }
+
+  async #consume(stream: string, prefix: string, from: number) {
+    try {
+      const consumer = await this.#jetstream.consumers.get(stream, {
+        filter_subjects: `${prefix.slice(0, prefix.lastIndexOf('.'))}.>`,
+        deliver_policy: DeliverPolicy.StartSequence,
+        opt_start_seq: Math.max(from, 1),
+      });
+      const {num_pending: pending} = await consumer.info();
+      return {iterator: await consumer.consume({max_messages: NATS_WATCH_AHEAD}), pending};
+    } catch (error) {
+      throw new EngineError(`watching failed: ${(error as Error).message}`, {cause: error});
+    }
+  }
+
+  async #message(subject: Subject, query: object): Promise<Message | null> {
+    const stream = streamNameOf(this.#subjects, subject.stream);
+    const answer = await this.#answer(`$JS.API.STREAM.MSG.GET.${stream}`, query);
+    if (answer.error?.err_code === NO_MESSAGE) return null;
+    if (answer.error !== undefined) throw new EngineError(describe(answer.error));
+    const {message} = answer;
+    if (message?.subject !== subject.name) throw new EngineError('the answer has no message of the subject');
+    return {subject: message.subject, sequence: message.seq, bytes: Buffer.from(message.data ?? '', 'base64')};
+  }
+
+  async #api(verb: string, body: object): Promise<void> {
+    const {error} = await this.#answer(`$JS.API.${verb}`, body);
+    if (error !== undefined) throw new EngineError(describe(error));
+  }
+
+  async #answer(subject: string, body: object): Promise<Answer> {
+    return this.#request(subject, Buffer.from(JSON.stringify(body)));
+  }
+
+  /** @throws EngineError */
+  async #request(subject: string, bytes: Buffer, withHeaders?: ReturnType<typeof headers>): Promise<Answer> {
+    if (!this.#isConnected) throw new EngineError('there is no connection');
+    try {
+      const options = {timeout: NATS_REQUEST_MS, ...(withHeaders === undefined ? {} : {headers: withHeaders})};
+      const {data} = await this.#connection.request(subject, bytes, options);
+      const answer: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
+      if (typeof answer === 'object' && answer !== null) return answer;
+      throw new Error('the answer is no object');
+    } catch (error) {
+      throw new EngineError((error as Error).message, {cause: error});
+    }
+  }
+
+  async #follow(): Promise<void> {
+    for await (const {type} of this.#connection.status()) {
+      if (type === 'disconnect') this.#isConnected = false;
+      if (type === 'reconnect') this.#isConnected = true;
+    }
+  }
+}
+
+function publishAnswer({error, seq, duplicate}: Answer): PublishAnswer {
+  if (error === undefined) {
+    if (!Number.isSafeInteger(seq)) return {kind: 'failed', reason: 'the answer has no sequence'};
+    return {kind: 'stored', sequence: seq!, isDuplicate: duplicate === true};
+  }
+  const {err_code: code, description = ''} = error;
+  if (code === WRONG_LAST_SEQUENCE) return {kind: 'refused'};
+  const isFull = code === INSUFFICIENT_RESOURCES || (code === STORE_FAILED && description.startsWith('maximum '));
+  return isFull ? {kind: 'full'} : {kind: 'failed', reason: describe(error)};
+}
+
+function describe({err_code: code, description}: ApiError): string {
+  return `${description ?? 'an error without description'} (${code ?? 'no code'})`;
+}

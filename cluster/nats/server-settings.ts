@@ -1,0 +1,64 @@
+/** What svc requires of NATS servers, as their monitoring page `/varz` reports it. */
+import {MESSAGE_BYTES_LEAST, NATS_REQUEST_MS} from '../limits.ts';
+import {REPLICAS_LEAST} from './stream-settings.ts';
+
+/** From here on `sync_interval: always` covers the log of the replicas; 2.10.20 to 2.10.22 can lose a stream. */
+const VERSION_LEAST = '2.10.23';
+
+/** The part of `/varz` that is read. A member that is absent counts as not set. */
+export type Varz = {
+  readonly server_name?: string;
+  readonly version?: string;
+  readonly max_payload?: number;
+  readonly jetstream?: {readonly config?: {readonly sync_always?: boolean; readonly store_dir?: string}};
+};
+
+/** @param monitor such as http://10.0.0.1:8222. @throws Error that names it */
+export async function varzOf(monitor: string): Promise<Varz> {
+  try {
+    const response = await fetch(new URL('/varz', monitor), {signal: AbortSignal.timeout(NATS_REQUEST_MS)});
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return (await response.json()) as Varz;
+  } catch (error) {
+    throw new Error(
+      `the monitoring page of the NATS server at ${monitor} cannot be read: ${(error as Error).message}.`,
+    );
+  }
+}
+
+/** One sentence, or null: the servers are as they have to be. */
+export function serversFault(servers: readonly Varz[], {allowSingleLog = false} = {}): string | null {
+  const least = allowSingleLog ? 1 : REPLICAS_LEAST;
+  if (servers.length < least) {
+    return `a cluster needs ${least} NATS servers and has ${servers.length}; for development, --allow-single-log permits one.`;
+  }
+  for (const [i, server] of servers.entries()) {
+    const fault = serverFault(server);
+    if (fault !== null) return `the NATS server ${server.server_name ?? i + 1} ${fault}.`;
+  }
+  return null;
+}
+
+function serverFault({version = '0', max_payload: payload = 0, jetstream}: Varz): string | null {
+  if (!isAtLeast(version, VERSION_LEAST)) {
+    return `has version ${version}, which can lose acknowledged records; svc needs ${VERSION_LEAST} or later`;
+  }
+  if (jetstream?.config?.store_dir === undefined) return 'has no JetStream; add a jetstream section with a store_dir';
+  if (jetstream.config.sync_always !== true) {
+    return 'acknowledges records before they are on disk; set sync_interval to always in its jetstream section';
+  }
+  if (payload < MESSAGE_BYTES_LEAST) {
+    return `takes messages of up to ${payload} bytes; set max_payload to ${MESSAGE_BYTES_LEAST} or more`;
+  }
+  return null;
+}
+
+/** A pre-release counts as its version. */
+export function isAtLeast(version: string, least: string): boolean {
+  const [is, needs] = [version, least].map(text => text.split('-')[0]!.split('.').map(Number));
+  for (const [i, number] of needs!.entries()) {
+    const other = is![i] ?? 0;
+    if (other !== number) return other > number;
+  }
+  return true;
+}

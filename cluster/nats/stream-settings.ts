@@ -1,0 +1,66 @@
+/**
+ * The streams of a cluster, and the settings without which they lose or forget records. A stream with other settings is
+ * refused, and never changed: an operator made it, or another program.
+ */
+import type {StreamConfig} from '@nats-io/jetstream';
+import type {StreamName} from '../log/log-engine.ts';
+import type {Subjects} from '../log/subjects.ts';
+
+/** Copies of each stream, so that one server can be lost. */
+export const REPLICAS_LEAST = 3;
+
+export function streamNameOf(subjects: Subjects, stream: StreamName): string {
+  const kind = stream.kind === 'log' ? `log_${stream.shard}` : stream.kind;
+  return `svc_${subjects.cluster}_${kind}`;
+}
+
+export function streamSettings(subjects: Subjects, stream: StreamName, replicas: number) {
+  return {
+    name: streamNameOf(subjects, stream),
+    subjects: [`${subjects.prefix(stream)}>`],
+    storage: 'file',
+    retention: 'limits',
+    num_replicas: replicas,
+    discard: 'new',
+    max_age: 0,
+    max_msgs_per_subject: stream.kind === 'records' ? 1 : -1,
+    deny_delete: true,
+    deny_purge: false,
+    allow_direct: false,
+  } as const;
+}
+
+type Setting = keyof ReturnType<typeof streamSettings>;
+
+/** Why a stream with another value loses or forgets records. */
+const REASONS: Record<Setting, string> = {
+  name: 'its name is that of another stream',
+  subjects: 'other messages would be between the records',
+  storage: 'records have to be on disk',
+  retention: 'records would be removed once they were read',
+  num_replicas: `records are lost with a server unless there are ${REPLICAS_LEAST} copies; a cluster of one server for development needs --allow-single-log`,
+  discard: 'a full stream would remove its oldest records',
+  max_age: 'old records would be removed, and an emptied log accepts a first record again',
+  max_msgs_per_subject: 'a log keeps all its records, and a small record only its newest value',
+  deny_delete: 'single records could be removed',
+  deny_purge: 'logs could not be trimmed',
+  allow_direct: 'reads from any server would be stale more often',
+};
+
+/** One sentence, or null: the stream is as it has to be. */
+export function streamFault(
+  found: Readonly<Partial<Record<keyof StreamConfig, unknown>>>,
+  expected: ReturnType<typeof streamSettings>,
+): string | null {
+  for (const setting of Object.keys(REASONS) as Setting[]) {
+    const is = found[setting] ?? (typeof expected[setting] === 'boolean' ? false : undefined);
+    const isRight =
+      setting === 'num_replicas'
+        ? Number(is) >= expected.num_replicas
+        : JSON.stringify(is) === JSON.stringify(expected[setting]);
+    if (isRight) continue;
+    const [has, needs] = [is, expected[setting]].map(value => JSON.stringify(value) ?? 'nothing');
+    return `the stream ${expected.name} has ${setting} ${has} and needs ${needs}: ${REASONS[setting]}.`;
+  }
+  return null;
+}

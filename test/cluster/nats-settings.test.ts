@@ -1,0 +1,58 @@
+import {expect, test} from 'vitest';
+import {serversFault, type Varz} from '../../cluster/nats/server-settings.ts';
+import {streamFault, streamSettings} from '../../cluster/nats/stream-settings.ts';
+import {SUBJECTS} from './harness/rig.ts';
+
+const SERVER: Varz = {
+  server_name: 'n1',
+  version: '2.10.27',
+  max_payload: 1_048_576,
+  jetstream: {config: {sync_always: true, store_dir: '/data'}},
+};
+const THREE = [SERVER, SERVER, SERVER];
+const LOG = streamSettings(SUBJECTS, {kind: 'log', shard: 7}, 3);
+const RECORDS = streamSettings(SUBJECTS, {kind: 'records'}, 3);
+
+test('servers and streams as svc needs them are accepted, and later versions too', () => {
+  expect(serversFault(THREE)).toBeNull();
+  expect(serversFault([{...SERVER, version: '2.15.0-dev'}, SERVER, SERVER])).toBeNull();
+  expect(serversFault([SERVER], {allowSingleLog: true})).toBeNull();
+  expect(streamFault(LOG, LOG)).toBeNull();
+  expect(streamFault({...LOG, num_replicas: 5}, LOG)).toBeNull();
+});
+
+test.each<[string, Partial<Varz>, string]>([
+  ['an older version', {version: '2.10.22'}, 'has version 2.10.22, which can lose acknowledged records'],
+  ['an unknown version', {version: 'x'}, 'has version x'],
+  ['no JetStream', {jetstream: {}}, 'has no JetStream'],
+  ['a sync now and then', {jetstream: {config: {store_dir: '/data'}}}, 'set sync_interval to always'],
+  ['small messages', {max_payload: 65_536}, 'takes messages of up to 65536 bytes'],
+])('a server with %s is refused in one sentence', (_, change, reason) => {
+  const fault = serversFault([SERVER, {...SERVER, ...change}, SERVER]);
+  expect(fault).toContain('the NATS server n1 ');
+  expect(fault).toContain(reason);
+  expect(fault).toMatch(/^[^.]*(?:\d\.\d[^.]*)*\.$/);
+});
+
+test('fewer than three servers are refused', () => {
+  expect(serversFault([SERVER, SERVER])).toBe(
+    'a cluster needs 3 NATS servers and has 2; for development, --allow-single-log permits one.',
+  );
+});
+
+test.each([
+  ['storage', 'memory'],
+  ['retention', 'workqueue'],
+  ['num_replicas', 1],
+  ['discard', 'old'],
+  ['max_age', 3_600_000_000_000],
+  ['max_msgs_per_subject', 100],
+  ['deny_delete', false],
+  ['deny_purge', true],
+  ['allow_direct', true],
+  ['subjects', ['svc.>']],
+])('a stream with another %s is refused in one sentence', (setting, value) => {
+  const fault = streamFault({...LOG, [setting]: value} as never, LOG);
+  expect(fault).toContain(`the stream svc_test_log_7 has ${setting} ${JSON.stringify(value)} and needs `);
+  expect(streamFault({...RECORDS, max_msgs_per_subject: -1}, RECORDS)).toContain('only its newest value');
+});
