@@ -8,7 +8,7 @@ import {withoutExpectation, withTrustedIds} from './harness/mutants.ts';
 import {opensNothing, randomHistory} from './harness/random-history.ts';
 
 const BEGIN = process.env.SVC_CLUSTER_SEED === undefined ? randomInt(2 ** 30) : Number(process.env.SVC_CLUSTER_SEED);
-const SEEDS = Array.from({length: rounds({commit: 100, nightly: 3_000})}, (_, i) => BEGIN + i);
+const SEEDS = Array.from({length: rounds({commit: 40, nightly: 1_000})}, (_, i) => BEGIN + i);
 
 async function failedSeeds(wrap: (engine: LogEngine) => LogEngine, options = {}): Promise<string[]> {
   const failures: string[] = [];

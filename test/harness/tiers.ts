@@ -31,6 +31,9 @@ const SLOW = [
 /** Seconds that a file takes in the nightly run, where it is more than `NIGHTLY_SECONDS`. They size CI's sample. */
 const SECONDS: Record<string, number> = {
   'test/client/service.test.ts': 55,
+  'test/cluster/nats-faults.test.ts': 60,
+  'test/cluster/nats-log.test.ts': 300,
+  'test/cluster/takeovers.test.ts': 120,
   'test/control/crash.test.ts': 105,
   'test/control/services/code.test.ts': 45,
   'test/control/services/crash.test.ts': 85,

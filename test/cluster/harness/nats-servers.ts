@@ -1,0 +1,213 @@
+/**
+ * Three real NATS servers on loopback. Every link goes through a `TcpLink`: from each server to each other one, and from
+ * each host to each server. Servers advertise a port at which no server is, or they would go around a link that is cut.
+ * SVC_TEST_NATS_SERVER names another binary than the one on the path.
+ */
+import {type ChildProcess, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {connect} from '@nats-io/transport-node';
+import type {StreamName} from '../../../cluster/log/log-engine.ts';
+import {NatsEngine} from '../../../cluster/nats/nats-engine.ts';
+import {streamNameOf} from '../../../cluster/nats/stream-settings.ts';
+import {freePort} from '../../harness/free-port.ts';
+import {until} from '../../harness/until.ts';
+import {SUBJECTS} from './rig.ts';
+import {TcpLink} from './tcp-link.ts';
+
+const BINARY = process.env.SVC_TEST_NATS_SERVER ?? 'nats-server';
+const OUTPUT_KEPT = 100;
+
+type StreamDetail = {name: string; state: {bytes: number}; cluster?: {leader?: string}};
+
+export class NatsServer {
+  readonly name: string;
+  readonly monitor: string;
+  readonly #config: string;
+  #process: ChildProcess | null = null;
+  readonly #output: string[] = [];
+
+  constructor(name: string, monitorPort: number, config: string) {
+    this.name = name;
+    this.monitor = `http://127.0.0.1:${monitorPort}`;
+    this.#config = config;
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(BINARY, ['-c', this.#config], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: {...process.env, PATH: `${process.env.PATH}:/usr/local/bin:/usr/sbin`},
+    });
+    this.#process = child;
+    child.stderr!.on('data', (bytes: Buffer) => {
+      this.#output.push(bytes.toString());
+      this.#output.splice(0, this.#output.length - OUTPUT_KEPT);
+    });
+    let failure: Error | null = null;
+    child.on('error', error => {
+      failure = error;
+    });
+    await until(`${this.name} to answer`, async () => {
+      if (failure !== null)
+        throw new Error(`${BINARY} cannot be started; .ci/nats-server installs it`, {cause: failure});
+      if (child.exitCode !== null) throw new Error(`${this.name} ended: ${this.output}`);
+      return (await this.page('varz').catch(() => null)) !== null;
+    });
+  }
+
+  get output(): string {
+    return this.#output.join('');
+  }
+
+  async page(path: string): Promise<unknown> {
+    const response = await fetch(`${this.monitor}/${path}`, {signal: AbortSignal.timeout(2_000)});
+    return response.json();
+  }
+
+  /** kill -9. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  freeze(): void {
+    this.#process!.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#process!.kill('SIGCONT');
+  }
+}
+
+type Options = {
+  count?: number;
+  /** Lines of the section `jetstream`. */
+  jetstream?: string;
+};
+
+export class NatsServers {
+  readonly directory: string;
+  readonly servers: readonly NatsServer[];
+  /** Of server i to server j. */
+  readonly #routes: TcpLink[][];
+  readonly #clientPorts: readonly number[];
+  readonly #closing: (() => Promise<void>)[] = [];
+  #hosts = 0;
+
+  private constructor(directory: string, servers: NatsServer[], routes: TcpLink[][], clientPorts: readonly number[]) {
+    this.directory = directory;
+    this.servers = servers;
+    this.#routes = routes;
+    this.#clientPorts = clientPorts;
+  }
+
+  static async start({count = 3, jetstream = 'sync_interval: always'}: Options = {}): Promise<NatsServers> {
+    const directory = mkdtempSync(join(tmpdir(), 'svc-nats-'));
+    const ports = async () => Promise.all(Array.from({length: count}, freePort));
+    const [clients, routes, monitors] = [await ports(), await ports(), await ports()];
+    const links = await Promise.all(routes.map(() => Promise.all(routes.map(port => TcpLink.to(port)))));
+    const nowhere = await TcpLink.to(1);
+    nowhere.cut();
+    const servers = monitors.map((monitor, i) => {
+      const config = join(directory, `n${i + 1}.conf`);
+      const others = links[i]!.filter((_, j) => j !== i).map(link => `nats://127.0.0.1:${link.port}`);
+      const cluster = `cluster {
+        name: test, listen: "127.0.0.1:${routes[i]}", advertise: "127.0.0.1:${nowhere.port}", no_advertise: true
+        routes: ${JSON.stringify(others)}, connect_retries: 0
+      }`;
+      writeFileSync(
+        config,
+        `server_name: n${i + 1}
+         listen: "127.0.0.1:${clients[i]}"
+         http: "127.0.0.1:${monitor}"
+         jetstream { store_dir: "${join(directory, `n${i + 1}`)}", ${jetstream} }
+         ${count > 1 ? cluster : ''}`,
+      );
+      return new NatsServer(`n${i + 1}`, monitor, config);
+    });
+    const found = new NatsServers(directory, servers, links, clients);
+    found.#closing.push(() => nowhere.close());
+    process.once('exit', found.#onExit);
+    try {
+      await Promise.all(servers.map(server => server.start()));
+      await until('the servers to elect a leader', async () => {
+        const page = (await servers[0]!.page('jsz')) as {meta_cluster?: {leader?: string; cluster_size?: number}};
+        return count === 1 || (page.meta_cluster?.leader !== undefined && page.meta_cluster.cluster_size === count);
+      });
+    } catch (error) {
+      await found.stop();
+      throw error;
+    }
+    return found;
+  }
+
+  readonly #onExit = () => {
+    for (const server of this.servers) void server.kill();
+  };
+
+  /** Another host, with links of its own. */
+  async host(): Promise<{engine: NatsEngine; links: readonly TcpLink[]}> {
+    const links = await Promise.all(this.#clientPorts.map(port => TcpLink.to(port)));
+    const servers = links.map(link => `127.0.0.1:${link.port}`);
+    const engine = await NatsEngine.connect(SUBJECTS, {servers, name: `host ${++this.#hosts}`});
+    this.#closing.push(async () => {
+      await engine.close();
+      await Promise.all(links.map(link => link.close()));
+    });
+    return {engine, links};
+  }
+
+  /** The links of two servers with each other: whichever of them connects. */
+  between(a: NatsServer, b: NatsServer): readonly TcpLink[] {
+    const [i, j] = [this.servers.indexOf(a), this.servers.indexOf(b)];
+    return [this.#routes[i]![j]!, this.#routes[j]![i]!];
+  }
+
+  /** The server that leads a stream, according to the others too. */
+  async leaderOf(stream: StreamName, asked = this.servers): Promise<NatsServer> {
+    return until('a leader of the stream', async () => {
+      const leaders = await Promise.all(
+        asked.map(async server => (await this.#detail(server, stream).catch(() => null))?.cluster?.leader),
+      );
+      const [name] = leaders;
+      if (leaders.some(leader => leader !== name)) return null;
+      return this.servers.find(server => server.name === name);
+    });
+  }
+
+  async bytesOf(stream: StreamName): Promise<number> {
+    const leader = await this.leaderOf(stream);
+    return (await this.#detail(leader, stream))!.state.bytes;
+  }
+
+  /** As an operator does. */
+  async changeStream(config: {name: string; [setting: string]: unknown}): Promise<void> {
+    const connection = await connect({servers: this.#clientPorts.map(port => `127.0.0.1:${port}`)});
+    try {
+      const answer = await connection.request(`$JS.API.STREAM.UPDATE.${config.name}`, JSON.stringify(config));
+      const {error} = answer.json<{error?: {description: string}}>();
+      if (error !== undefined) throw new Error(error.description);
+    } finally {
+      await connection.close();
+    }
+  }
+
+  async stop(): Promise<void> {
+    process.off('exit', this.#onExit);
+    for (const close of this.#closing) await close();
+    await Promise.all(this.servers.map(server => server.kill()));
+    await Promise.all(this.#routes.flat().map(link => link.close()));
+    rmSync(this.directory, {recursive: true, force: true});
+  }
+
+  async #detail(server: NatsServer, stream: StreamName): Promise<StreamDetail | undefined> {
+    const page = (await server.page('jsz?streams=true')) as {account_details?: {stream_detail?: StreamDetail[]}[]};
+    const name = streamNameOf(SUBJECTS, stream);
+    return page.account_details?.flatMap(account => account.stream_detail ?? []).find(found => found.name === name);
+  }
+}

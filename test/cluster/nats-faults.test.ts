@@ -1,0 +1,157 @@
+/** Servers that end, hang and are cut off, while a host writes: elections take 4 to 9 s each. */
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import type {LogPosition} from '../../cluster/log/record.ts';
+import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
+import type {TenantLog} from '../../cluster/log/tenant-log.ts';
+import {serversFault, varzOf} from '../../cluster/nats/server-settings.ts';
+import {nightly} from '../harness/nightly.ts';
+import {until} from '../harness/until.ts';
+import {decided} from './harness/conformance.ts';
+import {LOG, natsRig} from './harness/nats-rig.ts';
+import {NatsServers} from './harness/nats-servers.ts';
+import {allOf, CLUSTER, commit, newTenant, opened} from './harness/rig.ts';
+
+let servers: NatsServers;
+
+beforeAll(async () => {
+  servers = await NatsServers.start();
+  await natsRig(servers);
+});
+
+afterAll(() => servers?.stop());
+
+class Writer {
+  readonly acknowledged: LogPosition[] = [];
+  readonly ended: Promise<string>;
+  #isStopped = false;
+
+  constructor(log: TenantLog, tail: LogPosition) {
+    this.ended = this.#write(log, tail);
+  }
+
+  stop(): Promise<string> {
+    this.#isStopped = true;
+    return this.ended;
+  }
+
+  /** Waits for so many more. */
+  async more(count: number): Promise<void> {
+    const before = this.acknowledged.length;
+    await until(`${count} more acknowledged records`, () => this.acknowledged.length >= before + count);
+  }
+
+  async #write(log: TenantLog, tail: LogPosition): Promise<string> {
+    for (let at = tail; !this.#isStopped; ) {
+      const decision = await decided(log.append(at, commit(at.epoch, `after ${at.n}`)));
+      if (decision.kind !== 'committed') return decision.kind;
+      at = decision.position;
+      this.acknowledged.push(at);
+    }
+    return 'stopped';
+  }
+}
+
+async function newHost() {
+  const {engine, links} = await servers.host();
+  return {engine, links, replicated: new ReplicatedLog(engine, CLUSTER)};
+}
+
+/** One chain, with every acknowledged record in its place. */
+async function checkAll(log: TenantLog, writers: readonly Writer[]): Promise<void> {
+  const records = await allOf(log);
+  for (const {acknowledged} of writers) {
+    expect(acknowledged.map(({n}) => records[n - 1]?.position)).toEqual(acknowledged);
+  }
+}
+
+test('the servers of the tests are as svc needs them', async () => {
+  expect(serversFault(await Promise.all(servers.servers.map(server => varzOf(server.monitor))))).toBeNull();
+});
+
+test('a leader killed with SIGKILL costs no acknowledged record, and its writer goes on', async () => {
+  const tenant = newTenant();
+  const [a, reader] = [await newHost(), await newHost()];
+  const log = a.replicated.tenant(tenant);
+  const writer = new Writer(log, await opened(log, 1));
+  await writer.more(20);
+  const leader = await servers.leaderOf(LOG);
+  await leader.kill();
+  await writer.more(20);
+  expect(await writer.stop()).toBe('stopped');
+  await leader.start();
+  await until('the reader to be connected', () => allOf(reader.replicated.tenant(tenant)).catch(() => null));
+  await checkAll(reader.replicated.tenant(tenant), [writer]);
+});
+
+test('while its leader is stopped with SIGSTOP, the next epoch is opened, and the writer is refused', async () => {
+  const tenant = newTenant();
+  const [a, b] = [await newHost(), await newHost()];
+  const [logA, logB] = [a.replicated.tenant(tenant), b.replicated.tenant(tenant)];
+  const writerA = new Writer(logA, await opened(logA, 1));
+  await writerA.more(20);
+  const leader = await servers.leaderOf(LOG);
+  leader.freeze();
+  try {
+    const position = await until('the next epoch', () => opened(logB, 2).catch(() => null));
+    const writerB = new Writer(logB, position);
+    await writerB.more(20);
+    leader.thaw();
+    expect(await writerA.ended).toBe('refused');
+    await writerB.more(5);
+    expect(await writerB.stop()).toBe('stopped');
+    await checkAll(logB, [writerA, writerB]);
+  } finally {
+    leader.thaw();
+  }
+});
+
+nightly.test('a leader that is cut off together with its host takes no record, and loses none', async () => {
+  const tenant = newTenant();
+  const [a, b] = [await newHost(), await newHost()];
+  const [logA, logB] = [a.replicated.tenant(tenant), b.replicated.tenant(tenant)];
+  const writerA = new Writer(logA, await opened(logA, 1));
+  await writerA.more(20);
+  const leader = await servers.leaderOf(LOG);
+  const others = servers.servers.filter(server => server !== leader);
+  const cut = [
+    ...others.flatMap(other => servers.between(leader, other)),
+    ...servers.servers.flatMap((server, i) => [server === leader ? b.links[i]! : a.links[i]!]),
+  ];
+  for (const link of cut) link.cut();
+  const position = await until('the next epoch', () => opened(logB, 2).catch(() => null));
+  const writerB = new Writer(logB, position);
+  await writerB.more(20);
+  for (const link of cut) link.heal();
+  expect(await writerA.ended).toBe('refused');
+  expect(await writerB.stop()).toBe('stopped');
+  await checkAll(logB, [writerA, writerB]);
+});
+
+nightly.test('requests that arrive, and answers that do not, are found out once the link is healed', async () => {
+  const tenant = newTenant();
+  const host = await newHost();
+  const log = host.replicated.tenant(tenant);
+  const writer = new Writer(log, await opened(log, 1));
+  await writer.more(20);
+  for (const link of host.links) link.stall(['back']);
+  const reader = (await newHost()).replicated.tenant(tenant);
+  const before = writer.acknowledged.length;
+  // One record was on its way or is; none after it is sent before it is decided.
+  await until('a record without an answer', async () => (await allOf(reader)).length >= before + 1);
+  for (const link of host.links) link.heal();
+  await writer.more(20);
+  expect(await writer.stop()).toBe('stopped');
+  await checkAll(reader, [writer]);
+});
+
+nightly.test('with slow links between the servers, a writer goes on', async () => {
+  const tenant = newTenant();
+  const log = (await newHost()).replicated.tenant(tenant);
+  const links = servers.servers.flatMap(a => servers.servers.filter(b => b !== a).flatMap(b => servers.between(a, b)));
+  for (const link of links) link.delay(30);
+  const writer = new Writer(log, await opened(log, 1));
+  await writer.more(20);
+  for (const link of links) link.heal();
+  expect(await writer.stop()).toBe('stopped');
+  await checkAll(log, [writer]);
+});
