@@ -20,7 +20,7 @@ import {follow} from './restore/follow.ts';
 import {printTable, withFile} from './restore/look.ts';
 import type {Wanted} from './restore/make-file.ts';
 import {inDataDirectory, placeTenant} from './restore/place.ts';
-import {listPoints} from './restore/points.ts';
+import {type Listing, listPoints} from './restore/points.ts';
 import {sendTenant} from './restore/send.ts';
 import {restoreAll} from './restore/whole-host.ts';
 import {TransientLine} from './transient-line.ts';
@@ -69,7 +69,10 @@ export function register(program: Command): void {
     .option('--follow', 'keep an empty data directory warm until it ends; svc promote makes it one of a server')
     .option('--every <time>', 'with --follow: how often it looks for new copies, such as 1s or 5m', duration, 1_000)
     .option('--list', 'show the points to which the tenant can be restored, and change nothing')
-    .option('--events', 'with --list: also the deploys and bulk tasks, which the newest copy is restored for')
+    .option(
+      '--events',
+      'with --list: deploys and bulk tasks from the newest copy, which is restored for it, not from the audit log',
+    )
     .option('--dry-run', 'restore into a scratch directory, check the file, and remove it')
     .option('--verify', 'check every record, document and index entry too, as svc verify does')
     .option('--table <name>', 'print this table of it as JSON lines, and change nothing')
@@ -132,7 +135,7 @@ function inUse(data: string): CommandFailure {
 }
 
 async function restore(repository: Repository, tenant: string, options: Options): Promise<void> {
-  const wanted: Wanted = {
+  const wanted: Listing = {
     repository,
     tenant,
     target: targetOf(options),
@@ -144,7 +147,7 @@ async function restore(repository: Repository, tenant: string, options: Options)
   if (gap !== null) throw new CommandFailure(gap.finding, EXIT_PARTIAL);
 }
 
-async function restoredFor(wanted: Wanted, options: Options): Promise<BackupGap | null> {
+async function restoredFor(wanted: Listing, options: Options): Promise<BackupGap | null> {
   if (options.list === true) return listPoints(wanted, options.events === true, options.json === true);
   if (options.table !== undefined) return (await printTable(wanted, options.table))?.gap ?? null;
   if (options.dryRun !== true) return place(wanted, options);

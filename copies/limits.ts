@@ -49,8 +49,6 @@ export const STORE_RETRY_MS_MAX = 5_000;
 export const READS_AT_ONCE = 16;
 /** A manifest or pack index after decompression. Beyond: it is refused as damaged. (ours) */
 export const SEALED_JSON_BYTES_MAX = 256 * MIB;
-/** Notes about a tenant, such as deployments, that its manifest lists. Beyond: the oldest are dropped. (ours) */
-export const NOTES_MAX = 1_000;
 /** Older manifests that are read if the newest cannot be. Beyond: the tenant's copies count as damaged. (ours) */
 export const MANIFESTS_TRIED_MAX = 16;
 /** Items that a writer remembers and no manifest has. Beyond: more manifests are due than one in an interval. (ours) */

@@ -1,12 +1,17 @@
 /** Shows the points to which a tenant can be restored, and what happened to it between them. */
 import {gapIn, pointsOf} from '../../copies/repository/plan.ts';
-import type {CopyItem, TenantCopies, TimelineCopies} from '../../copies/repository/tenant-copies.ts';
+import type {Repository} from '../../copies/repository/repository.ts';
+import type {CopyItem, TimelineCopies} from '../../copies/repository/tenant-copies.ts';
 import {eventsIn, type TenantEvent} from '../../copies/restore/file-contents.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
+import {auditedEvents} from './audited-events.ts';
 import {withFile} from './look.ts';
 import type {Wanted} from './make-file.ts';
+
+/** What to list: of a whole repository, because it has the server's audit log, too. */
+export type Listing = Wanted & {readonly repository: Repository};
 
 /** Without --json: the newest of a timeline. */
 const POINTS_SHOWN = 50;
@@ -14,10 +19,13 @@ const POINTS_SHOWN = 50;
 type Line = {timeMs: number; text: string};
 
 /** @param isJson all points, one per line. @returns why points may be missing; null: none are */
-export async function listPoints(wanted: Wanted, withEvents: boolean, isJson: boolean): Promise<BackupGap | null> {
-  const copies = await wanted.repository.copies(wanted.tenant);
+export async function listPoints(wanted: Listing, withEvents: boolean, isJson: boolean): Promise<BackupGap | null> {
+  const {repository, tenant} = wanted;
+  const copies = await repository.copies(tenant);
   const timelines = copies.timelines.filter(({timeline}) => (wanted.timeline ?? timeline) === timeline);
-  const events = withEvents ? await withFile({...wanted, target: 'newest'}, eventsIn) : notesOf(copies);
+  const events = withEvents
+    ? await withFile({...wanted, target: 'newest'}, eventsIn)
+    : await auditedEvents(repository, tenant);
   if (isJson) {
     for (const timeline of timelines) for (const point of pointsOf(timeline)) print(JSON.stringify(pointRecord(point)));
     for (const event of events) print(printableJson(JSON.stringify(eventRecord(event))));
@@ -34,10 +42,6 @@ function eventRecord({timeMs, kind, id, text}: TenantEvent) {
   return {type: kind, time: new Date(timeMs).toISOString(), id, text};
 }
 
-function notesOf({notes}: TenantCopies): TenantEvent[] {
-  return notes.map(({kind, timeMs, text}) => ({kind, timeMs, id: '', text}));
-}
-
 /** @param next the timeline after it, whose events are not shown with this one */
 function show(timeline: TimelineCopies, next: TimelineCopies | null, events: readonly TenantEvent[]): void {
   const points = pointsOf(timeline);
@@ -50,7 +54,7 @@ function show(timeline: TimelineCopies, next: TimelineCopies | null, events: rea
   const during = events.filter(({timeMs}) => timeMs >= fromMs && (next === null || timeMs < next.startedMs));
   const lines: Line[] = [
     ...shown.map(({timeMs, sequence, last}) => ({timeMs, text: `sequence ${sequence}  commit ${last}`})),
-    ...during.map(({timeMs, kind, id, text}) => ({timeMs, text: `${kind} ${id} ${text}`.trimEnd()})),
+    ...during.map(({timeMs, kind, id, text}) => ({timeMs, text: [kind, id, text].filter(Boolean).join(' ')})),
   ];
   for (const {timeMs, text} of lines.sort((a, b) => a.timeMs - b.timeMs)) {
     print(printable(`  ${new Date(timeMs).toISOString()}  ${text}`));

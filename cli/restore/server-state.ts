@@ -10,8 +10,9 @@ import {syncDirectory} from '../../shared/sync-directory.ts';
 import {TENANTS_LIST_MS} from '../limits.ts';
 import {withScratch} from './scratch.ts';
 
+export const AUDIT_FILE = 'audit.sqlite';
 /** Files of a data directory. A repository can have others, which stay there. */
-const FILES = ['keys.sqlite', 'audit.sqlite', 'refusals.sqlite'];
+const FILES = ['keys.sqlite', AUDIT_FILE, 'refusals.sqlite'];
 const TENANTS = 'tenants.json';
 
 /** Which tenants the server had at a time. */

@@ -24,7 +24,7 @@ export type Manifest = Omit<TenantCopies, 'unreadable'> & {
 };
 
 export function emptyManifest(tenant: string): Manifest {
-  const lists = {timelines: [], files: [], notes: [], retired: []};
+  const lists = {timelines: [], files: [], retired: []};
   return {format: 1, tenant, through: 0, epoch: 0, writtenMs: 0, ...lists};
 }
 

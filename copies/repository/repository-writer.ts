@@ -14,7 +14,6 @@ import {backOffMs} from '../../shared/back-off.ts';
 import {
   FAILED_PACKS_MAX,
   IDLE_PACKS_MAX,
-  NOTES_MAX,
   PACK_BYTES_MAX,
   PENDING_ITEMS_MAX,
   READS_AT_ONCE,
@@ -34,7 +33,7 @@ import type {PackEntry, PackIndex} from './pack.ts';
 import {originOf, type Prepared, prepared, putAndReadBack, storeLargePack, storePack} from './pack-upload.ts';
 import {copiesWith, type ListedPack, newestPosition, type Repository} from './repository.ts';
 import {isOfTenant, RepositoryError} from './repository-error.ts';
-import {addItem, isFile, type Note, type Origin, positionAfter, SERVER, type Stored} from './tenant-copies.ts';
+import {addItem, isFile, type Origin, positionAfter, SERVER, type Stored} from './tenant-copies.ts';
 
 type Pending = {counter: number; entry: PackEntry; storedMs: number};
 
@@ -45,7 +44,6 @@ type Known = {
   newest: Position | null;
   /** In the order in which they were stored. */
   pending: Pending[];
-  notes: Note[];
 };
 
 export class RepositoryWriter {
@@ -162,20 +160,14 @@ export class RepositoryWriter {
     return this.addLarge({tenant, kind: 'base', path, origin});
   }
 
-  /** Appears in the tenant's next manifest. */
-  addNote(tenant: string, note: Note): void {
-    const known = this.#knownOf(tenant);
-    known.notes = [...known.notes, note].slice(-NOTES_MAX);
-  }
-
   /**
    * The tenant whose manifest is the oldest of those that are due: with news, or without news after many packs of other
    * tenants, whose indexes a reader of this one has to read. Null: none is due.
    */
   nextManifest(): string | null {
     let [next, oldest]: [string | null, number] = [null, Number.POSITIVE_INFINITY];
-    for (const [tenant, {pending, notes, through}] of this.#known) {
-      const isDue = pending.length > 0 || notes.length > 0 || this.#counter - through > IDLE_PACKS_MAX;
+    for (const [tenant, {pending, through}] of this.#known) {
+      const isDue = pending.length > 0 || this.#counter - through > IDLE_PACKS_MAX;
       if (isDue && through < oldest) [next, oldest] = [tenant, through];
     }
     return next;
@@ -279,7 +271,7 @@ export class RepositoryWriter {
   }
 
   #knownOf(tenant: string): Known {
-    const known = this.#known.get(tenant) ?? {through: 0, newest: null, pending: [], notes: []};
+    const known = this.#known.get(tenant) ?? {through: 0, newest: null, pending: []};
     this.#known.set(tenant, known);
     return known;
   }
@@ -296,7 +288,6 @@ export class RepositoryWriter {
     }
     const found = await newestManifest(this.#store, key, this.repository.id, tenant);
     const included = [...known.pending];
-    const notes = [...known.notes];
     const through = Math.min(this.#counter, ...[...this.#storing].map(one => one - 1));
     const before = found?.manifest ?? emptyManifest(tenant);
     // A newer manifest that cannot be read is replaced by what the packs say.
@@ -310,7 +301,6 @@ export class RepositoryWriter {
       format: 1,
       counter,
       retired: before.retired,
-      notes: [...listed.notes, ...notes].slice(-NOTES_MAX),
       through: Math.max(through, before.through),
       epoch: this.epoch,
       writtenMs: Date.now(),
@@ -323,7 +313,6 @@ export class RepositoryWriter {
     await this.#lease.check();
     known.through = manifest.through;
     known.pending.splice(0, included.length);
-    known.notes.splice(0, notes.length);
     this.#pendingItems -= included.length;
   }
 
@@ -358,7 +347,7 @@ export class RepositoryWriter {
     if (key instanceof RepositoryError) this.faults.set(tenant, key);
     if (key === null || key instanceof RepositoryError) return null;
     const manifest = await this.#manifestOf(tenant, key);
-    return {through: manifest.through, newest: newestPosition(manifest), pending: [], notes: []};
+    return {through: manifest.through, newest: newestPosition(manifest), pending: []};
   }
 
   /** Adds what packs have of these tenants that their manifests do not list. */

@@ -365,12 +365,11 @@ export function copiesWith(
   key: DataKey,
   unreadable: readonly string[],
 ): TenantCopies {
-  const {tenant, files, notes, timelines} = manifest;
+  const {tenant, files, timelines} = manifest;
   const copies: TenantCopies = {
     tenant,
     timelines: timelines.map(one => ({...one, bases: [...one.bases], sets: [...one.sets]})),
     files: [...files],
-    notes,
     unreadable: [...unreadable, ...missingOf(packs, manifest.through)],
   };
   for (const {index} of packs) {

@@ -57,20 +57,11 @@ export type TimelineCopies = {
   readonly sets: CopyItem[];
 };
 
-/** Something that happened at a point, for people who look for one. */
-export type Note = {
-  readonly kind: 'deploy' | 'task';
-  readonly timeMs: number;
-  readonly sequence: number;
-  readonly text: string;
-};
-
 export type TenantCopies = {
   readonly tenant: string;
   /** In the order in which they started; the last one is the tenant's now. */
   readonly timelines: TimelineCopies[];
   readonly files: FileItem[];
-  readonly notes: Note[];
   /** Objects that are missing or damaged: what only they have is not listed. */
   readonly unreadable: string[];
 };

@@ -23,7 +23,7 @@ beforeEach(() => {
 /** A repository in memory. */
 class Copies implements CopiesReader {
   readonly #bytes = new Map<string, Buffer>();
-  readonly #copies: TenantCopies = {tenant: 'acme', timelines: [], files: [], notes: [], unreadable: []};
+  readonly #copies: TenantCopies = {tenant: 'acme', timelines: [], files: [], unreadable: []};
 
   add(history: History, first: number, last: number): void {
     const bytes = setBytes(history, {first, last, isDelta: page => (page + last) % 2 === 0});

@@ -44,7 +44,7 @@ test('what is added can be restored with the store and the key alone, with or wi
   expect(() => plan(copies, {sequence: 9})).toThrow('no copy of acme at or before sequence 9');
 });
 
-test('a segment of any size is streamed from a file, and its notes and files are listed', async () => {
+test('a segment of any size is streamed from a file, and its files are listed', async () => {
   const {repository} = await made();
   const writer = await writerOf(repository);
   const path = join(scratch(), 'large');
@@ -54,14 +54,12 @@ test('a segment of any size is streamed from a file, and its notes and files are
   writeFileSync(path, segment('acme', 0, 3).bytes);
   await writer.addBase('acme', path, {timeline: OTHER_TIMELINE, commit: 7});
   await writer.addPack([{tenant: SERVER, kind: 'state', name: 'settings', bytes: Buffer.from('{}')}]);
-  const note = {kind: 'deploy', timeMs: 5, sequence: 20, text: 'deployed'} as const;
-  writer.addNote('acme', note);
   expect(writer.nextManifest()).toBe('acme');
   await writer.writeManifest('acme');
   expect(writer.nextManifest()).toBe(SERVER);
 
   const copies = await repository.copies('acme');
-  expect(copies).toMatchObject({notes: [note], timelines: [{origin: {timeline: OTHER_TIMELINE, commit: 7}}]});
+  expect(copies).toMatchObject({timelines: [{origin: {timeline: OTHER_TIMELINE, commit: 7}}]});
   expect((await fetched(repository, 'acme', copies.files[0]!)).equals(large)).toBe(true);
   expect((await repository.copies(SERVER)).files).toMatchObject([{kind: 'state', name: 'settings'}]);
   expect(await repository.tenants()).toEqual(['acme']);
@@ -149,7 +147,6 @@ test('no object has plain text, and one tenant’s key does not open the copies 
     {tenant: 'acme', kind: 'package', name: 'one', bytes: secret},
     {tenant: 'other', kind: 'package', name: 'one', bytes: secret},
   ]);
-  writer.addNote('acme', {kind: 'task', timeMs: 1, sequence: 1, text: String(secret)});
   await writer.writeManifest('acme');
   await repository.addProof('acme', {finding: String(secret)});
   expect(await repository.newestProof('acme')).toEqual({finding: String(secret)});

@@ -78,7 +78,7 @@ test('every point that stays can be reached with what stays, and a second turn f
         [...new Set([1, ...at.map(one => (one % times.length) + 1)])].sort((a, b) => a - b),
       );
       const after = applied(before, policy);
-      const copies = {tenant: 't', timelines: [after], files: [], notes: [], unreadable: []};
+      const copies = {tenant: 't', timelines: [after], files: [], unreadable: []};
       expect(plan(copies, 'newest').end.last).toBe(times.length);
       // Nothing is there that does not lead to a point.
       const reached = reachable(after).map(one => one.item.last);

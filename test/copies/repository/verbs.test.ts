@@ -7,6 +7,8 @@ import {parseRepositoryKey} from '../../../copies/repository/keys.ts';
 import {Repository} from '../../../copies/repository/repository.ts';
 import {SERVER} from '../../../copies/repository/tenant-copies.ts';
 import {DirectoryStore} from '../../../copies/store/directory-store.ts';
+import {createLogger} from '../../../shared/log.ts';
+import {AuditLog} from '../../../supervisor/keys/audit-log.ts';
 import {SERVER_A, scratch, segment, writerOf} from './fixture.ts';
 
 afterEach(() => {
@@ -87,6 +89,34 @@ test('forget removes the key of a tenant, and asks before', async () => {
   expect(await repository.tenants()).toEqual(['acme', 'other']);
   expect(await svc('forget', 'acme', ...options, '--yes')).toMatchObject({code: 0});
   expect((await svc('list', ...options)).out).not.toContain('acme');
+});
+
+test('list shows deploys and bulk tasks beside the points, from the audit log of the server', async () => {
+  const {directory, repository, options} = await prepared();
+  const path = join(directory, 'audit.sqlite');
+  const log = new AuditLog(path, () => 1_700_000_000_003, createLogger({process: 'test'}));
+  const by = {key: null, key_name: 'admin', address: '::1', request_id: 'r'};
+  const done = (operation: string, tenant: string, subject: Record<string, string>, status: number) =>
+    log.outcome({of: log.intent({operation, tenant, subject, ...by}), status, code: null});
+  done('deployments.activate', 'acme', {deployment_id: '7'}, 200);
+  done('tasks.create', 'acme', {type: 'delete', table: 'notes'}, 202);
+  done('deployments.create', 'acme', {}, 200); // a dry run
+  done('tasks.create', 'acme', {type: 'patch', table: 'notes'}, 400);
+  done('tasks.create', 'other', {type: 'patch', table: 'notes'}, 202);
+  log.close();
+  const writer = await writerOf(repository, SERVER_A);
+  await writer.addPack([segment('acme', 0, 1), segment('other', 0, 1)]);
+  await writer.addPack([segment('acme', 2, 5)]);
+  expect((await svc('list', 'acme', ...options)).out).not.toMatch(/deploy|task/);
+  await writer.addPack([{tenant: SERVER, kind: 'state', name: 'audit.sqlite', bytes: readFileSync(path)}]);
+  const {out} = await svc('list', 'acme', ...options);
+  const shown = out.split('\n').map(line => line.replace(/^ +\S+ +/, ''));
+  expect(shown.slice(1, -1)).toEqual([
+    'sequence 10  commit 1',
+    'deploy 7 activated by admin',
+    'task delete in notes by admin',
+    'sequence 50  commit 5',
+  ]);
 });
 
 test('list and check say what is there and what is damaged, and a server in use is left alone', async () => {
