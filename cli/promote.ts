@@ -17,7 +17,7 @@ import {STANDBY_DIRECTORY} from '../shared/standby.ts';
 import {type AdoptNote, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {placeAdopted, prepareAdoption} from '../supervisor/files/adoption.ts';
 import {parseDirectoryName} from '../supervisor/files/directory-name.ts';
-import {serverIdentity, storeIdentity} from '../supervisor/files/server-id.ts';
+import {serverIdentity, serverPlace, storeIdentity} from '../supervisor/files/server-id.ts';
 import {atRepository} from './backup/at-repository.ts';
 import {EXIT_PARTIAL} from './backup/exit-codes.ts';
 import {counted} from './counted.ts';
@@ -79,7 +79,7 @@ async function promoteAll(
   // From here on the old server stores nothing more, also after a restart: the lease is the new server's, and not free.
   const identity = await serverIdentity(owned.data);
   await storeIdentity(owned.data, {...identity, repository_id: repository.id});
-  const lease = {host: hostname(), serverId: identity.server_id, force: true};
+  const lease = {host: hostname(), serverId: identity.server_id, place: serverPlace(owned.data), force: true};
   (await RepositoryWriter.open(repository, lease)).abandon();
   const there = new Set(owned.registry.rows().map(({id}) => id));
   await fetchServerState(repository, join(root, STATE_DIRECTORY));

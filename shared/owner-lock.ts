@@ -118,7 +118,7 @@ function readOwner(path: string): Owner | null {
   }
 }
 
-function bootId(): string | null {
+export function bootId(): string | null {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch {

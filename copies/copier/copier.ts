@@ -22,6 +22,7 @@ import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {Metrics} from '../../shared/metrics/metrics.ts';
 import type {BackupFault, BackupRun, BackupState} from '../../shared/protocol/backups.ts';
+import {LEASE_MS, LEASE_RENEW_MS} from '../limits.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {SERVER} from '../repository/tenant-copies.ts';
@@ -65,6 +66,8 @@ export class Copier {
   #fault: BackupFault | null = null;
   #failures = 0;
   #retryAtMs = 0;
+  /** When a lease of this server's id has ended, if it is not that of a copy; null: none was met. */
+  #leaseEndsMs: number | null = null;
   /** When the repository was last read or written. */
   #contactMs = 0;
   /** One could not be written after a pack was stored: the next round tries again, and is no success without it. */
@@ -405,7 +408,7 @@ export class Copier {
     const isNew = this.#fault?.kind !== kind;
     this.count(kind);
     this.#fault = {at: this.#parts.now(), kind, message};
-    if (kind === 'locked') {
+    if (kind === 'locked' && !this.#endsByItsTime(caught)) {
       this.#writer = null;
       this.#state = 'locked';
       this.#runs.giveUp();
@@ -415,6 +418,13 @@ export class Copier {
     this.#state = 'failing';
     this.#retryAtMs = this.#parts.now() + backOffMs(FAILURE_PAUSE_MS_MIN, FAILURE_PAUSE_MS_MAX, this.#failures++);
     if (isNew) this.#log.error('copies cannot be stored; trying again', {kind, reason: message});
+  }
+
+  /** Whether the lease can be this server's own, from before a restart of the machine: then nothing renews it. */
+  #endsByItsTime(caught: unknown): boolean {
+    if (!(caught instanceof RepositoryRefused && caught.isOwn)) return false;
+    this.#leaseEndsMs ??= this.#parts.now() + LEASE_MS + LEASE_RENEW_MS;
+    return this.#parts.now() < this.#leaseEndsMs;
   }
 
   #worked(): void {

@@ -16,17 +16,22 @@ export class RepositoryRefused extends Error {
   readonly code: CopierRefusal;
   /** Null: it was not read. */
   readonly repositoryId: string | null;
+  /** Of `locked`: by a server with this one's id, which it was itself before the machine or the directory changed, or a copy. */
+  readonly isOwn: boolean;
 
-  constructor(code: CopierRefusal, message: string, repositoryId: string | null = null) {
+  constructor(code: CopierRefusal, message: string, repositoryId: string | null = null, isOwn = false) {
     super(message);
     this.code = code;
     this.repositoryId = repositoryId;
+    this.isOwn = isOwn;
   }
 }
 
+type RepositorySettings = Pick<CopierSettings, 'repository' | 'keyFile' | 'host' | 'serverId' | 'place'>;
+
 /** @param stored called for each object that was stored. @throws RepositoryRefused; RepositoryError, StoreError: try again */
 export async function openWriter(
-  {repository: url, keyFile, host, serverId}: Pick<CopierSettings, 'repository' | 'keyFile' | 'host' | 'serverId'>,
+  {repository: url, keyFile, host, serverId, place}: RepositorySettings,
   stored: (bytes: number) => void,
 ): Promise<RepositoryWriter> {
   let store: ObjectStore | null = null;
@@ -36,14 +41,14 @@ export async function openWriter(
     store = countedStore(await openStore(url), stored);
     const repository = await Repository.open(store, key);
     id = repository.id;
-    return await RepositoryWriter.open(repository, {host, serverId});
+    return await RepositoryWriter.open(repository, {host, serverId, place});
   } catch (caught) {
     store?.close();
-    throw refusalOf(caught, id) ?? caught;
+    throw refusalOf(caught, id, serverId) ?? caught;
   }
 }
 
-function refusalOf(caught: unknown, repositoryId: string | null): RepositoryRefused | null {
+function refusalOf(caught: unknown, repositoryId: string | null, serverId: string): RepositoryRefused | null {
   if (caught instanceof StoreUrlError) return new RepositoryRefused('no_repository', caught.message);
   if (!(caught instanceof RepositoryError)) return null;
   switch (caught.code) {
@@ -51,7 +56,7 @@ function refusalOf(caught: unknown, repositoryId: string | null): RepositoryRefu
     case 'wrong_key':
     case 'unknown_format':
     case 'locked':
-      return new RepositoryRefused(caught.code, caught.message, repositoryId);
+      return new RepositoryRefused(caught.code, caught.message, repositoryId, caught.holder?.serverId === serverId);
     default:
       return null;
   }

@@ -13,7 +13,7 @@
  *
  * `lease.json` says when the holder was last seen, so that a server does not take the lease of one that lives. Its age
  * is by the clock of the store. It is renewed by time; a lease that its holder released can be taken at once, and so can
- * that of the same server on the same host, of which only one runs.
+ * that of the same server at the same place, of which only one runs.
  */
 import {randomBytes} from 'node:crypto';
 import {LEASE_CLAIMS_KEPT, LEASE_MS, LEASE_RENEW_MS, LIST_PAGE_MAX} from '../limits.ts';
@@ -25,6 +25,8 @@ import {type LeaseHolder, RepositoryError} from './repository-error.ts';
 export type LeaseRequest = {
   readonly host: string;
   readonly serverId: string;
+  /** Differs from that of a copy of the server, which has its id. Absent: the id is used once. */
+  readonly place?: string;
   /** Takes the lease of a server that lives, which stops copying then. */
   readonly force?: boolean;
 };
@@ -33,6 +35,7 @@ export type LeaseRequest = {
 type StoredLease = {
   host: string;
   server_id: string;
+  place: string | undefined;
   /** Random, for each claim. */
   instance: string;
   epoch: number;
@@ -55,11 +58,11 @@ export class Lease {
   }
 
   /** @throws RepositoryError `locked`; StoreError */
-  static async acquire(store: ObjectStore, {host, serverId, force}: LeaseRequest): Promise<Lease> {
+  static async acquire(store: ObjectStore, {host, serverId, place, force}: LeaseRequest): Promise<Lease> {
     const claims = (await store.list(LEASES, {most: LIST_PAGE_MAX})).filter(({name}) => epochOf(name) !== null);
     const newest = claims.length === 0 ? 0 : epochOf(claims[0]!.name)!;
-    if (newest > 0 && force !== true) await refuseLiving(store, newest, {host, serverId});
-    const mine = {host, server_id: serverId, instance: randomBytes(8).toString('hex'), epoch: newest + 1};
+    if (newest > 0 && force !== true) await refuseLiving(store, newest, {host, serverId, place});
+    const mine = {host, server_id: serverId, place, instance: randomBytes(8).toString('hex'), epoch: newest + 1};
     const lease = new Lease(store, {...mine, since_ms: Date.now(), is_released: false});
     try {
       await lease.#claim();
@@ -137,14 +140,14 @@ export class Lease {
 async function refuseLiving(
   store: ObjectStore,
   epoch: number,
-  {host, serverId}: Pick<LeaseRequest, 'host' | 'serverId'>,
+  {host, serverId, place}: {host: string; serverId: string; place: string | undefined},
 ): Promise<void> {
   const [claim, shown] = await Promise.all([store.get(leaseName(epoch)), store.get(LEASE_OBJECT)]);
   const status = parsed(shown);
   // A writer that ended between its claim and the first `lease.json` is not seen in the latter.
   const holder = status?.epoch === epoch ? status : parsed(claim);
   if (holder === null || holder.is_released) return;
-  if (holder.server_id === serverId && holder.host === host) return;
+  if (holder.server_id === serverId && holder.host === host && holder.place === place) return;
   const age = await ageOf(store, holder === status ? LEASE_OBJECT : leaseName(epoch));
   if (age < LEASE_MS) throw locked(store, holder);
 }

@@ -19,6 +19,8 @@ export type CopierSettings = {
   host: string;
   /** Of the data directory: the lease of the repository names it. */
   serverId: string;
+  /** Differs from that of a copy of the data directory or of the machine. */
+  place: string;
 };
 
 /** Of the data directory: copies of the server's own files, without credentials, made for the repository. */

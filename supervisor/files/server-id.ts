@@ -2,10 +2,11 @@
  * The random id of a data directory, which the lease of its repository names, and the repository that it was the writer
  * of. So a server that comes back after another one has taken the lease differs from one that never had it.
  */
-import {randomBytes} from 'node:crypto';
-import {readFileSync} from 'node:fs';
+import {createHash, randomBytes} from 'node:crypto';
+import {readFileSync, statSync} from 'node:fs';
 import {open, rename} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {bootId} from '../../shared/owner-lock.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 
 export type ServerIdentity = {
@@ -25,6 +26,15 @@ export async function serverIdentity(data: string): Promise<ServerIdentity> {
   const made = {server_id: randomBytes(16).toString('hex'), repository_id: null, drilled_at: null, proven_at: null};
   await storeIdentity(data, made);
   return made;
+}
+
+/**
+ * Differs from that of a copy of the data directory, and of a machine that was cloned, which have the same id: the boot
+ * of the machine, and device and inode of the directory.
+ */
+export function serverPlace(data: string): string {
+  const {dev, ino} = statSync(data, {bigint: true});
+  return createHash('sha256').update(`${bootId()} ${dev} ${ino}`).digest('hex').slice(0, 32);
 }
 
 export async function storeIdentity(data: string, identity: ServerIdentity): Promise<void> {

@@ -13,7 +13,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import type {BackupStatus, RestoredTenant} from '../../shared/protocol/backups.ts';
 import {packagesBeside} from '../files/adoption.ts';
-import {type ServerIdentity, serverIdentity, storeIdentity} from '../files/server-id.ts';
+import {type ServerIdentity, serverIdentity, serverPlace, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
 import {BACKUP_RUN_MS, COPIER_START_MS, DRILL_RESTORE_MS, RESTORE_MS} from '../limits.ts';
@@ -154,7 +154,10 @@ export class Backups {
     const {placement, metrics, data, entry, env, log} = this.#parts;
     const limits = {spoolBytesMax, tenantBytesMax};
     return new CopierProcess({
-      settings: {repository, keyFile, everyMs, heartbeatUrl, ...limits, data, host: hostname(), serverId},
+      settings: {
+        ...{repository, keyFile, everyMs, heartbeatUrl, ...limits, data},
+        ...{host: hostname(), serverId, place: serverPlace(data)},
+      },
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
       onOpened: opened => this.#opened(opened),
       onBaseDue: tenant => this.#bases.due(tenant),

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
 import {Standby} from '../../copies/restore/standby.ts';
+import {serverPlace} from '../../supervisor/files/server-id.ts';
 import {CLI, svc} from '../harness/command.ts';
 import {startOrRefusal} from '../harness/data-directory.ts';
 import {Service} from '../harness/service.ts';
@@ -128,7 +129,8 @@ test('a directory follows, is killed, follows again, and is promoted to the serv
   const {repository: theirs} = own.writer;
   await expect(RepositoryWriter.open(theirs, {host: 'test', serverId: 'test'})).rejects.toMatchObject({code: 'locked'});
   const {server_id: serverId} = JSON.parse(readFileSync(join(data, 'backup.json'), 'utf8')) as {server_id: string};
-  await (await RepositoryWriter.open(theirs, {host: hostname(), serverId})).release();
+  const promotedAt = {host: hostname(), serverId, place: serverPlace(data)};
+  await (await RepositoryWriter.open(theirs, promotedAt)).release();
   expect(existsSync(join(data, 'standby'))).toBe(false);
   const promoted = await Service.start({data});
   const of = Tenant.of(promoted, tenant.id);

@@ -3,10 +3,11 @@ import {randomBytes} from 'node:crypto';
 import {rmSync, symlinkSync} from 'node:fs';
 import {expect, test} from 'vitest';
 import {TENANT_TURN_BYTES} from '../../../copies/copier/limits.ts';
+import {LEASE_MS, LEASE_RENEW_MS} from '../../../copies/limits.ts';
 import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
 import {until} from '../../harness/until.ts';
 import {type History, SMALL, setBytes} from '../model.ts';
-import {SERVER_B} from '../repository/fixture.ts';
+import {SERVER_A, SERVER_B} from '../repository/fixture.ts';
 import {commitsOf, FakeTenant, running} from './fixture.ts';
 
 const OTHER = 'ffeeddccbbaa99887766554433221100';
@@ -139,4 +140,29 @@ test('a server that loses the lease stops copying, and goes on when it is asked 
   await taker.release();
   await copier.run(5_000);
   expect(tenant.confirmed).toBe(2);
+});
+
+test('a lease of the same server at another place is awaited for its time, and not for longer', async () => {
+  let passedMs = 0;
+  const tenant = new FakeTenant('a').base(1);
+  const {copier, repository} = await running([tenant], () => Date.now() + passedMs);
+  const lost = async () => {
+    const copy = await RepositoryWriter.open(repository, {...SERVER_A, place: 'elsewhere', force: true});
+    await until('the lease is lost', () => copier.state === 'locked');
+    return copy;
+  };
+  await copier.run(5_000);
+  tenant.set(2, 2);
+  const before = await lost();
+  const done = copier.run(60_000);
+  await until('it waits', () => copier.state === 'failing');
+  await before.release();
+  await done;
+  expect(tenant.confirmed).toBe(2);
+  tenant.set(3, 3);
+  const copy = await lost();
+  passedMs = LEASE_MS + LEASE_RENEW_MS;
+  await expect(copier.run(60_000)).rejects.toMatchObject({message: expect.stringContaining('server-a on alpha')});
+  expect(copier.state).toBe('locked');
+  await copy.release();
 });

@@ -7,6 +7,7 @@ import {Copier} from '../../../copies/copier/copier.ts';
 import {RepositoryRefused} from '../../../copies/copier/open-repository.ts';
 import {pointsOf} from '../../../copies/repository/plan.ts';
 import type {Repository} from '../../../copies/repository/repository.ts';
+import {RepositoryError} from '../../../copies/repository/repository-error.ts';
 import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
 import {DirectoryStore} from '../../../copies/store/directory-store.ts';
 import {StoreError} from '../../../copies/store/store-error.ts';
@@ -113,7 +114,9 @@ export async function running(tenants: FakeTenant[], now: () => number = Date.no
 
 async function open(repository: Repository): Promise<RepositoryWriter> {
   return RepositoryWriter.open(repository, SERVER_A).catch((caught: Error) => {
-    throw 'holder' in caught && caught.holder !== null ? new RepositoryRefused('locked', caught.message) : caught;
+    const holder = caught instanceof RepositoryError ? caught.holder : null;
+    if (holder === null) throw caught;
+    throw new RepositoryRefused('locked', caught.message, null, holder.serverId === SERVER_A.serverId);
   });
 }
 

@@ -1,6 +1,6 @@
 /** A server with --backup-to, from outside: what it copies, and what happens when the copier, the server or the store fail. */
 import {spawnSync} from 'node:child_process';
-import {mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
+import {cpSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
@@ -120,6 +120,23 @@ test('a second server, a wrong key, and a directory without a repository are ref
   expect(refusal(root, repository.keyFile)).toContain('has no repository: svc backup init makes one');
   expect(refusal(repository.directory, join(root, 'none'))).toContain('cannot be read: it does not exist');
   rmSync(root, {recursive: true});
+});
+
+test('a copy of the data directory does not take the lease of the server that lives, which goes on', async () => {
+  const tenant = await service.tenant();
+  await inserted(tenant);
+  await run();
+  const data = mkdtempSync(join(tmpdir(), 'svc-test-copy-'));
+  cpSync(service.data, data, {recursive: true});
+  const copy = await Service.start({data, args: repository.args});
+  const {backup}: BackupStatus = (await copy.get('/api/backup')).body;
+  expect(backup).toMatchObject({state: 'failing', last_fault: {kind: 'locked'}});
+  const sequence = await inserted(tenant);
+  await run();
+  expect(await stored(tenant)).toBe(sequence);
+  await copy.stop();
+  rmSync(data, {recursive: true});
+  expect(await status()).toMatchObject({state: 'running', last_fault: null});
 });
 
 test('while the store is gone writes go on and the age grows; then everything follows', async () => {

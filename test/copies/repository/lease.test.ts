@@ -28,6 +28,15 @@ test('the same server takes its own lease at once, and another one a lease that 
   await writerOf(repository, SERVER_B);
 });
 
+test('a copy of the server, which has its id and host, is refused while the server is seen', async () => {
+  const {repository} = await made();
+  const at = (place: string) => ({...SERVER_A, place});
+  await writerOf(repository, at('one'));
+  const refused = {code: 'locked', holder: {serverId: 'server-a'}};
+  await expect(RepositoryWriter.open(repository, at('another'))).rejects.toMatchObject(refused);
+  await writerOf(repository, at('one'));
+});
+
 test('a writer that lost the lease stores nothing that counts, and does not end the lease of the other', async () => {
   const {repository} = await made();
   const old = await writerOf(repository);
