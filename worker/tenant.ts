@@ -383,7 +383,7 @@ export class Tenant {
   }
 
   #startCopies({copies: settings}: TenantSettings, log: Logger): TenantCopies | null {
-    if (settings === null) return null;
+    if (settings === null) return TenantCopies.none(this.#path);
     const file = () => fileStateOf(this.#writerDb, this.#writer.head, this.#writer.nowMs());
     return new TenantCopies({path: this.#path, settings, file, metrics: this.metrics, log});
   }

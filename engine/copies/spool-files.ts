@@ -1,3 +1,7 @@
+import {existsSync, rmSync} from 'node:fs';
+import {join} from 'node:path';
+import {syncDirectory} from '../storage/file-guard.ts';
+
 /** The names in a spool that the worker and the copier agree on; `spool-view.ts` says what each is. */
 export const POSITION_FILE = 'position';
 export const BASE_FILE = 'base.set';
@@ -8,4 +12,15 @@ export const SET_NAME = /^(\d{16})\.set$/;
 
 export function setName(last: number): string {
   return `${String(last).padStart(16, '0')}.set`;
+}
+
+/**
+ * Commits follow that no page set will have. Without its position a spool is nothing: the receiver notices, and requests
+ * a base.
+ */
+export function dropPosition(spool: string): void {
+  const path = join(spool, POSITION_FILE);
+  if (!existsSync(path)) return;
+  rmSync(path, {force: true});
+  syncDirectory(spool);
 }

@@ -10,7 +10,6 @@
  * Given up, the tenant serves and writes as before, and has no copies until the capture begins again, with a base. A
  * thread that is late cannot spoil the spool then: it finishes nothing once `end` was called.
  */
-import {rmSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {Worker} from 'node:worker_threads';
@@ -31,7 +30,7 @@ import {
 import type {CaptureThreadData, FromCaptureThread} from './capture.thread.ts';
 import type {FileState} from './capture.ts';
 import {CaptureLink} from './capture-link.ts';
-import {POSITION_FILE} from './spool-files.ts';
+import {dropPosition} from './spool-files.ts';
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'capture.thread.js');
 
@@ -62,6 +61,12 @@ export class TenantCopies {
   #givenUp = 0;
   #again: NodeJS.Timeout | null = null;
   #onDue: () => void = () => undefined;
+
+  /** The tenant is served without copies: what it commits will be in no page set. @param path of its file */
+  static none(path: string): null {
+    dropPosition(join(dirname(path), SPOOL_DIRECTORY));
+    return null;
+  }
 
   constructor(parts: TenantCopiesParts, {thread = THREAD, againMs = CAPTURE_AGAIN_MS} = {}) {
     this.#parts = parts;
@@ -158,9 +163,8 @@ export class TenantCopies {
     metrics.count('svc_copies_given_up_total');
     const until = this.#givenUp < CAPTURES_MAX ? 'for a while' : 'until its next open';
     log.error(`${reason}: there are no copies of the tenant ${until}`, {error});
-    // Without its position the spool is nothing, so the receiver notices.
     try {
-      rmSync(join(this.#spool, POSITION_FILE), {force: true});
+      dropPosition(this.#spool);
     } catch (caught) {
       log.error('the spool could not be dropped', {error: caught});
     }

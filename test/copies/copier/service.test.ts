@@ -105,6 +105,20 @@ test('a sleeping tenant without a copy gets a base in a process of its own, and 
   await run();
 });
 
+test('a tenant that was written without backups is copied by the next server that makes them, while it sleeps', async () => {
+  const tenant = await service.tenant();
+  await inserted(tenant);
+  await run();
+  await service.end('SIGTERM');
+  await service.run([]);
+  const sequence = await inserted(tenant, 2);
+  await service.end('SIGTERM');
+  await service.run();
+  await run();
+  expect(await stored(tenant)).toBe(sequence);
+  expect(service.ownerOf(tenant)).toBeNull();
+});
+
 test('a second server, a wrong key, and a directory without a repository are refused in a sentence', () => {
   const root = mkdtempSync(join(tmpdir(), 'svc-test-'));
   const wrong = join(root, 'wrong');
