@@ -34,6 +34,7 @@ const SECONDS: Record<string, number> = {
   'test/cluster/nats-faults.test.ts': 60,
   'test/cluster/nats-log.test.ts': 300,
   'test/cluster/takeovers.test.ts': 120,
+  'test/cluster/model/model.test.ts': 240,
   'test/control/crash.test.ts': 105,
   'test/control/services/code.test.ts': 45,
   'test/control/services/crash.test.ts': 85,
