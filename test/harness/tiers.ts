@@ -38,6 +38,8 @@ const SECONDS: Record<string, number> = {
   'test/control/crash.test.ts': 105,
   'test/control/services/code.test.ts': 45,
   'test/control/services/crash.test.ts': 85,
+  'test/copies/full-disk.test.ts': 110,
+  'test/copies/killed-restore.test.ts': 80,
   'test/copies/lost-host.test.ts': 700,
   'test/copies/repository/faults.test.ts': 200,
   'test/crash/disk-full-asleep.test.ts': 35,
