@@ -214,7 +214,7 @@ export class Copier {
   /** @returns whether there is more to do at once */
   async #round(): Promise<boolean> {
     const sinceMs = this.#parts.now();
-    const isTried = this.#state !== 'locked' && sinceMs >= this.#retryAtMs;
+    const isTried = this.#state !== 'locked' && !this.#isPausedAt(sinceMs);
     try {
       if (isTried) this.#writer ??= await this.#opened();
       await this.#look();
@@ -233,6 +233,12 @@ export class Copier {
       this.#failed(caught);
       return false;
     }
+  }
+
+  /** If more is left than the longest pause, the clock was set back. */
+  #isPausedAt(nowMs: number): boolean {
+    const leftMs = this.#retryAtMs - nowMs;
+    return leftMs > 0 && leftMs <= FAILURE_PAUSE_MS_MAX;
   }
 
   async #opened(): Promise<RepositoryWriter> {

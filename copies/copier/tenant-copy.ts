@@ -162,7 +162,7 @@ export class TenantCopy {
 
   /** Of the oldest commit that the repository lacks. */
   ageMs(nowMs: number): number {
-    return this.waitsSinceMs === null ? 0 : Math.max(0, nowMs - this.waitsSinceMs);
+    return this.waitsSinceMs === null ? 0 : Math.max(1, nowMs - this.waitsSinceMs);
   }
 }
 

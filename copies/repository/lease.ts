@@ -60,7 +60,9 @@ export class Lease {
   /** @throws RepositoryError `locked`; StoreError */
   static async acquire(store: ObjectStore, {host, serverId, place, force}: LeaseRequest): Promise<Lease> {
     const claims = (await store.list(LEASES, {most: LIST_PAGE_MAX})).filter(({name}) => epochOf(name) !== null);
-    const newest = claims.length === 0 ? 0 : epochOf(claims[0]!.name)!;
+    let newest = claims.length === 0 ? 0 : epochOf(claims[0]!.name)!;
+    // A list can lack what was stored last.
+    while ((await store.get(leaseName(newest + 1))) !== null) newest++;
     if (newest > 0 && force !== true) await refuseLiving(store, newest, {host, serverId, place});
     const mine = {host, server_id: serverId, place, instance: randomBytes(8).toString('hex'), epoch: newest + 1};
     const lease = new Lease(store, {...mine, since_ms: Date.now(), is_released: false});

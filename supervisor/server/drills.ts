@@ -85,8 +85,10 @@ export class Drills {
   }
 
   #check(): void {
-    const dueMs = (this.#times.drilledMs ?? 0) + this.#parts.everyMs;
-    if (this.#running === null && this.#parts.clock() >= dueMs) this.begin(DRILL_TENANTS);
+    const {everyMs, clock} = this.#parts;
+    const sinceMs = clock() - (this.#times.drilledMs ?? 0);
+    // Before the last one: the clock was set back.
+    if (this.#running === null && (sinceMs >= everyMs || sinceMs < 0)) this.begin(DRILL_TENANTS);
   }
 
   async #run(count: number | null): Promise<void> {

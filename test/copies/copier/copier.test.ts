@@ -113,6 +113,20 @@ test('while the store is gone nothing is confirmed and the age grows; then every
   expect([tenant.confirmed, copier.state, copier.fault, copier.ageMs]).toEqual([3, 'running', null, 0]);
 });
 
+test('a clock that was set back keeps no copies waiting, and hides none that waits', async () => {
+  let backMs = 0;
+  const tenant = new FakeTenant('a').base(1);
+  const {copier, store} = await running([tenant], () => Date.now() - backMs);
+  await copier.run(5_000);
+  store.isGone = true;
+  tenant.set(2, 2);
+  await until('it fails', () => copier.state === 'failing');
+  backMs = 86_400_000;
+  expect(copier.ageMs).toBeGreaterThan(0);
+  store.isGone = false;
+  await until('commit 2 is stored', () => tenant.confirmed === 2);
+});
+
 test('a backlog is worked off in packs of bounded size, other tenants meanwhile', async () => {
   const pageBytes = 16_384;
   const state = (): Buffer[] => Array.from({length: 300}, () => randomBytes(pageBytes));

@@ -5,6 +5,7 @@ import {fileURLToPath} from 'node:url';
 import {expect, test} from 'vitest';
 import {LEASE_MS} from '../../../copies/limits.ts';
 import {LEASE_OBJECT, LEASES} from '../../../copies/repository/object-names.ts';
+import {Repository} from '../../../copies/repository/repository.ts';
 import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
 import {StoreError} from '../../../copies/store/store-error.ts';
 import {made, SERVER_A, SERVER_B, segment, writerOf} from './fixture.ts';
@@ -66,4 +67,30 @@ test('the answer to its claim that was lost does not look like another server', 
   const writer = await writerOf(repository);
   await writer.addPack([segment('acme', 0, 1)]);
   expect(retries).toBe(1);
+});
+
+test('a store whose lists lack what was stored last locks no server out, and what it stores then can be restored', async () => {
+  const {store, repository, key} = await made();
+  const list = store.list.bind(store);
+  let isHidden = (_: string) => false;
+  store.list = async (...args) => (await list(...args)).filter(({name}) => !isHidden(name));
+  const first = await writerOf(repository);
+  await first.addPack([segment('acme', 0, 1)]);
+  await first.writeManifest('acme');
+  const listed = new Set((await list('', {most: 1_000})).map(({name}) => name));
+  const killed = await writerOf(repository);
+  await killed.addPack([segment('acme', 2, 2)]);
+  await killed.writeManifest('acme');
+  isHidden = name => !listed.has(name);
+  const again = await writerOf(repository);
+  expect(again.epoch).toBe(killed.epoch + 1);
+  // What it cannot see is stored again.
+  expect(again.newest('acme')).toMatchObject({commit: 1});
+  await again.addPack([segment('acme', 0, 3)]);
+  await again.writeManifest('acme');
+  isHidden = () => false;
+  const reader = await Repository.open(store, key);
+  expect(await reader.newest('acme')).toMatchObject({commit: 3});
+  expect((await reader.copies('acme')).unreadable).toEqual([]);
+  await expect(killed.addPack([segment('acme', 3, 3)])).rejects.toMatchObject({code: 'locked'});
 });
