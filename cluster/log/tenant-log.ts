@@ -45,6 +45,26 @@ export type LogRecord = {
   readonly body: () => AsyncGenerator<Buffer>;
 };
 
+export type OpenOptions = {
+  readonly epoch: number;
+  /** Who opens it: the host and its incarnation. */
+  readonly note: string;
+  /** Where the file is; null: it has nothing. */
+  readonly from: LogPosition | null;
+  /** Note of the newest `open` up to there; null: there is none. */
+  readonly openedBy: string | null;
+  /** Brings the file to the record, before the next one is read. */
+  readonly apply: (record: LogRecord) => Promise<void> | void;
+  /**
+   * Resolves when the owner that opened the log last serves no reads any more: it has closed, or its lease has ended. It is
+   * called before each attempt to append the `open`, because between two of them another host can have opened the log and
+   * begun to serve. The owner is the one that the log names: a host can become the owner elsewhere and end before it
+   * opened.
+   */
+  readonly ownerEnds: (owner: {openedBy: string | null; hasClosed: boolean}) => Promise<void> | void;
+  readonly signal?: AbortSignal;
+};
+
 export type OpenOutcome =
   | {readonly kind: 'opened'; readonly position: LogPosition}
   /** The log has been opened in this epoch or a higher one. */
@@ -66,26 +86,22 @@ export class TenantLog {
   }
 
   /**
-   * Takes the log over for an epoch. After it no record of an earlier epoch can be appended.
-   * @param options.from where the file is; null: it has nothing
-   * @param options.apply brings the file to the record, before the next one is read
-   * @throws LogError, EngineError
+   * Takes the log over for an epoch. After it no record of an earlier epoch can be appended. It goes on until it is
+   * decided, or the signal aborts.
+   * @throws LogError, EngineError: the caller opens again, from where `apply` has brought the file
    */
-  async open(options: {
-    epoch: number;
-    note: string;
-    from: LogPosition | null;
-    apply: (record: LogRecord) => Promise<void> | void;
-    signal?: AbortSignal;
-  }): Promise<OpenOutcome> {
-    const {epoch, note, apply, signal} = options;
-    for (let tail = options.from; ; ) {
+  async open(options: OpenOptions): Promise<OpenOutcome> {
+    const {epoch, note, apply, ownerEnds, signal} = options;
+    let {from: tail, openedBy} = options;
+    for (;;) {
       for await (const record of this.read(tail)) {
         if (record.head.epoch >= epoch) return {kind: 'superseded', epoch: record.head.epoch};
         await apply(record);
         tail = record.position;
+        if (tail.kind === 'open') openedBy = await noteOf(record);
       }
       if (tail !== null && tail.epoch >= epoch) return {kind: 'superseded', epoch: tail.epoch};
+      if (tail !== null) await ownerEnds({openedBy, hasClosed: tail.kind === 'close'});
       const entry: LogEntry = {kind: 'open', epoch, body: sourceOf(Buffer.from(note))};
       const outcome = await this.append(tail, entry, signal);
       const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
@@ -182,6 +198,12 @@ export class TenantLog {
     const {head, position} = record;
     return {head, position, body: () => readBody(this.#engine, this.#parts, record)};
   }
+}
+
+async function noteOf(record: LogRecord): Promise<string> {
+  let note = '';
+  for await (const bytes of record.body()) note += bytes.toString();
+  return note;
 }
 
 /** A record that follows another sequence than the expected one: its predecessor has been trimmed. */

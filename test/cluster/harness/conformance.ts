@@ -2,9 +2,22 @@
 import {expect} from 'vitest';
 import {SHARDS} from '../../../cluster/limits.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
+import type {TenantName} from '../../../cluster/log/subjects.ts';
 import type {AppendDecision, AppendOutcome} from '../../../cluster/log/tenant-log.ts';
 import {commitBody} from './commit-body.ts';
-import {allOf, commit, type Host, hostOf, newTenant, note, opened, type Rig, SUBJECTS, summary} from './rig.ts';
+import {
+  allOf,
+  commit,
+  type Host,
+  hostOf,
+  newTenant,
+  note,
+  opened,
+  openOptions,
+  type Rig,
+  SUBJECTS,
+  summary,
+} from './rig.ts';
 
 export type Scenario = (rig: Rig) => Promise<void>;
 
@@ -13,6 +26,10 @@ const RIVALS = 6;
 export async function decided(outcome: Promise<AppendOutcome> | AppendOutcome): Promise<AppendDecision> {
   const found = await outcome;
   return found.kind === 'unknown' ? found.decided : found;
+}
+
+async function tailOf(host: Host, tenant: TenantName): Promise<LogPosition> {
+  return (await host.log(tenant).tail())!;
 }
 
 export async function committed(outcome: Promise<AppendOutcome>): Promise<LogPosition> {
@@ -42,9 +59,7 @@ export function rivals(rounds: number): Scenario {
 }
 
 /** Two writers with one epoch, one of which does not know that it was replaced. */
-async function twoOwners(
-  rig: Rig,
-): Promise<{a: Host; b: Host; tenant: ReturnType<typeof newTenant>; tail: LogPosition}> {
+async function twoOwners(rig: Rig): Promise<{a: Host; b: Host; tenant: TenantName; tail: LogPosition}> {
   const [a, b] = [await hostOf(rig), await hostOf(rig)];
   const tenant = newTenant();
   return {a, b, tenant, tail: await opened(a.log(tenant), 1)};
@@ -98,10 +113,34 @@ const delayedAfterOpen: Scenario = async rig => {
   expect(next.n).toBe(3);
   expect(await summary(b.log(tenant))).toEqual(['1.1 open', '2.2 open', '2.3 commit']);
   expect((await decided(a.log(tenant).append(tail, commit(1, 'again')))).kind).toBe('refused');
-  expect(await a.log(tenant).open({epoch: 2, note: '', from: tail, apply: () => {}})).toEqual({
+  expect(await a.log(tenant).open(openOptions(2, tail))).toEqual({
     kind: 'superseded',
     epoch: 2,
   });
+};
+
+/** While a host waits for the lease of the owner, that owner commits, and yet another host becomes the owner. */
+const waitsForOwner: Scenario = async rig => {
+  const {a, b, tenant, tail} = await twoOwners(rig);
+  const c = await hostOf(rig);
+  const waited: unknown[] = [];
+  const outcome = await b.log(tenant).open({
+    ...openOptions(3, null),
+    ownerEnds: async owner => {
+      waited.push(owner);
+      if (waited.length === 1) await committed(a.log(tenant).append(tail, commit(1, 'meanwhile')));
+      if (waited.length === 2) await committed(a.log(tenant).append(await tailOf(a, tenant), note('close', 1)));
+      if (waited.length === 3) await opened(c.log(tenant), 2);
+    },
+  });
+  expect(waited).toEqual([
+    {openedBy: 'host of epoch 1', hasClosed: false},
+    {openedBy: 'host of epoch 1', hasClosed: false},
+    {openedBy: 'host of epoch 1', hasClosed: true},
+    {openedBy: 'host of epoch 2', hasClosed: false},
+  ]);
+  expect(outcome.kind).toBe('opened');
+  expect(await summary(b.log(tenant))).toEqual(['1.1 open', '1.2 commit', '1.3 close', '2.4 open', '3.5 open']);
 };
 
 const emptiedSubject: Scenario = async rig => {
@@ -243,6 +282,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   'a refused record, then a retry: refused': refusedThenRetry,
   'a retry while the first delivery is under way: stored once': underWay,
   'a delayed record that arrives after the next epoch was opened: refused': delayedAfterOpen,
+  'an open waits, before each attempt, for the owner that the log names': waitsForOwner,
   'a log that was trimmed to its last record takes no first one': emptiedSubject,
   'a trim keeps its record and those after it': trimKeepsLast,
   'a file of another history is noticed': otherHistories,

@@ -11,7 +11,7 @@ import type {AppendDecision, LogRecord, TenantLog} from '../../../cluster/log/te
 import {delay} from '../../../cluster/log/timing.ts';
 import {seededRandom} from '../../harness/random.ts';
 import type {Fault, Request} from './faulty-engine.ts';
-import {allOf, commit, type Host, hostOf, newTenant, note, type Rig} from './rig.ts';
+import {allOf, commit, type Host, hostOf, newTenant, note, openOptions, type Rig} from './rig.ts';
 
 const HOSTS = 3;
 const TAKEOVERS = 12;
@@ -29,7 +29,7 @@ const opensLog: Opener = async (rig, log, epoch) => {
   };
   for (let left = OPENS_MAX; ; left--) {
     try {
-      const outcome = await log.open({epoch, note: '', from, apply});
+      const outcome = await log.open({...openOptions(epoch, from), apply});
       return outcome.kind === 'opened' ? outcome.position : null;
     } catch (error) {
       const isTemporary = error instanceof EngineError || (error instanceof LogError && error.code === 'behind');

@@ -4,7 +4,7 @@ import type {LogEngine} from '../../../cluster/log/log-engine.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
 import {ReplicatedLog} from '../../../cluster/log/replicated-log.ts';
 import {Subjects, shardOf, type TenantName} from '../../../cluster/log/subjects.ts';
-import type {LogEntry, LogRecord, TenantLog} from '../../../cluster/log/tenant-log.ts';
+import type {LogEntry, LogRecord, OpenOptions, TenantLog} from '../../../cluster/log/tenant-log.ts';
 import type {Timing} from '../../../cluster/log/timing.ts';
 import {sourceOf} from '../../../engine/copies/bytes.ts';
 import {commitBody} from './commit-body.ts';
@@ -74,9 +74,14 @@ export function note(kind: 'open' | 'close', epoch: number, text = ''): LogEntry
   return {kind, epoch, body: sourceOf(Buffer.from(text))};
 }
 
+/** Of a host without a file, whose lease is not a test's concern. */
+export function openOptions(epoch: number, from: LogPosition | null): OpenOptions {
+  return {epoch, note: `host of epoch ${epoch}`, from, openedBy: null, apply: () => {}, ownerEnds: () => {}};
+}
+
 /** Opens it and returns its place. */
 export async function opened(log: TenantLog, epoch: number, from: LogPosition | null = null): Promise<LogPosition> {
-  const outcome = await log.open({epoch, note: `host of epoch ${epoch}`, from, apply: () => {}});
+  const outcome = await log.open(openOptions(epoch, from));
   if (outcome.kind !== 'opened') throw new Error(`opening epoch ${epoch} was ${outcome.kind}`);
   return outcome.position;
 }
