@@ -25,6 +25,8 @@ export const APPEND_UNKNOWN_MS = 10_000;
 /** Pause before a record is sent again, doubled after each attempt. (ours) */
 export const APPEND_RETRY_MS = 20;
 export const APPEND_RETRY_MS_MAX = 500;
+/** Bases of a tenant that stay, so that one is there while the next is written or found damaged. (design) */
+export const BASES_KEPT = 2;
 
 /* NATS */
 

@@ -1,4 +1,5 @@
-/** The log of a cluster: a log for each tenant and small records, on any engine. */
+/** The log of a cluster: a log for each tenant, small records and bases, on any engine. */
+import {Bases} from './bases.ts';
 import type {LogEngine} from './log-engine.ts';
 import {SmallRecords} from './small-records.ts';
 import {Subjects, type TenantName} from './subjects.ts';
@@ -7,6 +8,7 @@ import {REAL_TIMING, type Timing} from './timing.ts';
 
 export class ReplicatedLog {
   readonly records: SmallRecords;
+  readonly bases: Bases;
   readonly #engine: LogEngine;
   readonly #subjects: Subjects;
   readonly #timing: Timing;
@@ -16,6 +18,7 @@ export class ReplicatedLog {
     this.#subjects = new Subjects(cluster);
     this.#timing = timing;
     this.records = new SmallRecords(engine, timing, this.#subjects);
+    this.bases = new Bases(engine, timing, this.#subjects, this.records);
   }
 
   tenant(name: TenantName): TenantLog {

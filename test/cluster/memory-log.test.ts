@@ -1,6 +1,11 @@
-import {test} from 'vitest';
+import {expect, test} from 'vitest';
+import {PART_BYTES} from '../../cluster/limits.ts';
+import type {BaseInfo} from '../../cluster/log/base-list.ts';
+import {delay} from '../../cluster/log/timing.ts';
+import {sourceOf} from '../../engine/copies/bytes.ts';
 import {rivals, SCENARIOS} from './harness/conformance.ts';
 import {memoryRig} from './harness/memory-rig.ts';
+import {hostOf, newTenant, opened} from './harness/rig.ts';
 
 test.each(Object.entries(SCENARIOS))('%s', async (_, scenario) => {
   const rig = memoryRig();
@@ -10,4 +15,22 @@ test.each(Object.entries(SCENARIOS))('%s', async (_, scenario) => {
 test('of six rivals with one expectation, one wins, in each of 10,000 rounds', async () => {
   const rig = memoryRig();
   await rig.run(() => rivals(10_000)(rig));
+});
+
+test('a writer of a base whose parts another host has removed ends, and the list has the other base', async () => {
+  const rig = memoryRig();
+  await rig.run(async () => {
+    const [a, b] = [await hostOf(rig), await hostOf(rig)];
+    const tenant = newTenant();
+    const position = await opened(a.log(tenant), 1);
+    const base = {position, openedBy: 'a', file: sourceOf(Buffer.alloc(3 * PART_BYTES))};
+    let [sent, isStalled] = [0, true];
+    a.choose(request => (request === 'publish' && ++sent > 3 && isStalled ? 'lost' : 'none'));
+    const first = a.replicated.bases.put(tenant, base);
+    while (sent <= 3) await delay(rig.timing, 10);
+    const second = await b.replicated.bases.put(tenant, base);
+    isStalled = false;
+    expect(await first).toEqual({kind: 'superseded'});
+    expect(await b.replicated.bases.list(tenant)).toEqual([(second as {base: BaseInfo}).base]);
+  });
 });

@@ -1,9 +1,11 @@
 /** The suite that each implementation of the log passes. A scenario throws where the log breaks its contract. */
 import {expect} from 'vitest';
-import {SHARDS} from '../../../cluster/limits.ts';
+import {PART_BYTES, SHARDS} from '../../../cluster/limits.ts';
+import type {BaseInfo} from '../../../cluster/log/base-list.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
 import type {TenantName} from '../../../cluster/log/subjects.ts';
 import type {AppendDecision, AppendOutcome} from '../../../cluster/log/tenant-log.ts';
+import {sourceOf} from '../../../engine/copies/bytes.ts';
 import {commitBody} from './commit-body.ts';
 import {
   allOf,
@@ -276,6 +278,52 @@ const smallRecords: Scenario = async rig => {
   expect((await replicated.records.get(key))!.value).toEqual(Buffer.from(''));
 };
 
+const BASE_BYTES = 3 * PART_BYTES + 17;
+
+const bases: Scenario = async rig => {
+  const {a, b, tenant, tail} = await twoOwners(rig);
+  const [mine, others] = [a.replicated.bases, b.replicated.bases];
+  const base = (text: string) => ({
+    position: tail,
+    openedBy: 'host of epoch 1',
+    file: sourceOf(commitBody(text, BASE_BYTES)),
+  });
+  const contentOf = async (info: BaseInfo) => {
+    const parts: Buffer[] = [];
+    for await (const part of others.read(tenant, info)) parts.push(part);
+    return Buffer.concat(parts);
+  };
+  expect(await mine.list(tenant)).toEqual([]);
+  // The list is set, and then each part is sent: one of them twice, and one without an answer.
+  a.script('publish', ['none', 'none', 'ack_lost', 'duplicate']);
+  expect(await mine.put(tenant, base('first'))).toMatchObject({kind: 'stored'});
+  const [first] = await others.list(tenant);
+  expect(first).toMatchObject({position: tail, openedBy: 'host of epoch 1', bytes: BASE_BYTES});
+  expect((await contentOf(first!)).equals(commitBody('first', BASE_BYTES))).toBe(true);
+
+  // A writer that ends between two parts leaves no base, and the next one removes its parts.
+  const kill = new AbortController();
+  let sent = 0;
+  a.choose(request => {
+    if (request === 'publish' && ++sent > 3) kill.abort();
+    return kill.signal.aborted ? 'lost' : 'none';
+  });
+  expect((await mine.put(tenant, base('killed'), kill.signal)).kind).toBe('abandoned');
+  a.choose(() => 'none');
+  expect(await others.list(tenant)).toEqual([first]);
+  expect((await others.put(tenant, base('second'))).kind).toBe('stored');
+  const third = await others.put(tenant, base('third'));
+  expect((await mine.list(tenant)).map(({id}) => id).indexOf((third as {base: BaseInfo}).base.id)).toBe(1);
+  await expect(contentOf(first!)).rejects.toMatchObject({code: 'damaged'});
+
+  // Two hosts that write one at the same time: the list has no base that is not whole.
+  const both = await Promise.all([mine.put(tenant, base('mine')), others.put(tenant, base('others'))]);
+  expect(both.filter(({kind}) => kind === 'stored').length).toBeLessThanOrEqual(1);
+  const raw = await rig.connect();
+  for (const info of await mine.list(tenant)) expect((await contentOf(info)).length).toBe(BASE_BYTES);
+  expect(await raw.next(SUBJECTS.base(tenant, first!.id), 1)).toBeNull();
+};
+
 /** Except for the rivals, whose rounds the caller chooses. */
 export const SCENARIOS: Record<string, Scenario> = {
   'a lost ack, then a retry: stored once': lostAck,
@@ -288,5 +336,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   'a file of another history is noticed': otherHistories,
   'a full stream: refused, and appended once there is space': fullStream,
   'a writer killed between the parts of 16 MiB leaves no record': killedBetweenParts,
+  'bases are stored whole or not at all, and two of them stay': bases,
   'small records are set by revision, watched, and removed': smallRecords,
 };

@@ -12,7 +12,7 @@ export const LOG: StreamName = {kind: 'log', shard: TENANT_SHARD};
 export async function natsRig(servers: NatsServers): Promise<Rig> {
   const {engine} = await servers.host();
   const replicas = servers.servers.length;
-  for (const stream of [LOG, {kind: 'records'} as const]) await engine.prepare(stream, replicas);
+  for (const stream of [LOG, {kind: 'records'}, {kind: 'bases'}] as const) await engine.prepare(stream, replicas);
   return {
     timing: REAL_TIMING,
     connect: async () => (await servers.host()).engine,
