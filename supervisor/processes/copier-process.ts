@@ -12,13 +12,13 @@ import type {
   SupervisorToCopier,
 } from '../../shared/ipc/copier.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
-import {COPIER_ANSWER_MS, COPIER_CLOSE_MS, METRICS_TIMEOUT_MS} from '../limits.ts';
-import {RestartedChild, type RestartedOptions} from './restarted-child.ts';
+import {COPIER_ANSWER_MS, COPIER_CLOSE_MS} from '../limits.ts';
+import {type OwnOf, RestartedChild, type RestartedOptions} from './restarted-child.ts';
 
 export type CopierOpened = Extract<CopierToSupervisor, {type: 'started' | 'refused'}>;
 
 export type CopierProcessOptions = Omit<
-  RestartedOptions<CopierToSupervisor>,
+  RestartedOptions<OwnOf<CopierToSupervisor>>,
   'kind' | 'onMessage' | 'onStart' | 'onEnd'
 > & {
   settings: CopierSettings;
@@ -38,21 +38,19 @@ type Answer = {result: unknown; error: ErrorObject | null};
 export class CopierProcess {
   readonly #options: CopierProcessOptions;
   readonly #answers = new Answers<Answer>();
-  readonly #reports = new Answers<MetricJson[]>();
-  readonly #child: RestartedChild<SupervisorToCopier, CopierToSupervisor>;
+  readonly #child: RestartedChild<SupervisorToCopier, OwnOf<CopierToSupervisor>>;
 
   #onClosed: (() => void) | null = null;
 
   constructor(options: CopierProcessOptions) {
     this.#options = options;
-    this.#child = new RestartedChild<SupervisorToCopier, CopierToSupervisor>({
+    this.#child = new RestartedChild<SupervisorToCopier, OwnOf<CopierToSupervisor>>({
       ...options,
       kind: 'copier',
       onStart: () => this.#child.send({type: 'start', settings: options.settings, tenants: options.tenants()}),
       onMessage: message => this.#received(message),
       onEnd: isUnexpected => {
         this.#answers.end();
-        this.#reports.end();
         if (isUnexpected) options.onEnd();
         this.#onClosed?.();
       },
@@ -105,9 +103,7 @@ export class CopierProcess {
 
   /** Its metrics; null: it is not running, or does not answer in time. */
   report(): Promise<MetricJson[] | null> {
-    return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
-      if (!this.#child.send({type: 'metrics', id})) this.#reports.settle(id, null);
-    });
+    return this.#child.report();
   }
 
   /** Null: it is not running. */
@@ -124,7 +120,7 @@ export class CopierProcess {
     });
   }
 
-  #received(message: CopierToSupervisor): void {
+  #received(message: OwnOf<CopierToSupervisor>): void {
     switch (message.type) {
       case 'started':
       case 'refused':
@@ -136,11 +132,6 @@ export class CopierProcess {
         return;
       case 'answer':
         this.#answers.settle(message.id, message);
-        return;
-      case 'metrics':
-        this.#reports.settle(message.id, message.report);
-        return;
-      case 'heartbeat':
         return;
     }
   }

@@ -5,11 +5,10 @@
 import {Answers} from '../../shared/answers.ts';
 import type {EgressGrant, EgressToSupervisor, SupervisorToEgress} from '../../shared/ipc/egress.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
-import {METRICS_TIMEOUT_MS} from '../limits.ts';
-import {RestartedChild, type RestartedOptions} from './restarted-child.ts';
+import {type OwnOf, RestartedChild, type RestartedOptions} from './restarted-child.ts';
 
 export type EgressProcessOptions = Omit<
-  RestartedOptions<EgressToSupervisor>,
+  RestartedOptions<OwnOf<EgressToSupervisor>>,
   'kind' | 'onMessage' | 'onStart' | 'onEnd'
 > & {
   /** It ended unexpectedly and will be restarted. */
@@ -20,18 +19,16 @@ export class EgressProcess {
   /** By socket path. */
   readonly #grants = new Map<string, EgressGrant>();
   readonly #granted = new Answers<true>();
-  readonly #reports = new Answers<MetricJson[]>();
-  readonly #child: RestartedChild<SupervisorToEgress, EgressToSupervisor>;
+  readonly #child: RestartedChild<SupervisorToEgress, OwnOf<EgressToSupervisor>>;
 
   constructor(options: EgressProcessOptions) {
-    this.#child = new RestartedChild<SupervisorToEgress, EgressToSupervisor>({
+    this.#child = new RestartedChild<SupervisorToEgress, OwnOf<EgressToSupervisor>>({
       ...options,
       kind: 'egress',
       onStart: () => this.#child.send({type: 'start', grants: [...this.#grants.values()]}),
       onMessage: message => this.#received(message),
       onEnd: isUnexpected => {
         this.#granted.end();
-        this.#reports.end();
         if (isUnexpected) options.onEnd();
       },
     });
@@ -57,9 +54,7 @@ export class EgressProcess {
 
   /** Its metrics; null: it is not running, or does not answer in time. */
   report(): Promise<MetricJson[] | null> {
-    return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
-      if (!this.#child.send({type: 'metrics', id})) this.#reports.settle(id, null);
-    });
+    return this.#child.report();
   }
 
   /** Null: it is not running. */
@@ -72,18 +67,13 @@ export class EgressProcess {
     this.#child.close();
   }
 
-  #received(message: EgressToSupervisor): void {
+  #received(message: OwnOf<EgressToSupervisor>): void {
     switch (message.type) {
       case 'started':
         this.#child.serves();
         return;
       case 'granted':
         this.#granted.settle(message.id, true);
-        return;
-      case 'metrics':
-        this.#reports.settle(message.id, message.report);
-        return;
-      case 'heartbeat':
         return;
     }
   }

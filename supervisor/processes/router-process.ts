@@ -9,17 +9,13 @@ import {ROUTER_DRAIN_MS} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {StartError} from '../files/start-error.ts';
-import {METRICS_TIMEOUT_MS} from '../limits.ts';
-import {Child, type ChildEnd, type KillReason} from './child.ts';
+import type {ChildEnd, KillReason} from './child.ts';
 import type {KillRate} from './kill-rate.ts';
-import {RestartPauses} from './restart-pause.ts';
+import {type OwnOf, RestartedChild} from './restarted-child.ts';
 
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
 /** Messages of a router that are not about the router itself. */
-export type RouterMessage = Exclude<
-  RouterToSupervisor,
-  {type: 'listening' | 'listen_failed' | 'synced' | 'metrics' | 'heartbeat'}
->;
+export type RouterMessage = Exclude<OwnOf<RouterToSupervisor>, {type: 'listening' | 'listen_failed' | 'synced'}>;
 
 export type RouterOptions = {
   entry: string;
@@ -40,36 +36,41 @@ export type RouterOptions = {
 export class RouterProcess {
   readonly #options: RouterOptions;
   #settings: RouterSettings;
-  #child: Child<SupervisorToRouter, RouterToSupervisor> | null = null;
+  readonly #child: RestartedChild<SupervisorToRouter, OwnOf<RouterToSupervisor>>;
   /** Set until the first router listens or fails to listen. */
   #starting: {resolve: (listening: Listening) => void; reject: (error: StartError) => void} | null = null;
-  readonly #pauses = new RestartPauses();
   readonly #syncs = new Answers<true>();
-  readonly #reports = new Answers<MetricJson[]>();
   #onDrained: (() => void) | null = null;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#settings = options.settings;
+    const {confinement, entry, env, log, rate, onKill} = options;
+    this.#child = new RestartedChild<SupervisorToRouter, OwnOf<RouterToSupervisor>>({
+      ...{kind: 'router', confinement, entry, env, log, rate, onKill},
+      fields: () => ({place: this.#settings.place}),
+      onStart: () => this.#child.send({type: 'start', settings: this.#settings, ...options.state()}),
+      onMessage: message => this.#received(message),
+      onEnd: (isUnexpected, end) => this.#ended(isUnexpected, end),
+    });
   }
 
   /** Resolves when the first router listens. @throws StartError when it cannot listen */
   start(): Promise<Listening> {
     return new Promise((resolve, reject) => {
       this.#starting = {resolve, reject};
-      this.#spawn();
+      this.#child.start();
     });
   }
 
   /** Null: it is not running. */
   get pid(): number | null {
-    return this.#child?.pid ?? null;
+    return this.#child.pid;
   }
 
   /** @returns false when the router is not running */
   send(message: SupervisorToRouter): boolean {
-    this.#child?.send(message);
-    return this.#child !== null;
+    return this.#child.send(message);
   }
 
   /** Resolves when it has applied everything sent to it so far, or has ended. */
@@ -79,53 +80,28 @@ export class RouterProcess {
     });
   }
 
-  /** Its metrics; null: it does not answer in time. */
+  /** Its metrics; null: it is not running, or does not answer in time. */
   report(): Promise<MetricJson[] | null> {
-    return this.#reports.ask(METRICS_TIMEOUT_MS, id => {
-      if (!this.send({type: 'metrics', id})) this.#reports.settle(id, null);
-    });
+    return this.#child.report();
   }
 
   /** Lets it finish requests under way, within limits. Resolves when it has ended; it is not restarted. */
   drain(): Promise<void> {
     return new Promise(resolve => {
       this.#onDrained = resolve;
-      if (this.#child === null) {
-        resolve();
-        return;
-      }
-      this.#child.send({type: 'drain'});
-      this.#child.killAfter(ROUTER_DRAIN_MS);
+      if (!this.#child.send({type: 'drain'})) resolve();
+      this.#child.close(ROUTER_DRAIN_MS);
     });
   }
 
   kill(): void {
-    this.#child?.kill();
+    this.#child.close();
   }
 
-  #spawn(): void {
-    if (this.#onDrained !== null) return;
-    this.#pauses.started();
-    const child = new Child<SupervisorToRouter, RouterToSupervisor>({
-      kind: 'router',
-      confinement: this.#options.confinement,
-      entry: this.#options.entry,
-      nodeFlags: ['--enable-source-maps'],
-      env: this.#options.env,
-      log: this.#options.log,
-      rate: this.#options.rate,
-      onKill: this.#options.onKill,
-      onMessage: message => this.#received(message),
-      onEnd: end => this.#ended(end),
-    });
-    this.#child = child;
-    child.send({type: 'start', settings: this.#settings, ...this.#options.state()});
-  }
-
-  #received(message: RouterToSupervisor): void {
+  #received(message: OwnOf<RouterToSupervisor>): void {
     switch (message.type) {
       case 'listening':
-        this.#child?.serves();
+        this.#child.serves();
         // A restarted router uses the same ports, so that clients can reconnect.
         this.#settings = settingsAt(this.#settings, message);
         this.#starting?.resolve(message);
@@ -139,39 +115,21 @@ export class RouterProcess {
       case 'synced':
         this.#syncs.settle(message.id, true);
         return;
-      case 'metrics':
-        this.#reports.settle(message.id, message.report);
-        return;
-      case 'heartbeat':
-        return;
       default:
         this.#options.onMessage(message);
     }
   }
 
-  #ended(end: ChildEnd): void {
-    const pid = this.#child?.pid;
-    this.#child = null;
+  #ended(isUnexpected: boolean, end: ChildEnd): void {
     this.#syncs.end();
-    this.#reports.end();
-    if (this.#onDrained !== null) {
-      this.#onDrained();
-      return;
-    }
+    this.#onDrained?.();
     if (this.#starting !== null) {
       this.#starting.reject(new StartError(`the router ended while it started (${describe(end)}); the log says why`));
       this.#starting = null;
+      this.#child.close();
       return;
     }
-    const pauseMs = this.#pauses.next();
-    this.#options.log.error('the router ended; starting it again', {
-      pid,
-      place: this.#settings.place,
-      ...end,
-      pauseMs,
-    });
-    this.#options.onEnd();
-    setTimeout(() => this.#spawn(), pauseMs);
+    if (isUnexpected) this.#options.onEnd();
   }
 }
 
