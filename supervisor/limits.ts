@@ -290,8 +290,15 @@ export const LOG_UNWRITTEN_BYTES_MAX = 4 * MIB;
 export const COPIER_START_MS = 5_000;
 /** The same for its answer to a route, in addition to the time that the request itself has. Beyond: 503. (ours) */
 export const COPIER_ANSWER_MS = 5_000;
-/** The copier has this long to store what is left when the server stops. Beyond: it is killed. (ours) */
-export const COPIER_CLOSE_MS = 1_000;
+/**
+ * The copier has what is left of the drain to store what the workers left, and at least this. Beyond: it is killed, and
+ * the spools keep it. (ours)
+ */
+export const COPIER_CLOSE_MS_MIN = 1_000;
+/** The end of that time, in which the copier only logs what it could not store. (ours) */
+export const COPIER_LAST_LINE_MS = 200;
+/** The time of the last backup is stored this often. (ours) */
+export const BACKUP_SUCCESS_STORE_MS = 600_000;
 /** A sleeping tenant whose base could not be made is tried again after this time. (ours) */
 export const BASE_RETRY_MS = 60_000;
 /** How often the server's own files are copied, if they have changed. (ours) */

@@ -394,6 +394,7 @@ export class Supervisor {
   /** Ends all children in order, within DRAIN_MS; then this process can exit. */
   async drain(): Promise<void> {
     this.#log.info('draining');
+    const endMs = performance.now() + DRAIN_MS;
     const deadline = setTimeout(() => {
       this.#log.warn('not everything ended in time; ending it');
       this.#routers.kill();
@@ -403,7 +404,7 @@ export class Supervisor {
     this.#backups.endDrills();
     await this.#routers.drain();
     await this.#placement.drain();
-    await this.#backups.close();
+    await this.#backups.close(endMs - performance.now());
     this.#egress.close();
     this.#page.close();
     await this.#figures.close();

@@ -27,7 +27,14 @@ import {RepositoryError} from '../repository/repository-error.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {SERVER} from '../repository/tenant-copies.ts';
 import {StoreError} from '../store/store-error.ts';
-import {CHECK_MS, FAILURE_PAUSE_MS_MAX, FAILURE_PAUSE_MS_MIN, LOOKS_AT_ONCE, RUN_EVERY_MS} from './limits.ts';
+import {
+  CHECK_MS,
+  FAILURE_PAUSE_MS_MAX,
+  FAILURE_PAUSE_MS_MIN,
+  LOOKS_AT_ONCE,
+  MISSING_NAMED_MAX,
+  RUN_EVERY_MS,
+} from './limits.ts';
 import {largeFile, openLarge, type SizeLimits, Unusable} from './next-segment.ts';
 import {RepositoryRefused} from './open-repository.ts';
 import {Rounds, type TakenSet} from './rounds.ts';
@@ -43,6 +50,8 @@ export type CopierParts = {
   open: (stored: (bytes: number) => void) => Promise<RepositoryWriter>;
   log: Logger;
   now: () => number;
+  /** Of an earlier process. Null: never. */
+  lastSuccessMs: number | null;
   /** Called once, as soon as it is known whether the repository can be used. */
   opened: (repositoryId: string | null, refused: RepositoryRefused | null) => void;
   /** A sleeping tenant has nothing in its spool that leads on. */
@@ -72,7 +81,9 @@ export class Copier {
   #contactMs = 0;
   /** One could not be written after a pack was stored: the next round tries again, and is no success without it. */
   #isManifestDue = false;
-  #lastSuccessMs: number | null = null;
+  #lastSuccessMs: number | null;
+  /** Since when a round is under way. Null: none is. */
+  #roundSinceMs: number | null = null;
   /** Bases, and other files that are too large for a pack. */
   readonly #uploads: Uploads;
   readonly #rounds: Rounds;
@@ -83,6 +94,7 @@ export class Copier {
   constructor(parts: CopierParts) {
     this.#parts = parts;
     this.#log = parts.log;
+    this.#lastSuccessMs = parts.lastSuccessMs;
     this.#uploads = new Uploads(parts.now);
     this.#rounds = new Rounds({
       copies: this.copies,
@@ -119,7 +131,9 @@ export class Copier {
 
   get ageMs(): number {
     const nowMs = this.#parts.now();
-    let ageMs = 0;
+    // A round that hangs looks at no spool.
+    const roundMs = nowMs - (this.#roundSinceMs ?? nowMs);
+    let ageMs = roundMs > CHECK_MS ? roundMs : 0;
     for (const copy of this.copies.values()) ageMs = Math.max(ageMs, copy.ageMs(nowMs));
     return ageMs;
   }
@@ -164,9 +178,14 @@ export class Copier {
       const leftMs = Math.min(everyMs, sinceMs + everyMs - this.#parts.now());
       if (!hasMore && leftMs > 0 && !this.#isClosing) await this.#pause(leftMs);
     }
-    while (this.#state === 'running' && ((await this.#round()) || this.#uploads.tenant !== null)) {
-      await this.#uploads.ended(); // sets can follow a base
+    for (let hasMore = true; hasMore && this.#state === 'running'; ) {
+      const {endedCount} = this.#uploads;
+      hasMore = await this.#round();
+      await this.#uploads.ended();
+      hasMore ||= this.#uploads.endedCount !== endedCount; // sets can follow a base
     }
+    if (this.#state !== 'running') await this.#look();
+    this.logWaiting();
     await this.#writer?.release().catch(unlessOfStore);
     this.#writer?.repository.close();
   }
@@ -186,6 +205,19 @@ export class Copier {
   close(): void {
     this.#isClosing = true;
     this.#goOn();
+  }
+
+  /** Logs which tenants have commits that the repository lacks: their spools keep them. */
+  logWaiting(): void {
+    const waiting = [...this.copies.values()].filter(({isStored}) => !isStored).map(({tenant}) => tenant);
+    if (waiting.length === 0) return;
+    this.#log.warn('not everything is in the repository; the next start stores it', {
+      tenants: waiting.length,
+      named: waiting.slice(0, MISSING_NAMED_MAX),
+      ageMs: this.ageMs,
+      bytes: this.spoolBytes,
+      reason: this.#fault?.message,
+    });
   }
 
   #pause(ms: number): Promise<void> {
@@ -214,6 +246,7 @@ export class Copier {
   /** @returns whether there is more to do at once */
   async #round(): Promise<boolean> {
     const sinceMs = this.#parts.now();
+    this.#roundSinceMs = sinceMs;
     const isTried = this.#state !== 'locked' && !this.#isPausedAt(sinceMs);
     try {
       if (isTried) this.#writer ??= await this.#opened();
@@ -232,6 +265,8 @@ export class Copier {
     } catch (caught) {
       this.#failed(caught);
       return false;
+    } finally {
+      this.#roundSinceMs = null;
     }
   }
 

@@ -33,12 +33,15 @@ export const FAILURE_PAUSE_MS_MIN = 1_000;
 export const FAILURE_PAUSE_MS_MAX = 30_000;
 /** The same for the streamed files of one tenant, of which each attempt can take long. (ours) */
 export const UPLOAD_PAUSE_MS_MAX = 600_000;
-/** A repository to which nothing was written for this long is read, to see whether it can be reached. (ours) */
+/**
+ * A repository to which nothing was written for this long is read, to see whether it can be reached. A round that takes
+ * longer counts as the age of the backup. (ours)
+ */
 export const CHECK_MS = 15_000;
 /** The heartbeat URL is requested this often at most, and has this long to answer. Beyond: it failed. (ours) */
 export const HEARTBEAT_URL_MS_MIN = 60_000;
 export const HEARTBEAT_URL_MS_MAX = 10_000;
-/** Tenants that the answer of an incomplete run names. Beyond: they are only counted. (ours) */
+/** Tenants that the answer of an incomplete run names, and the log line of an incomplete end. Beyond: they are only counted. (ours) */
 export const MISSING_NAMED_MAX = 20;
 /** Requests to copy everything now that wait at the same time. Beyond: 503. (ours) */
 export const RUNS_MAX = 16;

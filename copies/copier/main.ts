@@ -2,7 +2,7 @@
  * The copier process: the only one with the credentials of the repository's store. It reads the spools of tenants and
  * writes to the repository.
  *
- *   waiting ──start──▶ copying ──close──▶ a last round ──▶ exit 0
+ *   waiting ──start──▶ copying ──close──▶ a last round ──▶ exit 0        (after the time of `close`: also exit 0)
  *                         └── channel to the supervisor closes ──▶ exit at once: the spools keep what is not stored
  */
 import {join} from 'node:path';
@@ -67,6 +67,10 @@ async function received(message: SupervisorToCopier): Promise<void> {
       return;
     case 'close':
       copier?.close();
+      setTimeout(() => {
+        copier?.logWaiting();
+        process.exit(0);
+      }, message.withinMs);
       return;
     default:
       unreachable(message);
@@ -83,6 +87,7 @@ async function start(message: SupervisorToCopier & {type: 'start'}): Promise<voi
     open: stored => openWriter(message.settings, stored),
     log,
     now: Date.now,
+    lastSuccessMs: message.lastSuccessMs,
     opened: (repositoryId, refused) => {
       if (refused === null) send({type: 'started', repositoryId});
       else send({type: 'refused', refusal: refused.code, message: refused.message, repositoryId});

@@ -7,6 +7,8 @@ import {FAILURE_PAUSE_MS_MIN, UPLOAD_PAUSE_MS_MAX} from './limits.ts';
 
 export class Uploads {
   readonly #now: () => number;
+  /** How many have ended. */
+  endedCount = 0;
   #current: {tenant: string; done: Promise<void>} | null = null;
   /** The tenant of the last one. */
   #last = '';
@@ -53,6 +55,7 @@ export class Uploads {
       )
       .finally(() => {
         this.#current = null;
+        this.endedCount++;
         ended();
       });
     [this.#last, this.#current] = [tenant, {tenant, done}];

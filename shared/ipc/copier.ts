@@ -51,8 +51,8 @@ export type CopierRequest =
   | {does: 'drill_record'; drilled: DrilledTenant};
 
 export type SupervisorToCopier =
-  /** Once, first: all tenants. Answered by `started` or `refused`. */
-  | {type: 'start'; settings: CopierSettings; tenants: CopiedTenant[]}
+  /** Once, first: all tenants, and when the repository last had everything. Answered by `started` or `refused`. */
+  | {type: 'start'; settings: CopierSettings; tenants: CopiedTenant[]; lastSuccessMs: number | null}
   /** The tenant was created, woke, or fell asleep. */
   | {type: 'tenant'; tenant: CopiedTenant}
   /** The base that `base_due` requested could not be made. It is tried again when the tenant is named again. */
@@ -65,8 +65,8 @@ export type SupervisorToCopier =
   | {type: 'request'; id: number; request: CopierRequest}
   /** Answered by `metrics`. */
   | {type: 'metrics'; id: number}
-  /** All tenants sleep: copy what is left, give up the lease, exit 0. */
-  | {type: 'close'};
+  /** All tenants sleep: copy what is left, give up the lease, exit 0. What is left after this time is logged. */
+  | {type: 'close'; withinMs: number};
 
 /** Why the repository cannot be used as it is: no retry changes that. */
 export type CopierRefusal = 'no_repository' | 'wrong_key' | 'no_key_file' | 'unknown_format' | 'locked';

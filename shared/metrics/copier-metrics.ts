@@ -4,11 +4,11 @@ import type {MetricTable} from './metrics.ts';
 export const COPIER_METRICS = {
   svc_backup_age_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest commit of all tenants that is not in the repository; 0: all are',
+    help: 'Age of the oldest commit of all tenants that is not in the repository; grows while the copier does not answer; 0: all are',
   },
   svc_backup_last_success_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the repository last had everything, as seconds since 1970; 0: not since the copier started',
+    help: 'When the repository last had everything, as seconds since 1970; 0: never',
   },
   svc_backup_errors_total: {
     type: 'counter',

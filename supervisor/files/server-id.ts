@@ -15,6 +15,8 @@ export type ServerIdentity = {
   /** When a drill last began, and when one last proved all its tenants, epoch milliseconds; null: never. */
   drilled_at: number | null;
   proven_at: number | null;
+  /** When the repository last had everything, as far as is known. */
+  succeeded_at: number | null;
 };
 
 const ID = /^[0-9a-f]{32}$/;
@@ -23,7 +25,8 @@ const ID = /^[0-9a-f]{32}$/;
 export async function serverIdentity(data: string): Promise<ServerIdentity> {
   const found = stored(join(data, 'backup.json'));
   if (found !== null) return found;
-  const made = {server_id: randomBytes(16).toString('hex'), repository_id: null, drilled_at: null, proven_at: null};
+  const never = {drilled_at: null, proven_at: null, succeeded_at: null};
+  const made = {server_id: randomBytes(16).toString('hex'), repository_id: null, ...never};
   await storeIdentity(data, made);
   return made;
 }
@@ -53,9 +56,10 @@ export async function storeIdentity(data: string, identity: ServerIdentity): Pro
 function stored(path: string): ServerIdentity | null {
   try {
     const found = JSON.parse(readFileSync(path, 'utf8')) as ServerIdentity;
-    const {server_id: id, repository_id: repository, drilled_at, proven_at} = found;
+    const {server_id: id, repository_id: repository, drilled_at, proven_at, succeeded_at} = found;
     if (!ID.test(id) || !(repository === null || typeof repository === 'string')) return null;
-    return {server_id: id, repository_id: repository, drilled_at: timeIn(drilled_at), proven_at: timeIn(proven_at)};
+    const times = {drilled_at: timeIn(drilled_at), proven_at: timeIn(proven_at), succeeded_at: timeIn(succeeded_at)};
+    return {server_id: id, repository_id: repository, ...times};
   } catch (caught) {
     if (caught instanceof SyntaxError || (caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw caught;

@@ -12,7 +12,7 @@ import type {
   SupervisorToCopier,
 } from '../../shared/ipc/copier.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
-import {COPIER_ANSWER_MS, COPIER_CLOSE_MS} from '../limits.ts';
+import {COPIER_ANSWER_MS, COPIER_LAST_LINE_MS} from '../limits.ts';
 import {type OwnOf, RestartedChild, type RestartedOptions} from './restarted-child.ts';
 
 export type CopierOpened = Extract<CopierToSupervisor, {type: 'started' | 'refused'}>;
@@ -24,6 +24,8 @@ export type CopierProcessOptions = Omit<
   settings: CopierSettings;
   /** All that exist. */
   tenants: () => CopiedTenant[];
+  /** When the repository last had everything. Null: never. */
+  lastSuccessMs: () => number | null;
   onOpened: (opened: CopierOpened) => void;
   /** This tenant sleeps, and needs a base. */
   onBaseDue: (tenant: string) => void;
@@ -47,7 +49,10 @@ export class CopierProcess {
     this.#child = new RestartedChild<SupervisorToCopier, OwnOf<CopierToSupervisor>>({
       ...options,
       kind: 'copier',
-      onStart: () => this.#child.send({type: 'start', settings: options.settings, tenants: options.tenants()}),
+      onStart: () => {
+        const [tenants, lastSuccessMs] = [options.tenants(), options.lastSuccessMs()];
+        this.#child.send({type: 'start', settings: options.settings, tenants, lastSuccessMs});
+      },
       onMessage: message => this.#received(message),
       onEnd: isUnexpected => {
         this.#answers.end();
@@ -111,12 +116,12 @@ export class CopierProcess {
     return this.#child.pid;
   }
 
-  /** The workers have closed their files. Resolves when it has ended. */
-  close(): Promise<void> {
+  /** The workers have closed their files. Resolves when it has ended. @param withinMs then it is killed */
+  close(withinMs: number): Promise<void> {
     return new Promise(resolve => {
       this.#onClosed = resolve;
-      if (!this.#child.send({type: 'close'})) resolve();
-      this.#child.close(COPIER_CLOSE_MS);
+      if (!this.#child.send({type: 'close', withinMs: withinMs - COPIER_LAST_LINE_MS})) resolve();
+      this.#child.close(withinMs);
     });
   }
 

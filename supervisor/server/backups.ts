@@ -16,8 +16,15 @@ import {packagesBeside} from '../files/adoption.ts';
 import {type ServerIdentity, serverIdentity, serverPlace, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
-import {BACKUP_RUN_MS, COPIER_START_MS, DRILL_RESTORE_MS, RESTORE_MS} from '../limits.ts';
-import {sumOfCounts} from '../metrics/metric-sums.ts';
+import {
+  BACKUP_RUN_MS,
+  BACKUP_SUCCESS_STORE_MS,
+  COPIER_CLOSE_MS_MIN,
+  COPIER_START_MS,
+  DRILL_RESTORE_MS,
+  RESTORE_MS,
+} from '../limits.ts';
+import {CopierReports} from '../metrics/copier-reports.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type CopierOpened, CopierProcess} from '../processes/copier-process.ts';
 import {KillRate} from '../processes/kill-rate.ts';
@@ -55,9 +62,7 @@ export class Backups {
   #state: StateCopies | null = null;
   readonly #bases: Bases;
   #onOpened: ((opened: CopierOpened) => void) | null = null;
-  /** The last report of the copier, and the counts of those that have ended. */
-  #last: MetricJson[] = [];
-  #ended: MetricJson[] = [];
+  #reports = new CopierReports(Date.now, null);
   /** Ends when what was stored last is on disk. */
   #stored = Promise.resolve();
 
@@ -77,6 +82,7 @@ export class Backups {
     const {settings, data} = this.#parts;
     if (settings === null) return;
     this.#identity = await serverIdentity(data);
+    this.#reports = new CopierReports(Date.now, this.#identity.succeeded_at);
     this.#copier = this.#copierFor(settings, this.#identity.server_id);
     this.#drills = this.#drillsFor(settings, this.#identity, this.#copier);
     await this.#drills.start();
@@ -127,8 +133,10 @@ export class Backups {
   /** Metrics of the copier, with the counts of earlier ones. */
   async report(): Promise<MetricJson[]> {
     if (this.#copier === null) return [];
-    this.#last = (await this.#copier.report()) ?? this.#last;
-    return [...this.#last.filter(({type}) => type === 'gauge'), ...sumOfCounts(this.#ended, this.#last)];
+    const shown = this.#reports.taken(await this.#copier.report());
+    const storedMs = this.#identity!.succeeded_at ?? 0;
+    if ((this.#reports.lastSuccessMs ?? 0) > storedMs + BACKUP_SUCCESS_STORE_MS) this.#storeSuccess();
+    return shown;
   }
 
   /** Null: it is not running. */
@@ -141,11 +149,16 @@ export class Backups {
     this.#drills?.close();
   }
 
-  /** All workers have ended. */
-  async close(): Promise<void> {
+  /** All workers have ended. @param withinMs what is left of the drain */
+  async close(withinMs: number): Promise<void> {
+    const startMs = performance.now();
     this.#bases.close();
     await this.#state?.close();
-    await this.#copier?.close();
+    if (this.#copier !== null) {
+      await this.report();
+      this.#storeSuccess();
+      await this.#copier.close(Math.max(COPIER_CLOSE_MS_MIN, withinMs - (performance.now() - startMs)));
+    }
     await this.#stored;
   }
 
@@ -161,10 +174,10 @@ export class Backups {
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
       onOpened: opened => this.#opened(opened),
       onBaseDue: tenant => this.#bases.due(tenant),
+      lastSuccessMs: () => this.#reports.lastSuccessMs,
       onEnd: () => {
         metrics.count('svc_process_deaths_total', {process: 'copier'});
-        this.#ended = sumOfCounts(this.#ended, this.#last);
-        this.#last = [];
+        this.#reports.ended();
       },
       onKill: reason => metrics.count('svc_process_kills_total', {process: 'copier', reason}),
       rate: new KillRate(() => performance.now()),
@@ -237,6 +250,11 @@ export class Backups {
       const origin = {timeline, commit};
       return {origin, result: {tenant: as, from: tenant, point: {at, sequence, commit}, live, gap}};
     });
+  }
+
+  #storeSuccess(): void {
+    const succeeded_at = this.#reports.lastSuccessMs;
+    if (succeeded_at !== this.#identity!.succeeded_at) this.#store({succeeded_at});
   }
 
   #store(change: Partial<ServerIdentity>): void {

@@ -180,3 +180,21 @@ test('a lease of the same server at another place is awaited for its time, and n
   expect(copier.state).toBe('locked');
   await copy.release();
 });
+
+test('at its end it stores a base and the sets after it, and logs which tenants it could not store', async () => {
+  const [first, second] = [new FakeTenant('a').base(1).set(2, 2), new FakeTenant('b').base(1).set(2, 2)];
+  const {end, log} = await running([first, second]);
+  await end();
+  expect([first.confirmed, second.confirmed, log]).toEqual([2, 2, []]);
+
+  const late = new FakeTenant('late').base(1);
+  const other = await running([late]);
+  await other.copier.run(5_000);
+  other.store.isGone = true;
+  late.set(2, 2);
+  await other.end();
+  expect(JSON.parse(other.log.at(-1)!)).toMatchObject({
+    message: 'not everything is in the repository; the next start stores it',
+    named: ['late'],
+  });
+});

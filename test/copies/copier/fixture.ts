@@ -89,27 +89,39 @@ export class FakeTenant {
   }
 }
 
-type Running = {copier: Copier; store: SwitchedStore; repository: Repository; basesDue: string[]};
+type Running = {
+  copier: Copier;
+  store: SwitchedStore;
+  repository: Repository;
+  basesDue: string[];
+  /** Lines of the level `warn` and above. */
+  log: string[];
+  /** Resolves when it has ended. */
+  end: () => Promise<void>;
+};
 
 export async function running(tenants: FakeTenant[], now: () => number = Date.now): Promise<Running> {
   const {store, repository} = await made(new SwitchedStore(join(scratch(), 'repository')));
   const basesDue: string[] = [];
+  const log: string[] = [];
   const copier = new Copier({
     settings: {everyMs: 5, spoolBytesMax: 2 ** 28, tenantBytesMax: 0},
     open: () => open(repository),
-    log: createLogger({process: 'copier'}, {level: 'error', format: 'json'}),
+    log: createLogger({process: 'copier'}, {level: 'warn', format: 'json', write: line => log.push(line)}),
     now,
+    lastSuccessMs: null,
     opened: () => undefined,
     baseDue: tenant => basesDue.push(tenant),
     succeeded: () => undefined,
   });
   for (const {tenant, directory} of tenants) copier.tenantIs({tenant, directory, isAwake: true});
   const done = copier.work();
-  onTestFinished(async () => {
+  const end = async (): Promise<void> => {
     copier.close();
     await done;
-  });
-  return {copier, store: store as SwitchedStore, repository, basesDue};
+  };
+  onTestFinished(end);
+  return {copier, store: store as SwitchedStore, repository, basesDue, log, end};
 }
 
 async function open(repository: Repository): Promise<RepositoryWriter> {
