@@ -64,7 +64,8 @@ export class Bases {
     } catch (caught) {
       if (!(caught instanceof ServiceError)) throw caught;
       const state = this.#parts.placement.find(tenant)?.lifecycle;
-      if (state === undefined || isAwake(state)) return; // it was deleted, or its worker makes the base
+      // It was deleted, or its worker makes the base.
+      if (this.#isClosed || state === undefined || isAwake(state)) return;
       log.warn('a copy of a sleeping tenant could not be made; trying again', {tenant, error: caught});
       failed(tenant, `its base cannot be made: ${caught.message}`);
       setTimeout(() => lookAgain(tenant), BASE_RETRY_MS).unref();

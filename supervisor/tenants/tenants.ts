@@ -245,14 +245,17 @@ export class Tenants {
    * 503
    */
   async delete(id: string): Promise<void> {
-    const {files, placement} = this.#parts;
+    const {files, placement, log} = this.#parts;
     const deleted = await this.#leave(id);
     const {generation} = deleted;
     try {
       await files.markDeleted(id, generation);
     } catch (caught) {
-      await this.#serveAgain(deleted);
-      this.#failed('removed', id, caught);
+      if (existsSync(files.path(id, generation))) {
+        await this.#serveAgain(deleted);
+        this.#failed('removed', id, caught);
+      }
+      log.error('a tenant was deleted on a disk that fails', {tenant: id, error: caught});
     }
     await this.#finishDeletion(id, generation);
     placement.forget(id);
