@@ -14,7 +14,7 @@ import {RepositoryWriter} from '../copies/repository/repository-writer.ts';
 import {CopyError} from '../engine/copies/copy-error.ts';
 import {CopyFile} from '../engine/copies/copy-file.ts';
 import {STANDBY_DIRECTORY} from '../shared/standby.ts';
-import {type AdoptNote, TENANT_FILE} from '../shared/tenant-directory.ts';
+import {type AdoptNote, PACKAGES_DIRECTORY, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {placeAdopted, prepareAdoption} from '../supervisor/files/adoption.ts';
 import {parseDirectoryName} from '../supervisor/files/directory-name.ts';
 import {serverIdentity, serverPlace, storeIdentity} from '../supervisor/files/server-id.ts';
@@ -134,9 +134,9 @@ async function promoteOne(
       serve: stored?.isPaused.get(tenant) === true ? 'reads' : 'all',
     },
   };
-  const packages = join(directory, 'packages');
+  const packages = join(directory, PACKAGES_DIRECTORY);
   const adopted = await prepareAdoption(path, note);
-  if (existsSync(packages)) await rename(packages, join(adopted, 'packages'));
+  if (existsSync(packages)) await rename(packages, join(adopted, PACKAGES_DIRECTORY));
   await placeAdopted(owned.files, owned.registry, note, adopted, Date.now());
   await rm(directory, {recursive: true});
   return 'promoted';

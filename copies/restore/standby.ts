@@ -15,7 +15,7 @@ import {CopyFile} from '../../engine/copies/copy-file.ts';
 import {DISK, type Disk} from '../../engine/copies/disk.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
-import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {PACKAGES_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {plan} from '../repository/plan.ts';
 import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
@@ -116,7 +116,7 @@ export class Standby {
     const directory = this.#directoryOf(tenant);
     await mkdir(directory, {recursive: true, mode: 0o700});
     const advance = await this.#apply(tenant, isThere ? path : [base, ...sets]);
-    await restorePackages(this.#repository, tenant, directory);
+    await restorePackages(this.#repository, tenant, join(directory, PACKAGES_DIRECTORY));
     return advance;
   }
 

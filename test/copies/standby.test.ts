@@ -9,7 +9,7 @@ import {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
 import {Standby} from '../../copies/restore/standby.ts';
 import {serverPlace} from '../../supervisor/files/server-id.ts';
 import {CLI, svc} from '../harness/command.ts';
-import {startOrRefusal} from '../harness/data-directory.ts';
+import {directoryIn, startOrRefusal} from '../harness/data-directory.ts';
 import {Service} from '../harness/service.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -117,6 +117,8 @@ test('a directory follows, is killed, follows again, and is promoted to the serv
   await tenant.insert('t', {n: 2});
   const {commit} = await copied.point(); // promote applies it
   copied.close();
+  const name = `${'a'.repeat(128)}.tgz`;
+  await own.writer.addPack([{tenant: tenant.id, kind: 'package', name, bytes: Buffer.from('a package')}]);
   expect(await svc(['promote', '--data', data])).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('promoted 1 tenant'),
@@ -132,6 +134,7 @@ test('a directory follows, is killed, follows again, and is promoted to the serv
   const promotedAt = {host: hostname(), serverId, place: serverPlace(data)};
   await (await RepositoryWriter.open(theirs, promotedAt)).release();
   expect(existsSync(join(data, 'standby'))).toBe(false);
+  expect(readFileSync(join(directoryIn(data, tenant.id)!, 'packages', name), 'utf8')).toBe('a package');
   const promoted = await Service.start({data});
   const of = Tenant.of(promoted, tenant.id);
   expect((await of.list('t')).map(({n}) => n)).toEqual([0, 1, 2]);
