@@ -75,11 +75,6 @@ export const RESTORE_FETCHES = 8;
 /** Bytes of those on disk. Beyond: only the next one is downloaded, which can be larger. (ours) */
 export const RESTORE_AHEAD_BYTES = 64 * MIB;
 
-/* Drill */
-
-/** Free bytes that a drill leaves on its scratch disk. Beyond: the tenant is not drilled. (ours) */
-export const DRILL_DISK_RESERVE_BYTES = 256 * MIB;
-
 /* Compaction and retention */
 
 /** Age from which one point of a minute, an hour and a day stays. Younger points all stay. (design) */
@@ -102,8 +97,6 @@ export const BASE_SETS_LEAST = 16;
 export const BASE_SETS_BYTES_LEAST = 4 * MIB;
 /** Page sets that one new base includes. Beyond: it is made of the first ones, and the next base of the others. (ours) */
 export const BASE_SETS_MAX = 4_096;
-/** Free bytes that making a base leaves on the disk of its scratch files. Beyond: no base is made. (ours) */
-export const SCRATCH_FREE_BYTES_MIN = 512 * MIB;
 /** Objects that nothing lists any more stay this long, for restores that are using them. (ours) */
 export const GRACE_MS = 86_400_000;
 /** Manifests of a tenant that stay after newer ones replaced them: this many, and those younger than this. (ours) */

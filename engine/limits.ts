@@ -407,8 +407,14 @@ export const CAPTURE_EVERY_MS_MAX = 1_000;
 export const SPOOL_SETS_PER_DOUBLING = 256;
 /** While nothing is written, the capture looks for requests and confirmations of the copier this often. (ours) */
 export const CAPTURE_IDLE_MS = 1_000;
-/** After a base that did not fit, the next is begun this much later, if it is requested then. (ours) */
+/** Bytes that a base needs on the disk, as a part of the file: its pages, and what they are compressed to. (ours) */
+export const BASE_BYTES_FACTOR = 1.5;
+/**
+ * After a base for which the disk has no space, the next is begun this much later, if it is requested then. After one that
+ * filled the disk on the way the pause doubles each time, up to the second number. (ours)
+ */
 export const BASE_RETRY_MS = 60_000;
+export const BASE_RETRY_MS_MAX = 3_600_000;
 /** How much the thread of the capture is lower in priority (`nice`) than its process. (ours) */
 export const CAPTURE_NICE = 5;
 /** Memory of its JavaScript objects. Beyond: copies are given up for a while. (ours) */

@@ -191,7 +191,5 @@ export const DOWNLOAD_TICKET_MS = 60_000;
 /** Used addresses that a router remembers, for that time. Beyond: 429 op.rate_limited. (ours) */
 export const DOWNLOAD_TICKETS_USED_MAX = 1_000;
 
-/** Free bytes of the disk that a file which arrives must leave. Beyond: 507. (ours) */
-export const INCOMING_SPARE_BYTES = 256 * 1024 * 1024;
 /** Bytes of such a file after which the disk is checked again. (ours) */
 export const INCOMING_CHECK_BYTES = 16 * 1024 * 1024;

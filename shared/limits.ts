@@ -8,6 +8,15 @@ import {NESTING_LEVELS_MAX} from './values/value-limits.ts';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
+/* Disk */
+
+/**
+ * Space that a base, merge, restore, upload, export or clone leaves free on its disk: these bytes, and on a small disk its
+ * size divided by the second number. Beyond: it is refused, for a request with 507 session.storage_full. (ours)
+ */
+export const DISK_RESERVE_BYTES = 256 * MIB;
+export const DISK_RESERVE_DIVISOR = 16;
+
 /* HTTP edge */
 
 /** Longest request body. Beyond: 413 op.too_large. (design) */

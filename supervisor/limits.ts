@@ -98,8 +98,6 @@ export const ERRAND_MS_MAX = 3_600_000;
 export const INCOMING_FILES_MAX = 8;
 /** Clones that are being made at the same time. Beyond: 503. (ours) */
 export const CLONES_MAX = 8;
-/** Free bytes of the disk that the copy for a clone must leave, where it cannot share blocks. Beyond: 507. (ours) */
-export const CLONE_SPARE_BYTES = 256 * MIB;
 /** A worker must answer within this time that it holds its file for a clone. Beyond: 503. (ours) */
 export const FILE_HOLD_ANSWER_MS = 30_000;
 /** Errands that wait for the one that runs. Beyond: 503. (ours) */

@@ -6,9 +6,10 @@ import {Buffer} from 'node:buffer';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {type Command, InvalidArgumentError} from 'commander';
-import {drillTenant, NoSpaceForDrill} from '../../copies/drill/drill.ts';
+import {drillTenant} from '../../copies/drill/drill.ts';
 import type {Proof} from '../../copies/drill/proof.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
+import {RestoreError} from '../../copies/restore/restore-error.ts';
 import {checkFile} from '../../engine/verify/check-file.ts';
 import type {DrillCheck, DrilledFile, ExpectedPoint} from '../../shared/ipc/drill.ts';
 import {randomOnes} from '../../shared/random-ones.ts';
@@ -72,7 +73,8 @@ async function drillEach(
       onProgress: ({sets, setsTotal, bytes, bytesTotal}) =>
         show(`${sets} of ${setsTotal} page sets, ${bytesText(bytes)} of ${bytesText(bytesTotal)}`),
     }).catch((caught: unknown) => {
-      throw caught instanceof NoSpaceForDrill ? new CommandFailure(`${caught.message}: see --scratch`) : caught;
+      const isFull = caught instanceof RestoreError && caught.code === 'no_space';
+      throw isFull ? new CommandFailure(`${caught.message}; --scratch names another place`) : caught;
     });
     line.clear();
     if (!proof.passed) failed++;

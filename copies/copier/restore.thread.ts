@@ -5,7 +5,7 @@
 import {readFile} from 'node:fs/promises';
 import {parentPort, workerData} from 'node:worker_threads';
 import {isNoSpace} from '../../shared/disk-errors.ts';
-import {expectedAt, NoSpaceForDrill, restoreForDrill} from '../drill/drill.ts';
+import {expectedAt, restoreForDrill} from '../drill/drill.ts';
 import {parseRepositoryKey} from '../repository/keys.ts';
 import {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
@@ -37,7 +37,9 @@ async function outcomeOf(order: RestoreOrder): Promise<RestoreOutcome> {
 function refusedBy(caught: unknown): NonNullable<RestoreOutcome['refused']> {
   if (caught instanceof RepositoryError && caught.code === 'no_copies')
     return {code: 'op.not_found', message: caught.message};
-  const isKnown = [RepositoryError, RestoreError, StoreError, NoSpaceForDrill].some(kind => caught instanceof kind);
+  if (caught instanceof RestoreError && caught.code === 'no_space')
+    return {code: 'session.storage_full', message: caught.message};
+  const isKnown = [RepositoryError, RestoreError, StoreError].some(kind => caught instanceof kind);
   if (isNoSpace(caught)) return {code: 'session.storage_full', message: 'the disk is full: free space and try again'};
   if (!isKnown) throw caught;
   return {code: 'session.worker_unavailable', message: (caught as Error).message};

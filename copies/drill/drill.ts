@@ -4,12 +4,10 @@
  *
  *   objects ──▶ restore ──▶ pages, identity, head, content, functions ──▶ proof
  */
-import {mkdir, rm, statfs} from 'node:fs/promises';
-import {dirname, join} from 'node:path';
+import {mkdir, rm} from 'node:fs/promises';
+import {join} from 'node:path';
 import type {Position} from '../../engine/copies/page-set.ts';
 import type {DrillCheck, DrilledFile, ExpectedPoint, RestoredCopy} from '../../shared/ipc/drill.ts';
-import {DRILL_DISK_RESERVE_BYTES} from '../limits.ts';
-import {type Plan, plan} from '../repository/plan.ts';
 import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
 import {RestoreError} from '../restore/restore-error.ts';
@@ -17,11 +15,6 @@ import {type RestoreProgress, restoreFile} from '../restore/restore-file.ts';
 import {checksOf, hasPassed, type Proof} from './proof.ts';
 
 export type CopiesReader = Pick<Repository, 'copies' | 'fetch' | 'addProof'>;
-
-/** The scratch disk has no space for the tenant. That says nothing about its copy. */
-export class NoSpaceForDrill extends Error {
-  override name = 'NoSpaceForDrill';
-}
 
 export type DrillOptions = {
   repository: CopiesReader;
@@ -32,7 +25,7 @@ export type DrillOptions = {
   onProgress?: (progress: RestoreProgress) => void;
 };
 
-/** @throws NoSpaceForDrill; StoreError: the store cannot be reached, which says nothing about the copy */
+/** @throws RestoreError `no_space`; StoreError: the store cannot be reached, which says nothing about the copy */
 export async function drillTenant({repository, tenant, directory, check, onProgress}: DrillOptions): Promise<Proof> {
   const startedMs = Date.now();
   await rm(directory, {recursive: true, force: true});
@@ -49,7 +42,7 @@ export async function drillTenant({repository, tenant, directory, check, onProgr
   }
 }
 
-/** Makes the file at `path`, unless the copy is at fault. @throws NoSpaceForDrill; StoreError */
+/** Makes the file at `path`, unless the copy is at fault. @throws RestoreError `no_space`; StoreError */
 export async function restoreForDrill(
   repository: CopiesReader,
   tenant: string,
@@ -62,7 +55,6 @@ export async function restoreForDrill(
     const {unreadable} = copies;
     const findings = unreadable.map(object => `the object ${object} is missing or damaged`);
     checks.push({check: 'objects', findings, objects: [...unreadable]});
-    await checkSpace(plan(copies, 'newest'), dirname(path));
     const progress = onProgress === undefined ? {} : {onProgress};
     const restored = await restoreFile({repository, tenant, target: 'newest', path, ...progress});
     // An older state would be restored instead of the newest one that was stored.
@@ -71,7 +63,7 @@ export async function restoreForDrill(
     return {checks, point: expectedAt(restored), gap};
   } catch (caught) {
     const isFault = caught instanceof RepositoryError || caught instanceof RestoreError;
-    if (!isFault || (caught instanceof RepositoryError && caught.code === 'unavailable')) throw caught;
+    if (!isFault || caught.code === 'unavailable' || caught.code === 'no_space') throw caught;
     checks.push({check: 'restore', findings: [caught.message], objects: caught.object === null ? [] : [caught.object]});
     return {checks, point: null, gap: null};
   }
@@ -104,15 +96,6 @@ export function proofOf(
     query: checked?.query ?? null,
     checks,
   };
-}
-
-/** The file, its base and a page set are on the disk at once. @throws NoSpaceForDrill */
-async function checkSpace({base, sets, end}: Plan, directory: string): Promise<void> {
-  const {bavail, bsize} = await statfs(directory);
-  const largest = Math.max(base.bytes, ...sets.map(({bytes}) => bytes));
-  const needed = Math.max(base.pages, end.pages) * end.pageBytes + 2 * largest + DRILL_DISK_RESERVE_BYTES;
-  if (bavail * bsize >= needed) return;
-  throw new NoSpaceForDrill(`${directory} has ${bavail * bsize} bytes free, and the drill needs ${needed}`);
 }
 
 /** A tenant whose data key is damaged has no place for a proof. */

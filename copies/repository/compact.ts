@@ -8,12 +8,13 @@
  * as long as a reader can be using it. A merge that is no cheaper than its parts, which can be differences to the pages
  * before, is not stored, and the manifest says that it was tried.
  */
-import {closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync, statSync} from 'node:fs';
+import {closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync} from 'node:fs';
 import {join} from 'node:path';
 import {sourceOfFile, writeAll} from '../../engine/copies/bytes.ts';
 import {mergePageSetsInTurns} from '../../engine/copies/merge.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {PAGE_SETS_MERGED_MAX} from '../../engine/limits.ts';
+import {spaceFinding} from '../../shared/free-space.ts';
 import {
   BASE_SETS_BYTES_LEAST,
   BASE_SETS_LEAST,
@@ -22,7 +23,6 @@ import {
   COMPACTION_SETS_MAX,
   GRACE_MS,
   READS_AT_ONCE,
-  SCRATCH_FREE_BYTES_MIN,
   SEGMENT_BYTES_MAX,
 } from '../limits.ts';
 import {inBatches} from '../store/batches.ts';
@@ -128,11 +128,10 @@ function isBaseDue(base: CopyItem, sets: Plan['sets']): boolean {
   return since.length > BASE_SETS_LEAST && bytes > Math.max(base.bytes / 2, BASE_SETS_BYTES_LEAST);
 }
 
-/** For the items and what is made of them, with something left for the tenants of this disk. */
+/** For the items, and what is made of them in one round and the next. */
 function hasSpace(directory: string, items: readonly CopyItem[]): boolean {
-  const {bavail, bsize} = statfsSync(directory);
   const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
-  return bavail * bsize > 3 * bytes + SCRATCH_FREE_BYTES_MIN;
+  return spaceFinding(directory, 3 * bytes) === null;
 }
 
 /** @param runs each within the limits of a merge */

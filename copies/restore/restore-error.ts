@@ -7,7 +7,9 @@ export type RestoreCode =
   /** The file has no such table. */
   | 'no_table'
   /** Something is where the file is to be. */
-  | 'exists';
+  | 'exists'
+  /** The disk has no space for the file. That says nothing about the copy. */
+  | 'no_space';
 
 export class RestoreError extends Error {
   override name = 'RestoreError';

@@ -14,8 +14,11 @@ import {NewCopy} from '../../engine/copies/new-copy.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import {isNoSpace} from '../../shared/disk-errors.ts';
+import {spaceFinding} from '../../shared/free-space.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
+import {RESTORE_AHEAD_BYTES} from '../limits.ts';
 import {type Plan, plan, pointsOf, type Target} from '../repository/plan.ts';
 import {type CopyItem, type Item, positionAfter, type TenantCopies} from '../repository/tenant-copies.ts';
 import {fetched} from './fetched.ts';
@@ -60,6 +63,7 @@ export async function restoreFile(options: RestoreOptions): Promise<Restored> {
   if (existsSync(path)) throw new RestoreError('exists', `${path} exists: a restore replaces no file`);
   const copies = await repository.copies(tenant);
   const chosen = plan(copies, target, timeline);
+  checkSpace(chosen, dirname(path));
   await mkdir(scratch, {mode: 0o700});
   try {
     const file = join(scratch, 'copy');
@@ -70,6 +74,19 @@ export async function restoreFile(options: RestoreOptions): Promise<Restored> {
   } finally {
     await rm(scratch, {recursive: true, force: true});
   }
+}
+
+/** The file can be larger on its way to the end, and page sets are on the disk ahead. @throws RestoreError */
+function checkSpace({base, sets, end}: Plan, directory: string): void {
+  const ahead = [base, ...sets].reduce((sum, {bytes}) => sum + bytes, 0);
+  const most = [base, ...sets].reduce((largest, {bytes}) => Math.max(largest, bytes), RESTORE_AHEAD_BYTES);
+  const pages = [base, ...sets].reduce((largest, item) => Math.max(largest, item.pages), 0);
+  const finding = spaceFinding(directory, pages * end.pageBytes + Math.min(ahead, most));
+  if (finding !== null) throw noSpace(directory, finding);
+}
+
+function noSpace(directory: string, finding: string, cause?: unknown): RestoreError {
+  return new RestoreError('no_space', `the tenant cannot be restored in ${directory}: ${finding}`, {cause});
 }
 
 /** Where a restore to this path works, and a killed one has left files. */
@@ -86,7 +103,7 @@ function pointAfter({timelines}: TenantCopies, end: CopyItem): CopyItem | null {
 }
 
 async function makeCopy(
-  {repository, tenant, onProgress}: RestoreOptions,
+  {repository, tenant, path, onProgress}: RestoreOptions,
   {base, sets}: Plan,
   file: string,
   scratch: string,
@@ -97,15 +114,17 @@ async function makeCopy(
   const copy = new NewCopy(file);
   let [done, bytes] = [0, 0];
   try {
-    for await (const {item, path} of fetched(items, fetch, scratch)) {
-      await withSet(item, path, set => copy.apply(set));
+    for await (const {item, path: at} of fetched(items, fetch, scratch)) {
+      await withSet(item, at, set => copy.apply(set));
       bytes += item.bytes;
       onProgress?.({sets: ++done, setsTotal: items.length, bytes, bytesTotal});
     }
     copy.finish();
     return {...copy.position, sets: done, bytes};
   } catch (caught) {
-    throw caught instanceof CopyError ? new RestoreError('damaged', caught.message, {cause: caught}) : caught;
+    if (caught instanceof CopyError) throw new RestoreError('damaged', caught.message, {cause: caught});
+    if (isNoSpace(caught)) throw noSpace(dirname(path), 'the disk is full', caught);
+    throw caught;
   } finally {
     copy.close();
   }

@@ -9,6 +9,7 @@
 import type {CopySettings} from '../../shared/ipc/control.ts';
 import {
   BASE_RETRY_MS,
+  BASE_RETRY_MS_MAX,
   CAPTURE_EVERY_MS_MAX,
   CAPTURE_IDLE_MS,
   CAPTURES_PER_INTERVAL,
@@ -45,6 +46,7 @@ export class CaptureLoop {
   #isIdle = true;
   #nextTakeMs = 0;
   #nextBaseMs = 0;
+  #basePauseMs = BASE_RETRY_MS;
 
   constructor(settings: CaptureSettings, parts: CaptureParts) {
     const {log, link, onDropped, now = performance.now.bind(performance), disk} = parts;
@@ -75,8 +77,8 @@ export class CaptureLoop {
     this.#isIdle = !isNew;
     if (this.#link.takeRequest() || now >= this.#nextTakeMs) this.#take();
     if (this.#capture.isBaseUnderWay) {
-      if (this.#capture.makeBase()) this.#nextBaseMs = 0;
-      else if (!this.#capture.isBaseUnderWay) this.#onDropped();
+      if (this.#capture.makeBase()) [this.#nextBaseMs, this.#basePauseMs] = [0, BASE_RETRY_MS];
+      else if (!this.#capture.isBaseUnderWay) this.#baseFailed();
       return 0;
     }
     return this.#isIdle ? CAPTURE_IDLE_MS : this.#nextTakeMs - this.#now();
@@ -93,7 +95,14 @@ export class CaptureLoop {
     this.#nextTakeMs = now + this.#pauseMs;
     if (this.#capture.isBaseUnderWay || now < this.#nextBaseMs || !this.#spool.isBaseWanted) return;
     this.#nextBaseMs = now + BASE_RETRY_MS;
-    this.#capture.beginBase();
+    if (this.#capture.beginBase() !== null) this.#onDropped();
+  }
+
+  /** It filled the disk: another one would do so too. */
+  #baseFailed(): void {
+    this.#basePauseMs = Math.min(2 * this.#basePauseMs, BASE_RETRY_MS_MAX);
+    this.#nextBaseMs = this.#now() + this.#basePauseMs;
+    this.#onDropped();
   }
 
   get #pauseMs(): number {

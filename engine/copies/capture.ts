@@ -15,7 +15,7 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {isNoSpace} from '../../shared/disk-errors.ts';
-import {PAGE_HASHES_MAX} from '../limits.ts';
+import {BASE_BYTES_FACTOR, PAGE_HASHES_MAX} from '../limits.ts';
 import {BaseCopy, type DatabaseState} from './base-copy.ts';
 import {type CommitFacts, writeSet} from './captured-set.ts';
 import {DISK, type Disk} from './disk.ts';
@@ -94,12 +94,19 @@ export class Capture {
     return this.#base !== null;
   }
 
-  /** Begins a base of what has been read. What waits in the spool is dropped: the receiver cannot use it. */
-  beginBase(): void {
+  /**
+   * Begins a base of what has been read. What waits in the spool is dropped: the receiver cannot use it.
+   * @returns a sentence if the disk has no space for it; null: it has begun, unless the disk is full
+   */
+  beginBase(): string | null {
     this.#drop();
+    const {pages, pageBytes} = this.#at;
+    const finding = this.#spool.spaceFinding(pages * pageBytes * BASE_BYTES_FACTOR);
+    if (finding !== null) return finding;
     this.#onDisk(() => {
-      this.#base = new BaseCopy(this.#disk, this.#spool.basePaths, this.#at.pageBytes);
+      this.#base = new BaseCopy(this.#disk, this.#spool.basePaths, pageBytes);
     });
+    return null;
   }
 
   /** Makes a part of the base. @returns whether it is complete */

@@ -4,6 +4,7 @@
  */
 import {join} from 'node:path';
 import {setImmediate} from 'node:timers/promises';
+import {ServiceError} from '../../shared/errors.ts';
 import {SPOOL_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {openReader, storageFullError} from '../storage/database.ts';
 import {findLostLog, keepLogFiles} from '../storage/file-guard.ts';
@@ -30,7 +31,8 @@ export async function writeClosedBase(directory: string, nowMs: number): Promise
   try {
     const spool = new Spool(join(directory, SPOOL_DIRECTORY), 0);
     const capture = new Capture(log, spool, file);
-    capture.beginBase();
+    const finding = capture.beginBase();
+    if (finding !== null) throw new ServiceError('session.storage_full', `no space for a base: ${finding}`);
     // The supervisor ends a process that does not answer for long.
     for (let isComplete = false; !isComplete; await setImmediate()) {
       if (!capture.isBaseUnderWay) throw storageFullError();

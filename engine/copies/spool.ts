@@ -8,8 +8,9 @@
  * a position is a dropped spool. `spool-view.ts` has the names and the part of the receiver.
  */
 import {closeSync, lstatSync, mkdirSync, openSync, readdirSync, rmSync} from 'node:fs';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {isNoSpace} from '../../shared/disk-errors.ts';
+import {spaceFinding} from '../../shared/free-space.ts';
 import {SPOOL_ENTRIES_MAX} from '../limits.ts';
 import {type Sink, sourceOfFile} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
@@ -70,6 +71,11 @@ export class Spool {
   /** Files in it while a base is made: its pages, and the base, which gets its name from `baseWritten`. */
   get basePaths(): {pages: string; base: string} {
     return {pages: join(this.#directory, 'base.pages'), base: join(this.#directory, `${BASE_FILE}.new`)};
+  }
+
+  /** Null: its disk has space for so many bytes. */
+  spaceFinding(bytes: number): string | null {
+    return spaceFinding(dirname(this.#directory), bytes);
   }
 
   /** Of the receiver: it has nothing that the sets follow. */

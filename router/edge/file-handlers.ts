@@ -11,6 +11,7 @@ import {type FileHandle, open, statfs} from 'node:fs/promises';
 import {dirname} from 'node:path';
 import {unwritableError} from '../../shared/disk-errors.ts';
 import {invalid, ServiceError} from '../../shared/errors.ts';
+import {spaceFindingOf} from '../../shared/free-space.ts';
 import type {FileAdoption} from '../../shared/ipc/files.ts';
 import {TENANT_FILE_BYTES_MAX} from '../../shared/limits.ts';
 import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
@@ -19,7 +20,7 @@ import {judgeTenant, keyEnded} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
 import type {Upload} from '../http/upload.ts';
-import {INCOMING_CHECK_BYTES, INCOMING_SPARE_BYTES} from '../limits.ts';
+import {INCOMING_CHECK_BYTES} from '../limits.ts';
 
 /** Called before anything is awaited, because the body arrives at once. @throws ServiceError */
 export function beginFile(exchange: Exchange, tenant: string, query: string): FileAdoption {
@@ -138,9 +139,8 @@ function opened(path: string): Promise<FileHandle> {
 
 /** @throws session.storage_full 507 */
 async function requireSpace(path: string, bytes: number): Promise<void> {
-  const {bavail, bsize} = await statfs(dirname(path));
-  if (bavail * bsize - bytes >= INCOMING_SPARE_BYTES) return;
-  throw new ServiceError('session.storage_full', 'the disk has no space for this file: free space and send it again');
+  const finding = spaceFindingOf(await statfs(dirname(path)), bytes);
+  if (finding !== null) throw new ServiceError('session.storage_full', `no space for this file: ${finding}`);
 }
 
 function asFull(caught: unknown): unknown {

@@ -5,7 +5,7 @@
 import {constants, copyFile as copyFileOfNode, type FileHandle, open, statfs, truncate} from 'node:fs/promises';
 import {dirname} from 'node:path';
 import {ServiceError} from '../../shared/errors.ts';
-import {CLONE_SPARE_BYTES} from '../limits.ts';
+import {spaceFindingOf} from '../../shared/free-space.ts';
 
 /** What a file system says that cannot share the blocks of these files. */
 const NOT_SHARED: ReadonlySet<string> = new Set([
@@ -66,10 +66,6 @@ async function checked(source: FileHandle, path: string): Promise<{nlink: number
 
 /** @throws session.storage_full 507 */
 async function requireSpace(path: string, bytes: number): Promise<void> {
-  const {bavail, bsize} = await statfs(dirname(path));
-  if (bavail * bsize - bytes >= CLONE_SPARE_BYTES) return;
-  throw new ServiceError(
-    'session.storage_full',
-    'the disk has no space for a copy of the file: free space and try again',
-  );
+  const finding = spaceFindingOf(await statfs(dirname(path)), bytes);
+  if (finding !== null) throw new ServiceError('session.storage_full', `no space for a copy of the file: ${finding}`);
 }

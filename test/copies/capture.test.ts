@@ -11,6 +11,7 @@ import {afterAll, describe, expect, test} from 'vitest';
 import {Capture} from '../../engine/copies/capture.ts';
 import {CaptureLink} from '../../engine/copies/capture-link.ts';
 import {CaptureLoop} from '../../engine/copies/capture-loop.ts';
+import type {Disk} from '../../engine/copies/disk.ts';
 import {LogReader} from '../../engine/copies/log-reader.ts';
 import {encodePosition} from '../../engine/copies/position-file.ts';
 import {Spool} from '../../engine/copies/spool.ts';
@@ -32,6 +33,7 @@ class Worker {
   readonly path = join(this.directory, 'tenant.sqlite');
   readonly spool = join(this.directory, 'spool');
   readonly #bytesMax: number;
+  readonly #disk: Disk;
   readonly #opened: LogReader[] = [];
   #db!: Database.Database;
   #commit = 1;
@@ -40,8 +42,9 @@ class Worker {
   #loop!: CaptureLoop;
   readonly #receiver = new Receiver(this.directory, join(this.directory, 'copy'));
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, disk: Disk = QUICK_DISK) {
     this.#bytesMax = bytesMax;
+    this.#disk = disk;
     mkdirSync(this.directory);
     this.#open();
     this.#db.exec('CREATE TABLE t (n INTEGER PRIMARY KEY, bytes BLOB)');
@@ -67,7 +70,7 @@ class Worker {
     this.#link = new CaptureLink();
     this.#link.publish(this.#file);
     const settings = {everyMs: 1_000, spoolBytesMax: this.#bytesMax, spool: this.spool, file: this.#file};
-    const parts = {log, link: this.#link, onDropped: () => undefined, now: () => this.#nowMs, disk: QUICK_DISK};
+    const parts = {log, link: this.#link, onDropped: () => undefined, now: () => this.#nowMs, disk: this.#disk};
     this.#loop = new CaptureLoop(settings, parts);
   }
 
@@ -125,11 +128,11 @@ class Worker {
   }
 
   /** Opens the spool beside a file that says this of itself. */
-  isBaseDueFor(other: object): boolean {
+  captureFor(other: object): Capture {
     const log = new LogReader(this.path);
     const capture = new Capture(log, new Spool(this.spool, 2 ** 20, QUICK_DISK), {...this.#file, ...other});
     log.close();
-    return capture.isBaseDue;
+    return capture;
   }
 }
 
@@ -180,8 +183,8 @@ describe('a base is due', () => {
     worker.turn(1);
     worker.write(1, 10);
     worker.close();
-    expect(worker.isBaseDueFor({})).toBe(false);
-    expect(worker.isBaseDueFor(other)).toBe(true);
+    expect(worker.captureFor({}).isBaseDue).toBe(false);
+    expect(worker.captureFor(other).isBaseDue).toBe(true);
     expect(readdirSync(worker.spool)).toEqual([]);
     worker.start();
     worker.end();
@@ -235,4 +238,38 @@ test('a process that ends at any step of a spool leaves sets that follow one ano
     found.add(`${spool.position?.commit ?? 'base due'} sets ${sets.map(name => Number(SET_NAME.exec(name)![1]))}`);
   }
   expect([...found]).toEqual(['base due sets ', '1 sets ', '2 sets 2', '3 sets 3', '4 sets 4']);
+});
+
+test('a base for which the disk has no space is not begun, and the reason has the numbers', () => {
+  const worker = new Worker(2 ** 20);
+  const capture = worker.captureFor({pages: 2 ** 40});
+  expect(capture.beginBase()).toMatch(/the disk has \d+ MiB free: \d+ MiB are needed/);
+  expect(capture.isBaseUnderWay).toBe(false);
+  expect(readdirSync(worker.spool)).toEqual([]);
+});
+
+test('after a base that filled the disk, the pause before the next one doubles', () => {
+  let bases = 0;
+  let pages = -1;
+  const disk: Disk = {
+    ...QUICK_DISK,
+    open(path, flags) {
+      const fd = QUICK_DISK.open(path, flags);
+      if (path.endsWith('base.pages')) [pages, bases] = [fd, bases + 1];
+      return fd;
+    },
+    write(fd, bytes, at) {
+      if (fd === pages) throw Object.assign(new Error('no space'), {code: 'ENOSPC'});
+      QUICK_DISK.write(fd, bytes, at);
+    },
+    close(fd) {
+      if (fd === pages) pages = -1;
+      QUICK_DISK.close(fd);
+    },
+  };
+  const worker = new Worker(2 ** 20, disk);
+  worker.receive(64);
+  for (let minutes = 0; minutes < 32; minutes++) worker.turn(60_000);
+  // After 2, 4, 8 and 16 minutes.
+  expect(bases).toBe(5);
 });

@@ -182,6 +182,20 @@ describe('what is refused leaves no file', () => {
     await expect(restored(all(), {commit: 1})).rejects.toMatchObject({code: 'no_copies'});
   });
 
+  test('a tenant for which the disk has no space, before anything is downloaded', async () => {
+    const copies = all();
+    const {timelines} = await copies.copies();
+    timelines[0]!.bases[0] = {...timelines[0]!.bases[0]!, pages: 2 ** 40};
+    copies.fetch = () => Promise.reject(new Error('it was downloaded'));
+    const message =
+      /cannot be restored in .+: the disk has \d+ MiB free: \d+ MiB are needed, and \d+ MiB have to stay free/;
+    await expect(restored(copies, 'newest')).rejects.toMatchObject({
+      code: 'no_space',
+      message: expect.stringMatching(message),
+    });
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
   test('a file that is there', async () => {
     writeFileSync(path, 'mine');
     await expect(restored(all(), 'newest')).rejects.toMatchObject({code: 'exists'});

@@ -59,8 +59,6 @@ export const FILE_COPY_PAGES = 1_000;
 export const FILE_COPY_MS_MAX = 600_000;
 /** Interval of the checks whether a file that is held for a clone is within the same bounds. (ours) */
 export const FILE_HOLD_POLL_MS = 1_000;
-/** Free bytes of the disk that such a copy must leave. Beyond: 507. (ours) */
-export const FILE_COPY_SPARE_BYTES = 256 * MIB;
 /**
  * Length of the WAL at which an export with a slow reader is cut off, because it keeps the WAL from being reset. (ours)
  */

@@ -3,7 +3,7 @@
  * first byte is sent, so nothing of it is left when the process ends. Writes go on; the copy is given up when it takes
  * too long, or the WAL, which it keeps from being reset, grows too much.
  */
-import {rmSync, statfsSync, statSync} from 'node:fs';
+import {rmSync, statSync} from 'node:fs';
 import {type FileHandle, open} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {Worker} from 'node:worker_threads';
@@ -12,9 +12,9 @@ import type {OutgoingBody} from '../../../../engine/io/outgoing-body.ts';
 import {CHUNK_CHARS} from '../../../../engine/journal/chunks.ts';
 import {openFailure} from '../../../../engine/storage/tenant-file.ts';
 import {conflict, overloaded, ServiceError} from '../../../../shared/errors.ts';
+import {spaceFinding} from '../../../../shared/free-space.ts';
 import type {HeaderList} from '../../../../shared/ipc/operations.ts';
 import {FILE_COPY} from '../../../../shared/tenant-directory.ts';
-import {FILE_COPY_SPARE_BYTES} from '../../limits.ts';
 import type {FileCopied} from './file-copy.thread.ts';
 
 export type CopyStream = {start: (headers: HeaderList) => OutgoingBody};
@@ -81,11 +81,7 @@ async function copyOf(path: string): Promise<{file: FileHandle; bytes: number; s
 
 /** @throws session.storage_full 507 */
 function requireSpace(path: string): void {
-  const {bavail, bsize} = statfsSync(dirname(path));
   const wanted = statSync(path).size + (statSync(`${path}-wal`, {throwIfNoEntry: false})?.size ?? 0);
-  if (bavail * bsize - wanted >= FILE_COPY_SPARE_BYTES) return;
-  throw new ServiceError(
-    'session.storage_full',
-    'the disk has no space for a copy of the file: free space and try again',
-  );
+  const finding = spaceFinding(dirname(path), wanted);
+  if (finding !== null) throw new ServiceError('session.storage_full', `no space for a copy of the file: ${finding}`);
 }
