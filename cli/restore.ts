@@ -17,10 +17,10 @@ import {CommandFailure} from './failure.ts';
 import {moment} from './option-values.ts';
 import {printable} from './printable.ts';
 import {follow} from './restore/follow.ts';
-import {printTable, withFile} from './restore/look.ts';
-import type {Wanted} from './restore/make-file.ts';
+import {type Looked, printTable, withFile} from './restore/look.ts';
 import {inDataDirectory, placeTenant} from './restore/place.ts';
 import {type Listing, listPoints} from './restore/points.ts';
+import {addScratchOption} from './restore/scratch.ts';
 import {sendTenant} from './restore/send.ts';
 import {restoreAll} from './restore/whole-host.ts';
 import {TransientLine} from './transient-line.ts';
@@ -49,12 +49,13 @@ type Options = RepositoryOptions & {
   events?: true;
   dryRun?: true;
   verify?: true;
+  scratch: string;
   table?: string;
   json?: true;
 };
 
 export function register(program: Command): void {
-  addRepositoryOptions(program.command('restore'))
+  addScratchOption(addRepositoryOptions(program.command('restore')))
     .description('make a tenant from a repository of copies, as it was at a time')
     .argument('[tenant]', 'its name in the repository')
     .option('--to-time <time>', 'the last point at or before it: 2026-01-31T12:00:00Z, epoch ms, or 20m ago', instant)
@@ -141,6 +142,7 @@ async function restore(repository: Repository, tenant: string, options: Options)
     target: targetOf(options),
     depth: depthOf(options),
     timeline: options.timeline,
+    scratch: options.scratch,
   };
   const gap = await restoredFor(wanted, options);
   // An older state than was stored is no success.
@@ -156,7 +158,7 @@ async function restoredFor(wanted: Listing, options: Options): Promise<BackupGap
   return restored.gap;
 }
 
-async function place(wanted: Wanted, options: Options): Promise<BackupGap | null> {
+async function place(wanted: Looked, options: Options): Promise<BackupGap | null> {
   const {data} = options;
   const placing = {as: options.as ?? wanted.tenant, replace: options.replace === true, live: options.live === true};
   const placed = await inDataDirectory(data, server => placeTenant(server, wanted, placing));

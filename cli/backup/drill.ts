@@ -3,7 +3,6 @@
  * result in the repository. It needs no server. Functions are not started: only a server runs code of tenants.
  */
 import {Buffer} from 'node:buffer';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {type Command, InvalidArgumentError} from 'commander';
 import {drillTenant} from '../../copies/drill/drill.ts';
@@ -17,7 +16,7 @@ import {bytesText} from '../bytes-text.ts';
 import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
 import {printable, printableJson} from '../printable.ts';
-import {withScratch} from '../restore/scratch.ts';
+import {addScratchOption, withScratch} from '../restore/scratch.ts';
 import {TransientLine} from '../transient-line.ts';
 import {addRepositoryOptions, atRepository, type RepositoryOptions} from './at-repository.ts';
 import {EXIT_PARTIAL} from './exit-codes.ts';
@@ -25,11 +24,10 @@ import {EXIT_PARTIAL} from './exit-codes.ts';
 type Options = RepositoryOptions & {tenant?: string; tenants?: number; scratch: string; json?: true};
 
 export function register(backup: Command): void {
-  addRepositoryOptions(backup.command('drill'))
+  addScratchOption(addRepositoryOptions(backup.command('drill')))
     .description('prove copies: restore tenants into a scratch directory and check everything')
     .option('--tenant <id>', 'only this tenant')
     .option('--tenants <n>', 'this many at random; otherwise all', count)
-    .option('--scratch <directory>', 'where to restore, one tenant at a time', tmpdir())
     .option('--json', 'one JSON object per tenant')
     .action((options: Options) => atRepository('svc backup drill', options, repository => drill(repository, options)));
 }

@@ -3,7 +3,7 @@
  * needs any more. It writes, so no server may be writing to the repository; `--dry-run` only reads.
  */
 import {randomBytes} from 'node:crypto';
-import {hostname, tmpdir} from 'node:os';
+import {hostname} from 'node:os';
 import {type Command, InvalidArgumentError} from 'commander';
 import {type Expired, expirable, expire} from '../../copies/repository/expire.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
@@ -13,7 +13,7 @@ import {bytesText} from '../bytes-text.ts';
 import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
 import {printable, printableJson} from '../printable.ts';
-import {withScratch} from '../restore/scratch.ts';
+import {addScratchOption, withScratch} from '../restore/scratch.ts';
 import {TransientLine} from '../transient-line.ts';
 import {atRepository} from './at-repository.ts';
 import {EXIT_PARTIAL} from './exit-codes.ts';
@@ -32,8 +32,7 @@ type Options = {
 };
 
 export function register(backup: Command): void {
-  backup
-    .command('expire')
+  addScratchOption(backup.command('expire'))
     .description('drop old points, and remove objects that nothing needs')
     .option('--to <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
     .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
@@ -42,7 +41,6 @@ export function register(backup: Command): void {
     .option('--keep-daily <n>', 'of days', count)
     .option('--keep-weekly <n>', 'of weeks', count)
     .option('--keep-monthly <n>', 'of months', count)
-    .option('--scratch <directory>', 'for files while page sets are merged', tmpdir())
     .option('--dry-run', 'say what would be removed, and only read: a server can be running')
     .option('--json', 'the result as a JSON object')
     .action((options: Options) => {

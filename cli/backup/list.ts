@@ -1,4 +1,5 @@
 /** `svc backup list [TENANT]` shows what a repository has: its tenants, or the points of one of them. */
+import {tmpdir} from 'node:os';
 import type {Command} from 'commander';
 import {gapIn, pointsOf} from '../../copies/repository/plan.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
@@ -38,7 +39,14 @@ export function register(backup: Command): void {
 
 async function list(repository: Repository, tenant: string | undefined, isJson: boolean): Promise<void> {
   if (tenant !== undefined) {
-    const wanted = {repository, tenant, target: 'newest', timeline: undefined, depth: 'quick'} as const;
+    const wanted = {
+      repository,
+      tenant,
+      target: 'newest',
+      timeline: undefined,
+      depth: 'quick',
+      scratch: tmpdir(),
+    } as const;
     const gap = await listPoints(wanted, false, isJson);
     if (gap !== null) throw new CommandFailure(gap.finding, EXIT_PARTIAL);
     return;

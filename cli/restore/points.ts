@@ -7,11 +7,10 @@ import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
 import {auditedEvents} from './audited-events.ts';
-import {withFile} from './look.ts';
-import type {Wanted} from './make-file.ts';
+import {type Looked, withFile} from './look.ts';
 
 /** What to list: of a whole repository, because it has the server's audit log, too. */
-export type Listing = Wanted & {readonly repository: Repository};
+export type Listing = Looked & {readonly repository: Repository};
 
 /** Without --json: the newest of a timeline. */
 const POINTS_SHOWN = 50;

@@ -8,14 +8,14 @@ import {packagesOf} from '../../copies/restore/restore-packages.ts';
 import {PACKAGES_MAX} from '../../shared/limits.ts';
 import {type ServerOptions, ServiceClient} from '../client.ts';
 import {CommandFailure} from '../failure.ts';
-import {withFile} from './look.ts';
+import {type Looked, withFile} from './look.ts';
 import type {Wanted} from './make-file.ts';
 import type {Placing} from './place.ts';
 
 const TYPE = 'application/vnd.sqlite3';
 
 /** @throws CommandFailure; as `makeFile` */
-export async function sendTenant(wanted: Wanted, placing: Placing, options: ServerOptions): Promise<Restored> {
+export async function sendTenant(wanted: Looked, placing: Placing, options: ServerOptions): Promise<Restored> {
   const {as, replace, live} = placing;
   const client = await ServiceClient.open(options, 1);
   try {
