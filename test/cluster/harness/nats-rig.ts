@@ -18,7 +18,7 @@ export async function natsRig(servers: NatsServers): Promise<Rig> {
     connect: async () => (await servers.host()).engine,
     setSpace: async (_, bytesMax) => {
       const max = Number.isFinite(bytesMax) ? (await servers.bytesOf(LOG)) + bytesMax : -1;
-      await servers.changeStream({...streamSettings(SUBJECTS, LOG, replicas), max_bytes: max});
+      await servers.configure('STREAM.UPDATE', {...streamSettings(SUBJECTS, LOG, replicas), max_bytes: max});
     },
     run: work => work(),
   };

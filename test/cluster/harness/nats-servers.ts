@@ -185,11 +185,11 @@ export class NatsServers {
     return (await this.#detail(leader, stream))!.state.bytes;
   }
 
-  /** As an operator does. */
-  async changeStream(config: {name: string; [setting: string]: unknown}): Promise<void> {
+  /** As an operator does. @param verb of JetStream's API, such as `STREAM.UPDATE` */
+  async configure(verb: string, config: {name: string; [setting: string]: unknown}): Promise<void> {
     const connection = await connect({servers: this.#clientPorts.map(port => `127.0.0.1:${port}`)});
     try {
-      const answer = await connection.request(`$JS.API.STREAM.UPDATE.${config.name}`, JSON.stringify(config));
+      const answer = await connection.request(`$JS.API.${verb}.${config.name}`, JSON.stringify(config));
       const {error} = answer.json<{error?: {description: string}}>();
       if (error !== undefined) throw new Error(error.description);
     } finally {
