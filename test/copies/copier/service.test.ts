@@ -1,5 +1,4 @@
 /** A server with --backup-to, from outside: what it copies, and what happens when the copier, the server or the store fail. */
-import {spawnSync} from 'node:child_process';
 import {cpSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -7,11 +6,10 @@ import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {newRepositoryKey} from '../../../copies/repository/keys.ts';
 import {SERVER} from '../../../copies/repository/tenant-copies.ts';
 import type {BackupStatus} from '../../../shared/protocol/backups.ts';
+import {svc} from '../../harness/command.ts';
 import {type TestRepository, testRepository} from '../../harness/repository.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
-
-const CLI = join(import.meta.dirname, '../../../dist/cli.js');
 
 let repository: TestRepository;
 let service: Service;
@@ -119,20 +117,22 @@ test('a tenant that was written without backups is copied by the next server tha
   expect(service.ownerOf(tenant)).toBeNull();
 });
 
-test('a second server, a wrong key, and a directory without a repository are refused in a sentence', () => {
+test('a second server, a wrong key, and a directory without a repository are refused in a sentence', async () => {
   const root = mkdtempSync(join(tmpdir(), 'svc-test-'));
   const wrong = join(root, 'wrong');
   writeFileSync(wrong, newRepositoryKey());
-  const refusal = (to: string, key: string): string => {
-    const args = [CLI, 'start', '--port', '0', '--data', join(root, 'data'), '--backup-to', to, '--backup-key', key];
-    const {status: code, stderr} = spawnSync(process.execPath, args, {encoding: 'utf8', timeout: 60_000});
+  const refusal = async (to: string, key: string): Promise<string> => {
+    const data = join(root, 'data');
+    const {code, stderr} = await svc(['start', '--port', '0', '--data', data, '--backup-to', to, '--backup-key', key]);
     expect(code).toBe(1);
     return stderr;
   };
-  expect(refusal(repository.directory, repository.keyFile)).toMatch(/^svc: the server \w+ on .* writes to file:/m);
-  expect(refusal(repository.directory, wrong)).toContain('the key is not that of the repository');
-  expect(refusal(root, repository.keyFile)).toContain('has no repository: svc backup init makes one');
-  expect(refusal(repository.directory, join(root, 'none'))).toContain('cannot be read: it does not exist');
+  expect(await refusal(repository.directory, repository.keyFile)).toMatch(
+    /^svc: the server \w+ on .* writes to file:/m,
+  );
+  expect(await refusal(repository.directory, wrong)).toContain('the key is not that of the repository');
+  expect(await refusal(root, repository.keyFile)).toContain('has no repository: svc backup init makes one');
+  expect(await refusal(repository.directory, join(root, 'none'))).toContain('cannot be read: it does not exist');
   rmSync(root, {recursive: true});
 });
 
