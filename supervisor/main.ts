@@ -436,10 +436,10 @@ export class Supervisor {
         this.#placement.released(message.tenant, place, message.busy);
         return;
       case 'link_lost':
-        this.#placement.linkLost(message.tenant, place, message.socketPath, message.calls);
+        this.#placement.linkLost(message.tenant, place, message.worker, message.calls);
         return;
       case 'link_malformed':
-        this.#placement.linkMalformed(message.tenant, message.socketPath, message.why);
+        this.#placement.linkMalformed(message.tenant, message.worker, message.why);
         return;
       case 'call_answered':
         this.#placement.callAnswered(message.tenant, message.key);

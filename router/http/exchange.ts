@@ -24,7 +24,7 @@ import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {type Backlog, type BufferedBytes, type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
 import {errorEnvelope, invalid, overloaded, ServiceError} from '../../shared/errors.ts';
-import type {UserCall} from '../../shared/ipc/control.ts';
+import type {UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {BODY_BYTES_MAX} from '../../shared/limits.ts';
 import {answeredCode} from '../auth/answered-code.ts';
@@ -96,7 +96,7 @@ export class Exchange implements Forwarded {
   sentMs = 0;
   holder: Holder | null = null;
   order = 0;
-  lostWorker: string | null = null;
+  lostWorker: WorkerName | null = null;
   waitingSinceMs = 0;
   /** Headers of errors that the router itself answers: CORS, if pages of other origins may read them. */
   errorHeaders: HeaderList | null = null;

@@ -186,10 +186,10 @@ export class TenantDirectory {
       routers: this.#routers,
       wake: forCode => this.#send({type: 'wake', tenant: id, forCode}),
       givenUp: () => this.#send({type: 'given_up', tenant: id}),
-      lost: (socketPath, calls) => this.#send({type: 'link_lost', tenant: id, socketPath, calls}),
-      malformed: (socketPath, why) => {
+      lost: (worker, calls) => this.#send({type: 'link_lost', tenant: id, worker, calls}),
+      malformed: (worker, why) => {
         this.#metrics.count('svc_malformed_links_total');
-        this.#send({type: 'link_malformed', tenant: id, socketPath, why});
+        this.#send({type: 'link_malformed', tenant: id, worker, why});
       },
       answered: key => this.#send({type: 'call_answered', tenant: id, key}),
       onRefused: () => {

@@ -20,7 +20,7 @@
 import {assert} from '../../shared/assert.ts';
 import {ReservedBytes, type ReservedTotal} from '../../shared/byte-accounts.ts';
 import {overloaded, ServiceError, unavailable} from '../../shared/errors.ts';
-import type {TenantSuspects, TrafficReport, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
+import type {TenantSuspects, TrafficReport, UserCall, WorkerAddress, WorkerName} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
@@ -45,9 +45,9 @@ export type TenantParts = {
   /** Everything that was under way in a worker that the tenant moves away from is answered. */
   givenUp: () => void;
   /** The link to this worker is gone, with these calls under way. */
-  lost: (socketPath: string, calls: UserCall[]) => void;
+  lost: (worker: WorkerName, calls: UserCall[]) => void;
   /** The worker violated the protocol; `lost` follows. */
-  malformed: (socketPath: string, why: string) => void;
+  malformed: (worker: WorkerName, why: string) => void;
   /** A suspected call was answered. */
   answered: (key: string) => void;
   /** A call was refused because it crashed workers before. */
@@ -79,8 +79,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
   readonly #retired = new Set<WorkerLink>();
   /** The supervisor waits until all requests on retired links are answered. */
   #isGivingUp = false;
-  /** Socket of the worker whose link was lost, until the supervisor has reported that; null: none. */
-  #lostSocketPath: string | null = null;
+  /** The worker whose link was lost, until the supervisor has reported that; null: none. */
+  #lostWorker: WorkerName | null = null;
   /** Null: no call is suspected. */
   #suspects: Suspects | null = null;
   /** Requests since the last report; null: none. */
@@ -148,17 +148,17 @@ export class PlacedTenant implements Holder, TrafficCounter {
 
   workerReady(address: WorkerAddress): void {
     if (this.isRemoved) return;
-    if (address.socketPath !== this.#lostSocketPath) this.#lostSocketPath = null;
+    if (address.worker !== this.#lostWorker) this.#lostWorker = null;
     const current = this.#link;
     if (current !== null) {
-      if (current.address.socketPath === address.socketPath) return;
+      if (current.address.worker === address.worker) return;
       this.#dropLink(); // the new worker replaces it; its requests end when it closes
       this.#retire(current);
     }
     this.#isCodeWanted = false;
     const {live, pipes} = this;
     const link = new WorkerLink(address, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
-      malformed: ({address: {socketPath}}, why) => this.#parts.malformed(socketPath, why),
+      malformed: ({address: {worker}}, why) => this.#parts.malformed(worker, why),
       closed: closed => this.#linkClosed(closed),
     });
     this.#link = link;
@@ -174,8 +174,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
       if (this.#waiting.size > 0) this.#wake(); // requests that wait for a different worker
       return;
     }
-    if (this.#lostSocketPath !== null) {
-      this.#lostSocketPath = null;
+    if (this.#lostWorker !== null) {
+      this.#lostWorker = null;
       if (this.#needsWorker) this.#wake();
       return;
     }
@@ -334,11 +334,11 @@ export class PlacedTenant implements Holder, TrafficCounter {
   #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed): void {
     this.#retired.delete(link);
     // A retired link had nothing under way, unless its worker was replaced.
-    if (!retired || calls.length > 0) this.#parts.lost(link.address.socketPath, calls);
-    const isLostAgain = link.address.socketPath === this.#lostSocketPath;
+    if (!retired || calls.length > 0) this.#parts.lost(link.address.worker, calls);
+    const isLostAgain = link.address.worker === this.#lostWorker;
     if (this.#link === link) {
       this.#dropLink();
-      if (wasOpen && !retired) this.#lostSocketPath = link.address.socketPath;
+      if (wasOpen && !retired) this.#lostWorker = link.address.worker;
     }
     if (!wasOpen || isLostAgain) this.#wakeLater();
     for (const request of unanswered) this.#again(request);

@@ -7,7 +7,7 @@
  */
 import type {Buffer} from 'node:buffer';
 import type {ErrorObject, ServiceError} from '../../shared/errors.ts';
-import type {UserCall} from '../../shared/ipc/control.ts';
+import type {UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 
 export interface Forwarded {
@@ -42,7 +42,7 @@ export interface Forwarded {
   /** Its position in the link it was sent on; set by the link. */
   order: number;
   /** Socket path of the worker that was lost while it had this request; null: none. */
-  lostWorker: string | null;
+  lostWorker: WorkerName | null;
   /** When it first waited for a worker, or 0. */
   waitingSinceMs: number;
 

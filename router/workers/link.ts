@@ -476,7 +476,7 @@ export class WorkerLink implements Holder {
       else if (!wasWritten) sendAgain(request, unanswered);
       else if (!request.isRead) request.fail(outcomeUnknown());
       else if (mayHaveEndedIt(request, nowMs)) request.fail(notSentAgain());
-      else retryOnce(request, this.address.socketPath, unanswered);
+      else retryOnce(request, this.address.worker, unanswered);
     }
     this.#inFlight.clear();
     this.#inFlightBytes = 0;

@@ -1,5 +1,6 @@
 /** Handles each request that a link still holds when it closes; `link.ts` has the table. */
 import {ServiceError, unavailable} from '../../shared/errors.ts';
+import type {WorkerName} from '../../shared/ipc/control.ts';
 import {READ_AGAIN_MS_MAX} from '../limits.ts';
 import type {Forwarded} from './forwarded.ts';
 
@@ -22,7 +23,7 @@ export function mayHaveEndedIt(request: Forwarded, nowMs: number): boolean {
 }
 
 /** A dying worker may accept one more connection before its socket is gone: losing it again is not a second crash. */
-export function retryOnce(request: Forwarded, worker: string, unanswered: Forwarded[]): void {
+export function retryOnce(request: Forwarded, worker: WorkerName, unanswered: Forwarded[]): void {
   if (request.lostWorker !== null && request.lostWorker !== worker) {
     request.fail(unavailable("the tenant's worker ended twice during this read"));
     return;

@@ -21,10 +21,23 @@ import type {SessionRecord, SessionRequest} from './sessions.ts';
 import type {UpgradeRequest} from './upgrades.ts';
 
 /**
+ * Names one worker process: no other one of any tenant ever has the same name. It does not say where the worker is
+ * reached, so workers of other hosts can have names too.
+ */
+export type WorkerName = string;
+
+/**
  * Where a router reaches a tenant's worker. The secret is generated for every worker and never leaves memory. `owner`:
  * the uid of the socket's owner. `runsCode`: the worker can hold isolates, so it accepts deployments.
  */
-export type WorkerAddress = {tenant: string; socketPath: string; secret: string; owner: number; runsCode: boolean};
+export type WorkerAddress = {
+  tenant: string;
+  worker: WorkerName;
+  socketPath: string;
+  secret: string;
+  owner: number;
+  runsCode: boolean;
+};
 
 /* ── router ── */
 
@@ -191,9 +204,9 @@ export type RouterToSupervisor =
   /**
    * The connection to this worker closed unexpectedly, or never opened. `calls`: functions that were in flight on it.
    */
-  | {type: 'link_lost'; tenant: string; socketPath: string; calls: UserCall[]}
+  | {type: 'link_lost'; tenant: string; worker: WorkerName; calls: UserCall[]}
   /** This worker violated the protocol and must be ended. `link_lost` follows. */
-  | {type: 'link_malformed'; tenant: string; socketPath: string; why: string}
+  | {type: 'link_malformed'; tenant: string; worker: WorkerName; why: string}
   /** A suspected call was answered. */
   | {type: 'call_answered'; tenant: string; key: string}
   /** Answer to `release`. `busy`: the worker is still in use and stays. */

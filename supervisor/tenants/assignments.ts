@@ -9,7 +9,7 @@ import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
 import {type ErrorObject, errorEnvelope, ServiceError} from '../../shared/errors.ts';
-import type {CopySettings, WorkerUser} from '../../shared/ipc/control.ts';
+import type {CopySettings, WorkerName, WorkerUser} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {FunctionCount} from '../../shared/metrics/function-counts.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
@@ -59,7 +59,8 @@ export type AssignmentParts = {
 
 export type AssignmentEnd = ChildEnd & {
   pid: number | undefined;
-  socketPath: string;
+  /** Empty: it ended before it had one. */
+  worker: WorkerName;
   /** It was able to run code, so its tenant may have had a first deployment. */
   ranCode: boolean;
 };
@@ -74,6 +75,8 @@ export class Assignments {
   readonly #parts: AssignmentParts;
   readonly #events: AssignmentEvents;
   readonly #log: Logger;
+  /** How many have been named. */
+  #workers = 0;
 
   constructor(parts: AssignmentParts, events: AssignmentEvents) {
     this.#parts = parts;
@@ -116,6 +119,7 @@ export class Assignments {
     if (user === undefined) return;
     entry.address = {
       tenant: entry.id,
+      worker: String(++this.#workers),
       socketPath: runDirectory.nextSocketPath(user),
       secret: randomBytes(24).toString('hex'),
       owner: user?.id ?? process.geteuid!(),
@@ -228,18 +232,23 @@ export class Assignments {
 
   #ended(entry: TenantEntry, worker: Worker, end: ChildEnd): void {
     assert(entry.worker === worker, 'a tenant has one worker at a time');
-    const socketPath = entry.address?.socketPath ?? '';
+    const {address} = entry;
     if (entry.endpoint !== null) {
       this.#parts.egress.ended(entry.endpoint);
       this.#parts.runDirectory.forget(entry.endpoint.socketPath);
     }
-    this.#parts.runDirectory.forget(socketPath);
+    if (address !== null) this.#parts.runDirectory.forget(address.socketPath);
     if (entry.reporter !== null) this.#parts.workerEnded(entry.reporter, worker.lastReport);
     entry.reporter = null;
     entry.worker = null;
     entry.address = null;
     entry.endpoint = null;
     entry.inUseUntilMs = 0;
-    this.#events.ended(entry, {...end, pid: worker.child.pid, socketPath, ranCode: worker.runsCode});
+    this.#events.ended(entry, {
+      ...end,
+      pid: worker.child.pid,
+      worker: address?.worker ?? '',
+      ranCode: worker.runsCode,
+    });
   }
 }

@@ -3,13 +3,13 @@
  * and passes them to the quarantine. The next worker is not announced before that, so that a newly refused call is not
  * sent to it. A router that does not report is waited for at most CRASH_REPORT_MS.
  */
-import type {TenantSuspects, UserCall} from '../../shared/ipc/control.ts';
+import type {TenantSuspects, UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import {Quarantine, type Refusal} from '../../shared/quarantine.ts';
 import {CRASH_REPORT_MS} from '../limits.ts';
 
 export type Verdict = {isAttributed: boolean; refused: Refusal[]};
 
-type Crash = {socketPath: string; calls: UserCall[]; unheard: Set<number>; timer: NodeJS.Timeout};
+type Crash = {worker: WorkerName; calls: UserCall[]; unheard: Set<number>; timer: NodeJS.Timeout};
 
 export class Crashes {
   readonly #quarantine = new Quarantine();
@@ -32,18 +32,18 @@ export class Crashes {
   }
 
   /** @param unheard routers that may have had more calls under way */
-  died(socketPath: string, calls: UserCall[], unheard: Set<number>): void {
+  died(worker: WorkerName, calls: UserCall[], unheard: Set<number>): void {
     if (this.#open !== null) this.#close(this.#open);
     const timer = setTimeout(() => this.#close(crash), CRASH_REPORT_MS);
-    const crash: Crash = {socketPath, calls, unheard, timer};
+    const crash: Crash = {worker, calls, unheard, timer};
     this.#open = crash;
     this.#closeIfKnown(crash);
   }
 
   /** A router lost its link to this worker. */
-  heard(router: number, socketPath: string, calls: UserCall[]): void {
+  heard(router: number, worker: WorkerName, calls: UserCall[]): void {
     const crash = this.#open;
-    if (crash?.socketPath !== socketPath || !crash.unheard.delete(router)) return;
+    if (crash?.worker !== worker || !crash.unheard.delete(router)) return;
     crash.calls.push(...calls);
     this.#closeIfKnown(crash);
   }

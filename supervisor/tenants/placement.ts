@@ -7,7 +7,13 @@
  */
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
-import type {SupervisorToRouter, TenantSuspects, UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
+import type {
+  SupervisorToRouter,
+  TenantSuspects,
+  UserCall,
+  WorkerAddress,
+  WorkerName,
+} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Registry} from '../files/registry.ts';
 import {DRAIN_MS} from '../limits.ts';
@@ -207,19 +213,19 @@ export class Placement {
   }
 
   /** A router lost its link to this worker, which is ending or has ended. */
-  linkLost(id: string, router: number, socketPath: string, calls: UserCall[]): void {
+  linkLost(id: string, router: number, worker: WorkerName, calls: UserCall[]): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
-    if (entry.address?.socketPath === socketPath) {
+    if (entry.address?.worker === worker) {
       entry.users.lost(router, calls);
       this.#moveOn(entry);
-    } else entry.crashes?.heard(router, socketPath, calls);
+    } else entry.crashes?.heard(router, worker, calls);
   }
 
   /** This worker violated the protocol towards a router. */
-  linkMalformed(id: string, socketPath: string, why: string): void {
+  linkMalformed(id: string, worker: WorkerName, why: string): void {
     const entry = this.#entries.get(id);
-    if (entry?.address?.socketPath === socketPath) entry.worker?.child.disbelieve(why);
+    if (entry?.address?.worker === worker) entry.worker?.child.disbelieve(why);
   }
 
   /** A router received the answer to a suspected call. */
@@ -397,7 +403,7 @@ export class Placement {
     this.#assignments.start(entry, fresh);
   }
 
-  #workerEnded(entry: TenantEntry, {socketPath, ranCode, ...end}: AssignmentEnd): void {
+  #workerEnded(entry: TenantEntry, {worker, ranCode, ...end}: AssignmentEnd): void {
     const {lifecycle} = entry;
     const isEnding = lifecycle.state === 'closing' || lifecycle.state === 'pausing';
     const isClosed = lifecycle.state === 'deleting' || (isEnding && lifecycle.stored);
@@ -420,7 +426,7 @@ export class Placement {
         () => performance.now(),
         verdict => this.#judged(entry, verdict),
       );
-      entry.crashes.died(socketPath, calls, unheard);
+      entry.crashes.died(worker, calls, unheard);
     }
     this.#checkDrained();
   }

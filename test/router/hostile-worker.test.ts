@@ -213,7 +213,7 @@ describe('a router connects to a socket of the worker alone', () => {
   }
 
   const addressed = (socketPath: string) => ({
-    ...{tenant: 'a', socketPath, secret: 's', owner: process.geteuid!()},
+    ...{tenant: 'a', worker: '1', socketPath, secret: 's', owner: process.geteuid!()},
     runsCode: true,
   });
   /** Why it is none; null: it was connected. */

@@ -55,9 +55,9 @@ beforeEach(() => {
       mine.next.resolve();
       mine.next = Promise.withResolvers();
     },
-    lost: (socketPath, calls) => {
+    lost: (worker, calls) => {
       if (calls.length === 0) return;
-      if (quarantine.died(calls, performance.now()).isAttributed) reserved.push(socketPath);
+      if (quarantine.died(calls, performance.now()).isAttributed) reserved.push(worker);
       tenant.suspect(quarantine.suspects(performance.now()));
     },
     onTraffic: () => undefined,
@@ -249,7 +249,7 @@ describe('calls of functions under way when the worker dies', () => {
     const worker = await underWay(query);
     worker.die();
     expect(await query.outcome).toBe('session.worker_unavailable');
-    expect(reserved).toEqual([worker.address.socketPath]);
+    expect(reserved).toEqual([worker.address.worker]);
     expect(asked.wakes).toBe(0);
   });
 
@@ -258,7 +258,7 @@ describe('calls of functions under way when the worker dies', () => {
     const worker = await underWay(mutation);
     worker.die();
     expect(await mutation.outcome).toBe('session.outcome_unknown');
-    expect(reserved).toEqual([worker.address.socketPath]);
+    expect(reserved).toEqual([worker.address.worker]);
   });
 
   test('one whose client has gone is held responsible all the same', async () => {

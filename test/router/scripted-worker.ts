@@ -23,6 +23,7 @@ export class ScriptedWorker {
   constructor(tenant: string, runsCode = true) {
     this.address = {
       tenant,
+      worker: this.#directory,
       socketPath: join(this.#directory, 'w'),
       secret: 'secret',
       owner: process.geteuid!(),

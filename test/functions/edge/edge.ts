@@ -112,7 +112,14 @@ export class Edge {
     const newAddress = () => {
       const path = join(folder, `w${++wakes}`);
       linkSync(socketPath, path);
-      return {tenant: TENANT, socketPath: path, secret: SECRET, owner: process.geteuid!(), runsCode: true};
+      return {
+        tenant: TENANT,
+        worker: path,
+        socketPath: path,
+        secret: SECRET,
+        owner: process.geteuid!(),
+        runsCode: true,
+      };
     };
     const metrics = new RouterMetrics();
     const directory: TenantDirectory = new TenantDirectory(
