@@ -29,6 +29,7 @@ import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {RouterLimits} from '../router-limits.ts';
 import type {Forwarded, Holder, TrafficCounter} from '../workers/forwarded.ts';
 import {type LinkClosed, reservedBytes, WorkerLink} from '../workers/link.ts';
+import {type Connect, connectToWorker} from '../workers/worker-socket.ts';
 import {Suspects} from './suspects.ts';
 import {TrafficCounts} from './traffic-counts.ts';
 
@@ -157,7 +158,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
     }
     this.#isCodeWanted = false;
     const {live, pipes} = this;
-    const link = new WorkerLink(address, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
+    const connect: Connect = onread => connectToWorker(address, onread);
+    const link = new WorkerLink(address, connect, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
       malformed: ({address: {worker}}, why) => this.#parts.malformed(worker, why),
       closed: closed => this.#linkClosed(closed),
     });

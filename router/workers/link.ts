@@ -37,7 +37,7 @@ import {
   streamsIn,
   versionIn,
 } from './worker-frames.ts';
-import {connectToWorker} from './worker-socket.ts';
+import type {Connect} from './worker-socket.ts';
 
 /** Stream ids are u32; 0 belongs to the hello. */
 const STREAM_MAX = 0xffff_ffff;
@@ -109,6 +109,7 @@ export class WorkerLink implements Holder {
 
   constructor(
     address: WorkerAddress,
+    connect: Connect,
     log: Logger,
     {live, pipes}: Receivers,
     reserved: ReservedBytes,
@@ -122,7 +123,7 @@ export class WorkerLink implements Holder {
     this.#events = events;
     this.#live = live;
     this.#pipes = pipes;
-    const {socket, fault} = connectToWorker(address, {
+    const {socket, fault} = connect({
       buffer: READ_BUFFER,
       callback: bytes => {
         this.#read(READ_BUFFER.subarray(0, bytes));

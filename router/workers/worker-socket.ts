@@ -10,11 +10,13 @@ import type {WorkerAddress} from '../../shared/ipc/control.ts';
 /** Linux's `O_PATH`, which Node does not define: finds the file without opening it. */
 const O_PATH = 0o10000000;
 
-/** @returns `fault`: the worker does not listen there, and the returned socket was never connected */
-export function connectToWorker(
-  {socketPath, owner}: WorkerAddress,
-  onread: OnReadOpts,
-): {socket: Socket; fault: string | null} {
+/**
+ * Opens the connection of a link, whose bytes arrive in `onread`. `fault`: why the worker cannot be there; the socket
+ * was never connected then.
+ */
+export type Connect = (onread: OnReadOpts) => {socket: Socket; fault: string | null};
+
+export function connectToWorker({socketPath, owner}: WorkerAddress, onread: OnReadOpts): ReturnType<Connect> {
   let found: number | null = null;
   try {
     found = openSync(socketPath, O_PATH | constants.O_NOFOLLOW);
