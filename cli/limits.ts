@@ -86,3 +86,6 @@ export const FOLLOW_SYNC_MS = 60_000;
 export const DRILL_EVERY_MS_DEFAULT = 7 * 24 * 60 * 60_000;
 /** A tenant with copies younger than this before the list of tenants may be missing in the list. It is restored. (ours) */
 export const TENANTS_LIST_MS = 600_000;
+/** `svc backup run` without a server: its time limit, and how often it checks whether the store works. (ours) */
+export const BACKUP_STOPPED_MS_MAX = 24 * 60 * 60_000;
+export const BACKUP_STOPPED_CHECK_MS = 1_000;
