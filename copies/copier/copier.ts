@@ -6,15 +6,14 @@
  *      │                            │ └── the store or the repository fails ──▶ failing: tried again after a pause
  *      └── another server has the lease ──▶ locked ◀── it took it ──┘          (locked: tried again on request only)
  *
- * What fails is one tenant's (its spool is damaged, or hostile: it is refused, and a base requested) or the store's
- * (nothing is confirmed, so the spools keep it). Neither ends this process. Bases, and sets that are too large for a
+ * What fails is one tenant's (its spool is damaged, or hostile: it is refused, and a base requested; or its data key
+ * cannot be used: `key-faults.ts`) or the store's (nothing is confirmed, so the spools keep it). Neither ends this process. Bases, and sets that are too large for a
  * pack, are streamed one at a time while the rounds of all other tenants go on (`uploads.ts`).
  */
 import {closeSync} from 'node:fs';
 import {setImmediate as breathe} from 'node:timers/promises';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
-import {SpoolView} from '../../engine/copies/spool-view.ts';
 import {backOffMs} from '../../shared/back-off.ts';
 import type {CopiedTenant, CopierSettings} from '../../shared/ipc/copier.ts';
 import type {Logger} from '../../shared/log.ts';
@@ -23,10 +22,11 @@ import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {Metrics} from '../../shared/metrics/metrics.ts';
 import type {BackupFault, BackupRun, BackupState} from '../../shared/protocol/backups.ts';
 import {LEASE_MS, LEASE_RENEW_MS} from '../limits.ts';
-import {RepositoryError} from '../repository/repository-error.ts';
+import {isOfTenant} from '../repository/repository-error.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {SERVER} from '../repository/tenant-copies.ts';
-import {StoreError} from '../store/store-error.ts';
+import {kindOf, unlessOfStore, unlessOfTenant} from './fault-kinds.ts';
+import {KeyFaults} from './key-faults.ts';
 import {
   CHECK_MS,
   FAILURE_PAUSE_MS_MAX,
@@ -86,6 +86,7 @@ export class Copier {
   #roundSinceMs: number | null = null;
   /** Bases, and other files that are too large for a pack. */
   readonly #uploads: Uploads;
+  readonly #keys: KeyFaults;
   readonly #rounds: Rounds;
   #isClosing = false;
   #wake: (() => void) | null = null;
@@ -102,6 +103,14 @@ export class Copier {
       isUploading: tenant => tenant === this.#uploads.tenant,
       refused: (copy, caught) => this.#refused(copy, caught),
     });
+    this.#keys = new KeyFaults({
+      copies: this.copies,
+      now: parts.now,
+      found: (tenant, {message: reason}) => {
+        this.count('key');
+        this.#log.error('nothing of a tenant can be copied until its data key is back', {tenant, reason});
+      },
+    });
     this.#runs = new Runs(parts.now, () => this.#fault?.message ?? null);
     this.#metrics.measure('svc_backup_age_seconds', () => this.ageMs / 1_000);
     this.#metrics.measure('svc_backup_last_success_timestamp_seconds', () => (this.#lastSuccessMs ?? 0) / 1_000);
@@ -113,7 +122,7 @@ export class Copier {
   }
 
   get fault(): BackupFault | null {
-    return this.#fault;
+    return this.#fault ?? this.#keys.ofNoTenant;
   }
 
   get lastSuccessMs(): number | null {
@@ -196,6 +205,7 @@ export class Copier {
     if (this.#state === 'locked') this.#state = 'failing';
     this.#retryAtMs = 0;
     this.#uploads.retry();
+    this.#keys.retry();
     const done = this.#runs.wait(withinMs);
     this.#goOn();
     return done;
@@ -249,12 +259,15 @@ export class Copier {
     this.#roundSinceMs = sinceMs;
     const isTried = this.#state !== 'locked' && !this.#isPausedAt(sinceMs);
     try {
-      if (isTried) this.#writer ??= await this.#opened();
+      if (isTried) {
+        this.#writer ??= await this.#opened();
+        await this.#keys.check(this.#writer);
+      }
       await this.#look();
       if (!isTried || this.#writer === null) return false;
       this.#runs.looked(sinceMs, this.copies.values());
       this.#requestBases();
-      const {sets, files, hasMore} = await this.#rounds.take(this.#writer.repository);
+      const {sets, files, hasMore} = await this.#rounds.take(this.#writer);
       this.#beginUpload(this.#writer);
       await this.#store(this.#writer, {sets, files}, sinceMs);
       this.#runs.settle(this.copies);
@@ -313,7 +326,7 @@ export class Copier {
   #requestBases(): void {
     for (const copy of this.copies.values()) {
       const {work} = copy;
-      if (work.kind !== 'base_due' || copy.tenant === this.#uploads.tenant) continue;
+      if (work.kind !== 'base_due' || copy.keyFault !== null || copy.tenant === this.#uploads.tenant) continue;
       if (!copy.isAwake && !copy.isBaseRequested) {
         copy.isBaseRequested = true;
         this.#parts.baseDue(copy.tenant);
@@ -323,13 +336,10 @@ export class Copier {
   }
 
   #wantBase(copy: TenantCopy): void {
-    const view = SpoolView.open(copy.directory);
     try {
-      view?.wantBase(true);
+      copy.wantBase();
     } catch (caught) {
       this.#refused(copy, caught);
-    } finally {
-      view?.close();
     }
   }
 
@@ -344,8 +354,8 @@ export class Copier {
     ];
     if (segments.length > 0) {
       try {
-        await writer.addPack(segments);
-        for (const file of files) file.stored();
+        await writer.addPack(segments).catch(unlessOfTenant);
+        for (const file of files) if (!writer.faults.has(file.segment.tenant)) file.stored();
       } finally {
         // If it failed, some of several packs can be stored all the same.
         for (const {copy} of sets) this.#confirm(writer, copy);
@@ -399,7 +409,7 @@ export class Copier {
   /** @param copy null: it was a file of the server */
   #uploadFailed(copy: TenantCopy | null, caught: unknown): void {
     const kind = kindOf(caught);
-    if (kind === null && copy !== null) {
+    if (copy !== null && (kind === null || isOfTenant(caught))) {
       this.#refused(copy, caught);
       return;
     }
@@ -431,7 +441,7 @@ export class Copier {
   /** Of one tenant. */
   #refused(copy: TenantCopy, caught: unknown): void {
     const isSpool = caught instanceof CopyError || caught instanceof PageSetError || caught instanceof Unusable;
-    if (!isSpool && !(caught instanceof Error && 'syscall' in caught)) throw caught;
+    if (!isSpool && !isOfTenant(caught) && !(caught instanceof Error && 'syscall' in caught)) throw caught;
     const kind = caught instanceof Unusable || caught instanceof PageSetError ? caught.code : 'spool';
     const {message} = caught as Error;
     if (copy.fault?.message !== message) {
@@ -477,7 +487,9 @@ export class Copier {
   /** Nothing that was found in this round is left out. */
   #isComplete(sets: readonly TakenSet[]): boolean {
     const isStored = new Set(sets.map(({copy}) => copy));
-    return [...this.copies.values()].every(copy => (copy.isStored || isStored.has(copy)) && !copy.packages.isDue);
+    const isDone = (copy: TenantCopy): boolean =>
+      copy.keyFault === null && !copy.packages.isDue && (copy.isStored || isStored.has(copy));
+    return !this.#keys.isOfServer && [...this.copies.values()].every(isDone);
   }
 
   #succeeded(atMs: number): void {
@@ -485,15 +497,4 @@ export class Copier {
     this.#fault = null;
     this.#parts.succeeded();
   }
-}
-
-/** Null: it is none of the store's or the repository's. */
-function kindOf(caught: unknown): string | null {
-  const isKnown =
-    caught instanceof StoreError || caught instanceof RepositoryError || caught instanceof RepositoryRefused;
-  return isKnown ? caught.code : null;
-}
-
-function unlessOfStore(caught: unknown): void {
-  if (kindOf(caught) === null) throw caught;
 }

@@ -7,6 +7,7 @@ import {proofOf, record} from '../drill/drill.ts';
 import {faultOf, type Proof} from '../drill/proof.ts';
 import {READS_AT_ONCE} from '../limits.ts';
 import type {Repository} from '../repository/repository.ts';
+import {RepositoryError} from '../repository/repository-error.ts';
 import {inBatches} from '../store/batches.ts';
 import {restoreInThread} from './restores.ts';
 
@@ -54,8 +55,9 @@ export class Drills {
     if (this.#isReading || repository === null || unknown.length === 0) return;
     this.#isReading = true;
     void inBatches(unknown, READS_AT_ONCE, async tenant => {
-      const proof = (await repository.newestProof(tenant)) as Proof | null;
-      this.#proofs.set(tenant, proof === null ? null : shown(proof));
+      // That of a tenant whose data key cannot be used is read again.
+      const proof = (await repository.newestProof(tenant).catch(unlessDamaged)) as Proof | null | undefined;
+      if (proof !== undefined) this.#proofs.set(tenant, proof === null ? null : shown(proof));
     })
       .catch(() => undefined) // the next status tries again
       .finally(() => {
@@ -68,6 +70,10 @@ export class Drills {
     if (repository === null) throw unavailable('the repository is not open');
     return repository;
   }
+}
+
+function unlessDamaged(caught: unknown): undefined {
+  if (!(caught instanceof RepositoryError)) throw caught;
 }
 
 function shown(proof: Proof): BackupProof {

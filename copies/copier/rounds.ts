@@ -4,6 +4,7 @@
  */
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import type {Repository} from '../repository/repository.ts';
+import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {SERVER} from '../repository/tenant-copies.ts';
 import {PACKAGE_READS_MAX, ROUND_BYTES, ROUND_RAW_BYTES} from './limits.ts';
 import {largeFile, type NextSegment, nextSegment} from './next-segment.ts';
@@ -37,9 +38,9 @@ export class Rounds {
   }
 
   /** @throws RepositoryError; StoreError */
-  async take(repository: Repository): Promise<Round> {
+  async take({repository, faults}: Pick<RepositoryWriter, 'repository' | 'faults'>): Promise<Round> {
     const {sets, hasMore} = await this.#takeSets();
-    const {files, hasMore: hasMoreFiles} = await this.#takeFiles(repository);
+    const {files, hasMore: hasMoreFiles} = await this.#takeFiles(repository, faults.has(SERVER));
     return {sets, files, hasMore: hasMore || hasMoreFiles};
   }
 
@@ -71,8 +72,8 @@ export class Rounds {
   }
 
   /** After the sets, so that the packages of a deployment are stored with it. */
-  async #takeFiles(repository: Repository): Promise<{files: NewFile[]; hasMore: boolean}> {
-    const files = await this.#parts.files.take(repository);
+  async #takeFiles(repository: Repository, areServersLeft: boolean): Promise<{files: NewFile[]; hasMore: boolean}> {
+    const files = areServersLeft ? [] : await this.#parts.files.take(repository);
     let [bytes, reads] = [0, 0];
     const due = this.#sorted(({packages}) => packages.isDue);
     for (const copy of inTurn(due, this.#lastOfPackages, ({tenant}) => tenant)) {
@@ -87,7 +88,8 @@ export class Rounds {
   }
 
   #sorted(isOne: (copy: TenantCopy) => boolean): TenantCopy[] {
-    return [...this.#parts.copies.values()].filter(isOne).sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
+    const ready = [...this.#parts.copies.values()].filter(copy => copy.keyFault === null && isOne(copy));
+    return ready.sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
   }
 
   /** @returns null also if the files of the tenant are at fault */

@@ -66,7 +66,7 @@ export class Runs {
         if (copies.get(copy.tenant) !== copy || isReached(copy, target)) run.targets.delete(copy);
       }
       const waits = [...run.targets.keys()];
-      if (waits.some(({isBaseFailed}) => !isBaseFailed)) continue;
+      if (waits.some(({isStuck}) => !isStuck)) continue;
       if (waits.length > 0) {
         this.#giveUp(run);
         continue;
@@ -86,7 +86,7 @@ export class Runs {
     this.#end(run);
     const left = [...(run.targets ?? new Map<TenantCopy, Target>()).keys()];
     const missing = left.map(({tenant}) => tenant).sort();
-    const why = this.#fault() ?? left.find(({isBaseFailed}) => isBaseFailed)?.fault?.message ?? null;
+    const why = this.#fault() ?? left.find(({isStuck}) => isStuck)?.fault?.message ?? null;
     const what = run.targets === null ? 'the tenants were not copied' : `${missing.length} tenants are not copied`;
     run.reject(
       unavailable(`${what} yet${why === null ? '' : `: ${why}`}`, {

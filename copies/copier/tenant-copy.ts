@@ -41,7 +41,9 @@ export class TenantCopy {
   dueLooks = 0;
   spoolBytes = 0;
   fault: BackupFault | null = null;
-  readonly packages: TenantPackages;
+  /** Its data key cannot be used: nothing of it is stored. */
+  keyFault: BackupFault | null = null;
+  packages: TenantPackages;
   /** Files of the spool that are not tried again: one that does not lead on, and the base that was stored last. */
   refused: string | null = null;
   storedBase: string | null = null;
@@ -79,6 +81,36 @@ export class TenantCopy {
     if (!this.isBaseRequested) return;
     this.isBaseFailed = true;
     this.fault = fault;
+  }
+
+  /** Requests a base from the worker. @throws errors of the file system */
+  wantBase(): void {
+    const view = SpoolView.open(this.directory);
+    try {
+      view?.wantBase(true);
+    } finally {
+      view?.close();
+    }
+  }
+
+  /** @param newest what the repository has of it, if the key can be used */
+  keyIs(fault: BackupFault | null, newest: Position | null): void {
+    this.keyFault = fault;
+    this.fault = fault;
+    this.position = fault === null ? newest : undefined;
+    this.isToLookAt = true;
+  }
+
+  /** Its copies were made unreadable, and it begins again. */
+  forgotten(): void {
+    this.position = null;
+    this.packages = new TenantPackages(this.tenant, this.directory);
+    this.isToLookAt = true;
+  }
+
+  /** Nothing of it can be stored for now. */
+  get isStuck(): boolean {
+    return this.isBaseFailed || this.keyFault !== null;
   }
 
   /** Finds out what is to be done. Opens no set. @throws CopyError; errors of the file system */
@@ -136,7 +168,7 @@ export class TenantCopy {
     this.position = position;
     this.storedCount++;
     this.refused = null;
-    this.fault = null;
+    this.fault = this.keyFault;
     this.isBaseRequested = false;
     this.isBaseFailed = false;
     const view = SpoolView.open(this.directory);

@@ -12,9 +12,9 @@ export const COPIER_METRICS = {
   },
   svc_backup_errors_total: {
     type: 'counter',
-    help: 'Failures to copy, by kind: of the store, of the repository, of the spool of a tenant, of the heartbeat URL',
+    help: 'Failures to copy, by kind: of the store, of the repository, of the spool or the data key of a tenant, of the heartbeat URL',
     labels: ['kind'],
-    from: ['unavailable', 'timeout', 'refused', 'no_space', 'locked', 'spool', 'heartbeat'],
+    from: ['unavailable', 'timeout', 'refused', 'no_space', 'locked', 'spool', 'key', 'heartbeat'],
   },
   svc_backup_puts_total: {type: 'counter', help: 'Objects stored in the repository'},
   svc_backup_bytes_total: {type: 'counter', help: 'Bytes stored in the repository'},

@@ -4,6 +4,7 @@ import {rmSync, symlinkSync} from 'node:fs';
 import {expect, test} from 'vitest';
 import {TENANT_TURN_BYTES} from '../../../copies/copier/limits.ts';
 import {LEASE_MS, LEASE_RENEW_MS} from '../../../copies/limits.ts';
+import {keyName} from '../../../copies/repository/object-names.ts';
 import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
 import {until} from '../../harness/until.ts';
 import {type History, SMALL, setBytes} from '../model.ts';
@@ -91,6 +92,43 @@ test('a hostile or damaged spool stops its own tenant only, and its fault is nam
   a.base(3);
   await until('the base is stored', () => a.confirmed === 3);
   expect(copier.copies.get('a')!.fault).toBeNull();
+});
+
+test('a data key that is damaged stops its own tenant only, and the copies go on when it is back', async () => {
+  const [a, b] = [new FakeTenant('a').base(1), new FakeTenant('b').base(1)];
+  const first = await running([a, b]);
+  await first.copier.run(5_000);
+  await first.end();
+  const name = keyName('a');
+  const good = (await first.store.get(name))!;
+  await first.store.put(name, good.subarray(0, 40));
+  a.set(2, 2);
+  b.set(2, 2);
+  const {copier, basesDue} = await running([a, b], Date.now, first);
+  await expect(copier.run(60_000)).rejects.toMatchObject({
+    message: expect.stringContaining(name),
+    detail: {missing: ['a']},
+  });
+  expect([a.confirmed, b.confirmed, copier.state]).toEqual([1, 2, 'running']);
+  expect(copier.copies.get('a')!.fault).toMatchObject({kind: 'damaged', message: expect.stringContaining(name)});
+  expect([a.has('want-base'), basesDue, copier.lastSuccessMs]).toEqual([false, [], null]);
+  await first.store.put(name, good);
+  await copier.run(5_000);
+  expect([a.confirmed, copier.copies.get('a')!.fault]).toEqual([2, null]);
+});
+
+test('a tenant that was forgotten is copied again as a whole, under another key', async () => {
+  const tenant = new FakeTenant('a').base(1);
+  const {copier, store, reopened} = await running([tenant]);
+  await copier.run(5_000);
+  const old = await store.get(keyName('a'));
+  await (await reopened()).forget('a');
+  tenant.set(2, 2);
+  await until('a base is wanted', () => tenant.has('want-base'));
+  tenant.base(3);
+  await copier.run(5_000);
+  expect(await (await reopened()).newest('a')).toMatchObject({commit: 3});
+  expect((await store.get(keyName('a')))!.equals(old!)).toBe(false);
 });
 
 test('while the store is gone nothing is confirmed and the age grows; then everything follows', async () => {

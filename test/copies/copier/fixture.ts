@@ -6,7 +6,7 @@ import {onTestFinished} from 'vitest';
 import {Copier} from '../../../copies/copier/copier.ts';
 import {RepositoryRefused} from '../../../copies/copier/open-repository.ts';
 import {pointsOf} from '../../../copies/repository/plan.ts';
-import type {Repository} from '../../../copies/repository/repository.ts';
+import {Repository} from '../../../copies/repository/repository.ts';
 import {RepositoryError} from '../../../copies/repository/repository-error.ts';
 import {RepositoryWriter} from '../../../copies/repository/repository-writer.ts';
 import {DirectoryStore} from '../../../copies/store/directory-store.ts';
@@ -96,12 +96,22 @@ type Running = {
   basesDue: string[];
   /** Lines of the level `warn` and above. */
   log: string[];
+  /** The same repository in another process. */
+  reopened: () => Promise<Repository>;
   /** Resolves when it has ended. */
   end: () => Promise<void>;
 };
 
-export async function running(tenants: FakeTenant[], now: () => number = Date.now): Promise<Running> {
-  const {store, repository} = await made(new SwitchedStore(join(scratch(), 'repository')));
+/** @param earlier whose repository is used */
+export async function running(
+  tenants: FakeTenant[],
+  now: () => number = Date.now,
+  earlier: Running | null = null,
+): Promise<Running> {
+  const first = earlier === null ? await made(new SwitchedStore(join(scratch(), 'repository'))) : null;
+  const store = earlier?.store ?? first!.store;
+  const reopened = earlier?.reopened ?? (() => Repository.open(store, first!.key));
+  const repository = first?.repository ?? (await reopened());
   const basesDue: string[] = [];
   const log: string[] = [];
   const copier = new Copier({
@@ -121,7 +131,7 @@ export async function running(tenants: FakeTenant[], now: () => number = Date.no
     await done;
   };
   onTestFinished(end);
-  return {copier, store: store as SwitchedStore, repository, basesDue, log, end};
+  return {copier, store: store as SwitchedStore, repository, basesDue, log, reopened, end};
 }
 
 async function open(repository: Repository): Promise<RepositoryWriter> {
