@@ -5,11 +5,13 @@
  */
 import {resolve} from 'node:path';
 import {type Command, InvalidArgumentError, Option} from 'commander';
+import type {KeepPolicy} from '../shared/ipc/copier.ts';
 import {LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel} from '../shared/log.ts';
 import {isLoopback} from '../shared/loopback.ts';
 import type {RateLimit} from '../shared/rate-limit.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import type {SupervisorSettings} from '../supervisor/server/settings.ts';
+import {backupKeep} from './backup-keep.ts';
 import {coresToUse} from './cores.ts';
 import {allowedOrigins, dashboardOrigin, rateLimit, trustedProxies} from './edge-settings.ts';
 import {
@@ -57,6 +59,8 @@ export type StartOptions = {
   backupHeartbeat?: string;
   /** Milliseconds; 0: only on request. */
   backupDrill: number;
+  /** Undefined: all points stay. */
+  backupKeep?: KeepPolicy;
   /** Bytes. */
   copiesSpoolMax: number;
   logLevel: LogLevel;
@@ -180,6 +184,10 @@ export function addStartOptions(command: Command): Command {
       .argParser(drillEvery)
       .default(DRILL_EVERY_MS_DEFAULT, '7d'),
     new Option(
+      '--backup-keep <policy>',
+      'which points of each tenant stay, as last=100,hourly=24,daily=30,weekly=8,monthly=12; without it all stay',
+    ).argParser(backupKeep),
+    new Option(
       '--copies-spool-max <size>',
       'changes of each tenant that wait on disk while the repository cannot be reached, as 256m; beyond: a whole copy follows later',
     )
@@ -213,6 +221,7 @@ export function backupSettings(options: StartOptions): Pick<SupervisorSettings, 
     backupEvery: everyMs,
     backupHeartbeat,
     backupDrill,
+    backupKeep: keep,
     copiesSpoolMax: spoolBytesMax,
     tenantStorageMax: tenantBytesMax,
   } = options;
@@ -224,6 +233,7 @@ export function backupSettings(options: StartOptions): Pick<SupervisorSettings, 
       keyFile,
       heartbeatUrl: backupHeartbeat ?? null,
       drillEveryMs: backupDrill,
+      keep: keep ?? null,
       spoolBytesMax,
       tenantBytesMax,
     },

@@ -4,11 +4,12 @@
  */
 import {randomBytes} from 'node:crypto';
 import {hostname} from 'node:os';
-import {type Command, InvalidArgumentError} from 'commander';
+import type {Command} from 'commander';
 import {type Expired, expirable, expire} from '../../copies/repository/expire.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
 import {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
 import type {Policy} from '../../copies/repository/retention.ts';
+import {keepCount} from '../backup-keep.ts';
 import {bytesText} from '../bytes-text.ts';
 import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
@@ -36,11 +37,11 @@ export function register(backup: Command): void {
     .description('drop old points, and remove objects that nothing needs')
     .option('--to <repository>', 'where the copies are (SVC_BACKUP_TO)', process.env.SVC_BACKUP_TO)
     .option('--key <file>', 'the key of the repository (SVC_BACKUP_KEY)', process.env.SVC_BACKUP_KEY)
-    .option('--keep-last <n>', 'keep the newest n points of each tenant', count)
-    .option('--keep-hourly <n>', 'keep the last point of each of the newest n hours that have one', count)
-    .option('--keep-daily <n>', 'of days', count)
-    .option('--keep-weekly <n>', 'of weeks', count)
-    .option('--keep-monthly <n>', 'of months', count)
+    .option('--keep-last <n>', 'keep the newest n points of each tenant', keepCount)
+    .option('--keep-hourly <n>', 'keep the last point of each of the newest n hours that have one', keepCount)
+    .option('--keep-daily <n>', 'of days', keepCount)
+    .option('--keep-weekly <n>', 'of weeks', keepCount)
+    .option('--keep-monthly <n>', 'of months', keepCount)
     .option('--dry-run', 'say what would be removed, and only read: a server can be running')
     .option('--json', 'the result as a JSON object')
     .action((options: Options) => {
@@ -104,10 +105,4 @@ function textOf({items, objects, bytes}: Expired, dryRun: true | undefined): str
 
 function totalOf(items: Expired['items']): number {
   return [...items.values()].reduce((sum, n) => sum + n, 0);
-}
-
-function count(text: string): number {
-  const n = Number(text);
-  if (/^\d{1,6}$/.test(text) && n > 0) return n;
-  throw new InvalidArgumentError('It must be a number from 1 to 999999.');
 }

@@ -7,6 +7,7 @@ import type {Logger} from '../../shared/log.ts';
 import {Housekeeping} from '../repository/housekeeping.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
+import type {Policy} from '../repository/retention.ts';
 import {StoreError} from '../store/store-error.ts';
 import {IDLE_FAILURE_PAUSE_MS} from './limits.ts';
 
@@ -17,13 +18,15 @@ export class IdleWork {
   readonly #scratch: string;
   readonly #log: Logger;
   readonly #now: () => number;
+  readonly #policy: Policy | null;
   #of: {writer: RepositoryWriter; housekeeping: Housekeeping} | null = null;
   #isBusy = false;
   #pausedUntilMs = 0;
 
-  /** @param data the data directory. What an earlier process left in it is removed */
-  constructor(data: string, log: Logger, now: () => number) {
+  /** @param data the data directory. What an earlier process left in it is removed. @param policy null: all points stay */
+  constructor(data: string, policy: Policy | null, log: Logger, now: () => number) {
     this.#scratch = join(data, SCRATCH);
+    this.#policy = policy;
     this.#log = log;
     this.#now = now;
     rmSync(this.#scratch, {recursive: true, force: true});
@@ -40,7 +43,7 @@ export class IdleWork {
 
   async #turn(writer: RepositoryWriter): Promise<void> {
     if (this.#of?.writer !== writer) {
-      const options = {writer, scratch: this.#scratch, policy: null, now: this.#now};
+      const options = {writer, scratch: this.#scratch, policy: this.#policy, now: this.#now};
       this.#of = {writer, housekeeping: new Housekeeping(options)};
     }
     try {

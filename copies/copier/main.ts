@@ -81,7 +81,7 @@ async function received(message: SupervisorToCopier): Promise<void> {
 async function start(message: SupervisorToCopier & {type: 'start'}): Promise<void> {
   settings = message.settings;
   const {heartbeatUrl} = settings;
-  const idleWork = new IdleWork(settings.data, log, Date.now);
+  const idleWork = new IdleWork(settings.data, settings.keep, log, Date.now);
   const started: Copier = new Copier({
     settings,
     open: stored => openWriter(message.settings, stored),

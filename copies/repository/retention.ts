@@ -5,6 +5,7 @@
  * operator says how many of these stay; without one all do. What is not on the way to a point that stays is dropped, and
  * page sets between two points that stay are merged.
  */
+import type {KeepPolicy} from '../../shared/ipc/copier.ts';
 import {
   COMPACTION_BYTES_MAX,
   COMPACTION_SETS_MAX,
@@ -15,14 +16,7 @@ import {
 import {type Reached, reachable} from './plan.ts';
 import type {CopyItem, TimelineCopies} from './tenant-copies.ts';
 
-/** Numbers of points: the newest, and the last ones of the newest hours, days, weeks and months that have any. */
-export type Policy = {
-  readonly last?: number;
-  readonly hourly?: number;
-  readonly daily?: number;
-  readonly weekly?: number;
-  readonly monthly?: number;
-};
+export type Policy = KeepPolicy;
 
 export type Tidied = {
   readonly dropped: CopyItem[];

@@ -3,6 +3,15 @@ import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metrics/metric-json.ts';
 import type {DrilledFile, RestoredCopy} from './drill.ts';
 
+/** Numbers of points: the newest, and the last ones of the newest hours, days, weeks and months that have any. */
+export type KeepPolicy = {
+  readonly last?: number;
+  readonly hourly?: number;
+  readonly daily?: number;
+  readonly weekly?: number;
+  readonly monthly?: number;
+};
+
 export type CopierSettings = {
   /** `file:///path`, a path, or `s3://bucket/prefix?…`. */
   repository: string;
@@ -12,6 +21,8 @@ export type CopierSettings = {
   /** Of the page sets in a tenant's spool, and of a tenant; 0: no limit. Larger files of a tenant are not read. */
   spoolBytesMax: number;
   tenantBytesMax: number;
+  /** Which points of each tenant stay. Null: all. */
+  keep: KeepPolicy | null;
   /** Requested after a success; null: nothing is. */
   heartbeatUrl: string | null;
   /** The data directory. */

@@ -86,6 +86,18 @@ const ServerSettings = Type.Object(
     backup_to: orNull(Type.String(), 'null: no backups are made, as for the next three'),
     backup_every_ms: orNull(Type.Number(), 'null: no backups'),
     backup_drill_ms: orNull(Type.Number(), 'null: no backups; 0: drills only on request'),
+    backup_keep: orNull(
+      Type.Partial(
+        Type.Object({
+          last: Type.Integer(),
+          hourly: Type.Integer(),
+          daily: Type.Integer(),
+          weekly: Type.Integer(),
+          monthly: Type.Integer(),
+        }),
+      ),
+      'numbers of points that stay; null: all, or no backups',
+    ),
     copies_spool_max_bytes: orNull(Type.Number(), 'null: no backups'),
     log_level: Type.String(),
     log_format: Type.String(),

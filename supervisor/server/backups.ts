@@ -163,12 +163,12 @@ export class Backups {
   }
 
   #copierFor(settings: BackupSettings, serverId: string): CopierProcess {
-    const {to: repository, everyMs, keyFile, heartbeatUrl, spoolBytesMax, tenantBytesMax} = settings;
+    const {to: repository, everyMs, keyFile, heartbeatUrl, keep, spoolBytesMax, tenantBytesMax} = settings;
     const {placement, metrics, data, entry, env, log} = this.#parts;
     const limits = {spoolBytesMax, tenantBytesMax};
     return new CopierProcess({
       settings: {
-        ...{repository, keyFile, everyMs, heartbeatUrl, ...limits, data},
+        ...{repository, keyFile, everyMs, heartbeatUrl, keep, ...limits, data},
         ...{host: hostname(), serverId, place: serverPlace(data)},
       },
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),

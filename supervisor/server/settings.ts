@@ -1,5 +1,6 @@
 /** The settings of a server, and how operators see those in force. None of them is a secret. */
 import type {RouterSettings} from '../../shared/ipc/control.ts';
+import type {KeepPolicy} from '../../shared/ipc/copier.ts';
 import type {ServerStatus} from '../../shared/protocol/server.ts';
 import type {UsersSetting} from '../confinement/users.ts';
 import type {Listening} from '../processes/router-process.ts';
@@ -15,6 +16,8 @@ export type BackupSettings = {
   keyFile: string;
   heartbeatUrl: string | null;
   drillEveryMs: number;
+  /** Null: all points stay. */
+  keep: KeepPolicy | null;
   spoolBytesMax: number;
   tenantBytesMax: number;
 };
@@ -76,6 +79,7 @@ export function settingsShown(settings: SupervisorSettings, listening: Listening
     backup_to: settings.backup?.to ?? null,
     backup_every_ms: settings.backup?.everyMs ?? null,
     backup_drill_ms: settings.backup?.drillEveryMs ?? null,
+    backup_keep: settings.backup?.keep ?? null,
     copies_spool_max_bytes: settings.copies?.spoolBytesMax ?? null,
     log_level: settings.logLevel,
     log_format: settings.logFormat,

@@ -96,6 +96,7 @@ describe('svc start: settings', () => {
     [['--backup-to', 's3://b/p?region=x', '--backup-key', '/key'], 'backupTo', 's3://b/p?region=x'],
     [['--backup-to', 'copies', '--backup-key', 'key'], 'backupKey', resolve('key')],
     [['--backup-every', '5m'], 'backupEvery', 300_000],
+    [['--backup-keep', 'last=100,hourly=24, daily=30'], 'backupKeep', {last: 100, hourly: 24, daily: 30}],
   ])('%j', (args, name, value) => {
     expect(parse(args)).toMatchObject({[name]: value});
   });
@@ -131,6 +132,10 @@ describe('svc start: a wrong value is a sentence that names the flag', () => {
     [['--backup-to', '/copies'], '--backup-key'],
     [['--backup-key', '/key'], '--backup-to'],
     [['--backup-every', '10ms'], '--backup-every'],
+    [['--backup-keep', 'hourly'], '--backup-keep'],
+    [['--backup-keep', 'yearly=1'], '--backup-keep'],
+    [['--backup-keep', 'last=1,last=2'], '--backup-keep'],
+    [['--backup-keep', 'last=0'], '--backup-keep'],
     [['--copies-spool-max', '0'], '--copies-spool-max'],
     [['--backup-to', '/copies', '--backup-key', '/key', '--backup-heartbeat', 'ftp://x'], '--backup-heartbeat'],
     [['--port', '-1'], '--port'],

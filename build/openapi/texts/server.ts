@@ -81,6 +81,7 @@ const SERVER = {
     backup_to: null,
     backup_every_ms: null,
     backup_drill_ms: null,
+    backup_keep: null,
     copies_spool_max_bytes: null,
     log_level: 'info',
     log_format: 'auto',
