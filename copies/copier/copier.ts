@@ -267,6 +267,7 @@ export class Copier {
       if (!isTried || this.#writer === null) return false;
       this.#runs.looked(sinceMs, this.copies.values());
       this.#requestBases();
+      if (this.#state === 'failing') await this.#writer.check(); // a mount point without its disk gets no packs
       const {sets, files, hasMore} = await this.#rounds.take(this.#writer);
       this.#beginUpload(this.#writer);
       await this.#store(this.#writer, {sets, files}, sinceMs);
@@ -285,8 +286,7 @@ export class Copier {
 
   /** If more is left than the longest pause, the clock was set back. */
   #isPausedAt(nowMs: number): boolean {
-    const leftMs = this.#retryAtMs - nowMs;
-    return leftMs > 0 && leftMs <= FAILURE_PAUSE_MS_MAX;
+    return nowMs < this.#retryAtMs && this.#retryAtMs - nowMs <= FAILURE_PAUSE_MS_MAX;
   }
 
   async #opened(): Promise<RepositoryWriter> {

@@ -1,6 +1,7 @@
 /** The copier, with spools made by hand: what it stores and confirms, and what it does when spools or the store are bad. */
 import {randomBytes} from 'node:crypto';
-import {rmSync, symlinkSync} from 'node:fs';
+import {mkdirSync, readdirSync, renameSync, rmSync, symlinkSync} from 'node:fs';
+import {fileURLToPath} from 'node:url';
 import {expect, test} from 'vitest';
 import {TENANT_TURN_BYTES} from '../../../copies/copier/limits.ts';
 import {LEASE_MS, LEASE_RENEW_MS} from '../../../copies/limits.ts';
@@ -149,6 +150,31 @@ test('while the store is gone nothing is confirmed and the age grows; then every
   tenant.set(3, 3);
   await copier.run(5_000);
   expect([tenant.confirmed, copier.state, copier.fault, copier.ageMs]).toEqual([3, 'running', null, 0]);
+});
+
+test('an empty directory in the place of the repository gets the objects of one attempt', async () => {
+  let forwardMs = 0;
+  const tenant = new FakeTenant('a').base(1);
+  const {copier, store} = await running([tenant], () => Date.now() + forwardMs);
+  await copier.run(5_000);
+  const root = fileURLToPath(store.url);
+  renameSync(root, `${root}.away`);
+  mkdirSync(root);
+  tenant.set(2, 2);
+  await until('it fails', () => copier.state === 'failing');
+  const objects = () => readdirSync(root, {recursive: true, withFileTypes: true}).filter(entry => entry.isFile());
+  const after = objects().length;
+  const {gets} = store;
+  for (let tries = 1; tries < 4; tries++) {
+    forwardMs += 60_000;
+    await until('another attempt', () => store.gets >= gets + 2 * tries);
+  }
+  expect(objects()).toHaveLength(after);
+  expect(tenant.confirmed).toBe(1);
+  rmSync(root, {recursive: true});
+  renameSync(`${root}.away`, root);
+  forwardMs += 60_000;
+  await until('commit 2 is stored', () => tenant.confirmed === 2);
 });
 
 test('a clock that was set back keeps no copies waiting, and hides none that waits', async () => {

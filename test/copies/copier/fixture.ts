@@ -20,6 +20,7 @@ import {made, SERVER_A, scratch} from '../repository/fixture.ts';
 export class SwitchedStore extends DirectoryStore {
   isGone = false;
   puts = 0;
+  gets = 0;
   /** Large objects fail, of which this many were tried. */
   isFull = false;
   streams = 0;
@@ -37,6 +38,7 @@ export class SwitchedStore extends DirectoryStore {
   }
 
   override get(...args: Parameters<DirectoryStore['get']>): ReturnType<DirectoryStore['get']> {
+    this.gets++;
     return this.isGone ? Promise.reject(new StoreError('refused', 'it is gone')) : super.get(...args);
   }
 }
