@@ -358,9 +358,9 @@ export const ROUTER_OPERATIONS = {
   'backup.run': {method: 'POST', path: '/api/backup/run', access: 'admin', success: OK},
   /** Begins a drill; the state of the backups shows how far it is. */
   'backup.drill': {method: 'POST', path: '/api/backup/drill', access: 'admin', success: ACCEPTED},
-  /** What can be restored. */
   /** Makes a tenant of the copy of one. */
   'tenants.restore': {method: 'POST', path: '/api/tenants/{tenant_id}/restore', access: 'admin', success: CREATED},
+  /** What can be restored. */
   'backup.points': {method: 'GET', path: '/api/tenants/{tenant_id}/backup', access: 'admin', success: OK},
   'upgrade.status': {method: 'GET', path: '/api/upgrade', access: 'admin', success: OK},
   'upgrade.start': {method: 'POST', path: '/api/upgrade', access: 'admin', success: OK},

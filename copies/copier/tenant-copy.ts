@@ -87,7 +87,7 @@ export class TenantCopy {
   wantBase(): void {
     const view = SpoolView.open(this.directory);
     try {
-      view?.wantBase(true);
+      view?.wantBase();
     } finally {
       view?.close();
     }

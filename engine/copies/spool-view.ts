@@ -119,10 +119,9 @@ export class SpoolView {
     });
   }
 
-  /** Requests a base, or withdraws the request. */
-  wantBase(isWanted: boolean): void {
-    if (isWanted) this.#write(WANT_BASE_FILE, Buffer.alloc(0));
-    else rmSync(join(this.#path, WANT_BASE_FILE), {force: true});
+  /** Requests a base. The capture withdraws the request when it has begun one. */
+  wantBase(): void {
+    this.#write(WANT_BASE_FILE, Buffer.alloc(0));
   }
 
   /** Everything up to here is stored and has been read back. Not synced: an older one costs a copy at most. */

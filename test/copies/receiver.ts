@@ -42,7 +42,7 @@ export class Receiver {
       view.confirm(this.#copy.position);
     } catch (caught) {
       if (!(caught instanceof PageSetError)) throw caught;
-      view.wantBase(true);
+      view.wantBase();
     } finally {
       view.close();
     }

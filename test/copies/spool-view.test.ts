@@ -61,10 +61,8 @@ test('requests a base and confirms a position, through links with their temporar
   const {directory, spool, view} = tenant();
   const other = join(directory, 'other');
   for (const name of ['want-base.new', 'confirmed.new', 'confirmed']) symlinkSync(other, join(spool, name));
-  view.wantBase(true);
+  view.wantBase();
   expect(view.list().isBaseWanted).toBe(true);
-  view.wantBase(false);
-  expect(view.list().isBaseWanted).toBe(false);
   const {after} = setOf(SMALL, {first: 2, last: 2});
   view.confirm(after);
   expect(decodePosition(readFileSync(join(spool, 'confirmed'), 'utf8'), '')).toEqual(after);
@@ -78,7 +76,7 @@ test('does not remove a directory with a temporary name, nor what is in it', () 
     mkdirSync(join(spool, name));
     writeFileSync(join(spool, name, 'kept'), '');
   }
-  expect(() => view.wantBase(true)).toThrow(CopyError);
+  expect(() => view.wantBase()).toThrow(CopyError);
   expect(() => view.confirm(setOf(SMALL, {first: 2, last: 2}).after)).toThrow(CopyError);
   expect(existsSync(join(spool, 'want-base.new', 'kept')) && existsSync(join(spool, 'confirmed.new', 'kept'))).toBe(
     true,
