@@ -32,7 +32,7 @@ test('every command of the page does what is said of it', async () => {
   for (const block of blocks) {
     const [, options] = /^svc start (.*)\n$/.exec(block) ?? [];
     if (options === undefined) output.push(await run(block));
-    else service = await startedWith(options);
+    else await start(options);
   }
   const [init, writes, drill, look, rescued, then, expire, forget] = output;
   expect(output.length).toBe(8);
@@ -47,7 +47,13 @@ test('every command of the page does what is said of it', async () => {
   expect(forget).toContain('no copy of acme can be read any more');
 });
 
-function startedWith(options: string): Promise<Service> {
-  const args = options.split(' ').map(word => (word.startsWith('--') ? word : join(directory, word)));
-  return Service.start({args});
+/** Starts the server, or starts it again on its data. */
+async function start(options: string): Promise<void> {
+  const args = options.split(' ').map(word => (/^--|=/.test(word) ? word : join(directory, word)));
+  if (service === null) {
+    service = await Service.start({args});
+  } else {
+    await service.end('SIGTERM');
+    await service.run(args);
+  }
 }
