@@ -11,9 +11,12 @@
  *   lease.json                    who is the writer, and when it was last seen
  *
  * INV is a counter (of a proof: epoch milliseconds), subtracted from the largest one: the newest name comes first in a
- * list, so it is found with one request. RANDOM keeps names apart if two servers use the same counter.
+ * list, so it is found with one request. Counters of packs and manifests begin at EPOCH_COUNTERS times the epoch of their
+ * writer, so that they come before those of earlier writers that a list does not show yet. RANDOM keeps names apart if two servers use the same counter.
  */
 import {randomBytes} from 'node:crypto';
+
+const EPOCH_COUNTERS = 2 ** 28;
 
 export const REPOSITORY_OBJECT = 'svc-repository.json';
 export const LEASE_OBJECT = 'lease.json';
@@ -65,6 +68,11 @@ export function newName(prefix: string, counter: number): string {
 export function counterOf(name: string): number | null {
   const digits = /\/(\d{16})-[0-9a-f]{32}$/.exec(name)?.[1];
   return digits === undefined ? null : Number.MAX_SAFE_INTEGER - Number(digits);
+}
+
+/** Where the counters of a writer begin: above those of the epochs before. A pack each second fills an epoch in 8 years. */
+export function countersFrom(epoch: number): number {
+  return epoch * EPOCH_COUNTERS;
 }
 
 export function leaseName(epoch: number): string {

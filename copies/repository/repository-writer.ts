@@ -4,8 +4,9 @@
  *   segments ─▶ pack: put, read back ─▶ still the holder? ─▶ they count     a manifest lists them later
  *
  * What was stored when `addPack` or `addLarge` returned can be restored: a reader finds the packs that no manifest lists.
- * Counters of packs grow, also over attempts that failed. A manifest is `through` the counter below which no pack is
- * being stored, because a pack that is completed later would not be found below it.
+ * Counters of packs grow, also over attempts that failed, and each epoch begins above those of the one before, which a
+ * list may not show yet. A manifest is `through` the counter below which no pack is being stored, because a pack that is
+ * completed later would not be found below it.
  */
 
 import {setTimeout as delay} from 'node:timers/promises';
@@ -28,7 +29,7 @@ import type {DataKey} from './keys.ts';
 import {Lease, type LeaseRequest} from './lease.ts';
 import {emptyManifest, type Manifest, newestManifest, sealManifest} from './manifest.ts';
 import {itemOf, type LargeSegment, LargeSource, type NewSegment} from './new-segment.ts';
-import {counterOf, manifestsOf, newName, PACKS} from './object-names.ts';
+import {counterOf, countersFrom, manifestsOf, newName, PACKS} from './object-names.ts';
 import type {PackEntry, PackIndex} from './pack.ts';
 import {originOf, type Prepared, prepared, putAndReadBack, storeLargePack, storePack} from './pack-upload.ts';
 import {copiesWith, type ListedPack, newestPosition, type Repository} from './repository.ts';
@@ -54,6 +55,8 @@ export class RepositoryWriter {
   readonly #lease: Lease;
   readonly #known = new Map<string, Known>();
   #counter = 0;
+  /** Counters of the last packs, IDLE_PACKS_MAX at most. */
+  #latest: number[] = [];
   /** Counters of packs that are being stored. */
   readonly #storing = new Set<number>();
   /** Packs that were completed since the last index was made. */
@@ -167,7 +170,8 @@ export class RepositoryWriter {
   nextManifest(): string | null {
     let [next, oldest]: [string | null, number] = [null, Number.POSITIVE_INFINITY];
     for (const [tenant, {pending, through}] of this.#known) {
-      const isDue = pending.length > 0 || this.#counter - through > IDLE_PACKS_MAX;
+      const isIdle = this.#latest.length === IDLE_PACKS_MAX && through < this.#latest[0]!;
+      const isDue = pending.length > 0 || isIdle;
       if (isDue && through < oldest) [next, oldest] = [tenant, through];
     }
     return next;
@@ -242,6 +246,7 @@ export class RepositoryWriter {
     store: (name: string, index: Omit<PackIndex, 'entries'>) => Promise<readonly PackEntry[]>,
   ): Promise<void> {
     const counter = ++this.#counter;
+    this.#latest = [...this.#latest, counter].slice(-IDLE_PACKS_MAX);
     const name = newName(PACKS, counter);
     const [previous, failed] = [this.#completed, this.#failed];
     const storedMs = Date.now();
@@ -295,7 +300,7 @@ export class RepositoryWriter {
     const copies = copiesWith(before, isKnown ? [] : await this.repository.packsAfter(before.through), key, []);
     for (const {entry, storedMs} of included) addItem(copies, entry.item, storedOf(entry, storedMs));
     const {unreadable: _, ...listed} = copies;
-    const counter = found === null ? 1 : found.counter + 1;
+    const counter = Math.max(found?.counter ?? 0, countersFrom(this.epoch)) + 1;
     const manifest: Manifest = {
       ...listed,
       format: 1,
@@ -336,8 +341,9 @@ export class RepositoryWriter {
     });
     const throughs = [...this.#known.values()].map(({through}) => through);
     const [newestPack] = await this.#store.list(PACKS, {most: 1});
-    this.#counter = Math.max(counterOf(newestPack?.name ?? '') ?? 0, ...throughs);
+    this.#counter = Math.max(counterOf(newestPack?.name ?? '') ?? 0, countersFrom(this.epoch), ...throughs);
     const packs = throughs.length === 0 ? [] : await this.#wholeAfter(Math.min(...throughs));
+    this.#latest = packs.map(({counter}) => counter).slice(-IDLE_PACKS_MAX);
     await this.#addNewer(this.#known, packs);
   }
 

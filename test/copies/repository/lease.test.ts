@@ -79,8 +79,11 @@ test('a store whose lists lack what was stored last locks no server out, and wha
   await first.writeManifest('acme');
   const listed = new Set((await list('', {most: 1_000})).map(({name}) => name));
   const killed = await writerOf(repository);
-  await killed.addPack([segment('acme', 2, 2)]);
-  await killed.writeManifest('acme');
+  // More objects than the next writer stores, so that its own come first only by their epoch.
+  for (let stored = 0; stored < 3; stored++) {
+    await killed.addPack([segment('acme', 2, 2)]);
+    await killed.writeManifest('acme');
+  }
   isHidden = name => !listed.has(name);
   const again = await writerOf(repository);
   expect(again.epoch).toBe(killed.epoch + 1);

@@ -5,7 +5,7 @@ import {fileURLToPath} from 'node:url';
 import {expect, test} from 'vitest';
 import {newRepositoryKey, parseRepositoryKey} from '../../../copies/repository/keys.ts';
 import {newestManifest, sealManifest} from '../../../copies/repository/manifest.ts';
-import {manifestsOf, newName, REPOSITORY_OBJECT} from '../../../copies/repository/object-names.ts';
+import {counterOf, manifestsOf, newName, REPOSITORY_OBJECT} from '../../../copies/repository/object-names.ts';
 import {plan, pointsOf} from '../../../copies/repository/plan.ts';
 import {Repository} from '../../../copies/repository/repository.ts';
 import {SERVER} from '../../../copies/repository/tenant-copies.ts';
@@ -90,8 +90,8 @@ test('an older manifest under a newer name is not taken for the newest', async (
     await writer.addPack([segment('acme', commit === 1 ? 0 : commit, commit)]);
     await writer.writeManifest('acme');
   }
-  const [, older] = await store.list(manifestsOf('acme'), {most: 2});
-  const replayed = newName(manifestsOf('acme'), 3);
+  const [newest, older] = await store.list(manifestsOf('acme'), {most: 2});
+  const replayed = newName(manifestsOf('acme'), counterOf(newest!.name)! + 1);
   await store.put(replayed, (await store.get(older!.name))!);
   const copies = await repository.copies('acme');
   expect(copies.unreadable).toEqual([replayed]);
@@ -104,9 +104,9 @@ test('a manifest of an early repository, which does not say its number, can be r
   await writer.addPack([segment('acme', 0, 1)]);
   await writer.writeManifest('acme');
   const key = (await repository.dataKey('acme'))!;
-  const {manifest} = (await newestManifest(store, key, repository.id, 'acme'))!;
+  const {manifest, counter} = (await newestManifest(store, key, repository.id, 'acme'))!;
   const {counter: _, ...early} = manifest;
-  await store.put(newName(manifestsOf('acme'), 2), await sealManifest(key, repository.id, early));
+  await store.put(newName(manifestsOf('acme'), counter + 1), await sealManifest(key, repository.id, early));
   expect(await repository.copies('acme')).toMatchObject({unreadable: [], timelines: [{bases: [{last: 1}]}]});
 });
 
