@@ -9,6 +9,7 @@ import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {seededRandom} from './random.ts';
 import type {S3} from './s3.ts';
+import {until} from './until.ts';
 
 /**
  * - `slow`: each answer waits so long; `hangs`: none comes; `gone`: connections are refused
@@ -127,6 +128,7 @@ export class FaultyStore {
     const {status, headers, body} = await this.#pass(incoming);
     const path = decodeURIComponent(new URL(incoming.url ?? '/', this.endpoint).pathname);
     const isStored = isPut && status < 300 && existsSync(this.#fileOf(path));
+    if (isStored && fault.kind !== 'none') await this.#written(path, incoming);
     if (isStored) this.#putSince.add(path);
     if (isStored) this.#spoil(path, fault);
     const sent = fault.kind === 'stale_lists' && method === 'GET' ? this.#withoutNew(path, body) : body;
@@ -158,6 +160,13 @@ export class FaultyStore {
   /** Where s3rver has the bytes of the object at `/bucket/key`. */
   #fileOf(path: string): string {
     return join(this.#options.behind.directory, `${path}._S3rver_object`);
+  }
+
+  /** s3rver can acknowledge an object before its file has the bytes. */
+  async #written(path: string, {method, headers}: IncomingMessage): Promise<void> {
+    if (method !== 'PUT') return;
+    const sent = Number(headers['x-amz-decoded-content-length'] ?? headers['content-length'] ?? 0);
+    await until(`${path} to be written`, () => statSync(this.#fileOf(path)).size >= sent);
   }
 
   #spoil(path: string, {kind}: Fault): void {
