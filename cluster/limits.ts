@@ -1,5 +1,5 @@
 /**
- * Limits of a cluster's log, with their units in their names: the reason for each number, and what happens beyond it.
+ * Limits of a cluster, with their units in their names: the reason for each number, and what happens beyond it.
  * docs/limits.md is made of them.
  */
 
@@ -27,6 +27,11 @@ export const APPEND_RETRY_MS = 20;
 export const APPEND_RETRY_MS_MAX = 500;
 /** Bases of a tenant that stay, so that one is there while the next is written or found damaged. (design) */
 export const BASES_KEPT = 2;
+
+/* Hosts */
+
+/** Weight of a host among the others: a relative number. Beyond: its entry is refused. (ours) */
+export const CAPACITY_MAX = 1_000_000;
 
 /* NATS */
 

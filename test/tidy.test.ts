@@ -142,7 +142,15 @@ const HOUSE: Record<string, string[]> = {
     'copies/drill',
     'copies/copier',
   ],
-  cluster: ['shared', 'engine/limits.ts', 'engine/copies', 'cluster/limits.ts', 'cluster/log', 'cluster/nats'],
+  cluster: [
+    'shared',
+    'engine/limits.ts',
+    'engine/copies',
+    'cluster/limits.ts',
+    'cluster/log',
+    'cluster/placement',
+    'cluster/nats',
+  ],
   router: [
     'shared',
     'router/limits.ts',
