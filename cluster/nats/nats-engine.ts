@@ -4,15 +4,8 @@
  * refused for a duplicate of a stored one.
  */
 import {DeliverPolicy, type JetStreamClient, jetstream, type StreamConfig} from '@nats-io/jetstream';
-import {connect, headers, type NatsConnection} from '@nats-io/transport-node';
-import {
-  APPEND_RETRY_MS_MAX,
-  NATS_PING_MS,
-  NATS_RECONNECT_MS,
-  NATS_REQUEST_MS,
-  NATS_STREAMS_MS,
-  NATS_WATCH_AHEAD,
-} from '../limits.ts';
+import {headers, type NatsConnection} from '@nats-io/transport-node';
+import {APPEND_RETRY_MS_MAX, NATS_REQUEST_MS, NATS_STREAMS_MS, NATS_WATCH_AHEAD} from '../limits.ts';
 import {
   EngineError,
   type LogEngine,
@@ -23,6 +16,8 @@ import {
 } from '../log/log-engine.ts';
 import type {Subjects} from '../log/subjects.ts';
 import {delay, REAL_TIMING} from '../log/timing.ts';
+import {connectToAny, type NatsOptions} from './connection.ts';
+import {NatsRefusal} from './nats-refusal.ts';
 import {streamFault, streamNameOf, streamSettings} from './stream-settings.ts';
 
 const WRONG_LAST_SEQUENCE = 10071;
@@ -41,12 +36,6 @@ type Answer = {
   readonly config?: Partial<StreamConfig>;
 };
 
-export type NatsOptions = {
-  readonly servers: readonly string[];
-  /** For the lists of the servers. */
-  readonly name: string;
-};
-
 export class NatsEngine implements LogEngine {
   readonly #connection: NatsConnection;
   readonly #jetstream: JetStreamClient;
@@ -62,19 +51,8 @@ export class NatsEngine implements LogEngine {
   }
 
   /** @throws Error: no server answers */
-  static async connect(subjects: Subjects, {servers, name}: NatsOptions): Promise<NatsEngine> {
-    const connection = await connect({
-      servers: [...servers],
-      name,
-      timeout: NATS_REQUEST_MS,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: NATS_RECONNECT_MS,
-      pingInterval: NATS_PING_MS,
-      maxPingOut: 2,
-      // The addresses that an operator gave are the ones that this host can reach.
-      ignoreClusterUpdates: true,
-    });
-    return new NatsEngine(connection, subjects);
+  static async connect(subjects: Subjects, options: NatsOptions): Promise<NatsEngine> {
+    return new NatsEngine(await connectToAny(options), subjects);
   }
 
   async publish(subject: Subject, bytes: Buffer, expected: number | null): Promise<PublishAnswer> {
@@ -132,19 +110,21 @@ export class NatsEngine implements LogEngine {
 
   /**
    * Makes a stream, or checks the settings of one that is there. It is tried again while the servers elect their leaders.
-   * @throws Error with one sentence
+   * @throws NatsRefusal
    */
-  async prepare(stream: StreamName, replicas: number): Promise<void> {
+  async prepare(stream: StreamName, replicas: number, signal?: AbortSignal): Promise<void> {
     const settings = streamSettings(this.#subjects, stream, replicas);
     const until = performance.now() + NATS_STREAMS_MS;
     for (;;) {
       try {
         const fault = streamFault(await this.#made(settings.name, settings), settings);
-        if (fault !== null) throw new Error(fault);
+        if (fault !== null) throw new NatsRefusal(fault);
         return;
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
-        if (performance.now() > until) throw new Error(`the stream ${settings.name} cannot be made: ${error.message}.`);
+        if (performance.now() > until || signal?.aborted) {
+          throw new NatsRefusal(`the stream ${settings.name} cannot be made or checked: ${error.message}.`);
+        }
         await delay(REAL_TIMING, APPEND_RETRY_MS_MAX);
       }
     }
