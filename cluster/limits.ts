@@ -42,6 +42,8 @@ export const NATS_RECONNECT_MS = 200;
 export const NATS_PING_MS = 2_000;
 /** Time for the streams of a cluster to be made, and to have a leader. Beyond: the start fails. (ours) */
 export const NATS_STREAMS_MS = 60_000;
+/** Streams that are made or checked at the same time; the next waits. (ours) */
+export const NATS_STREAMS_AT_ONCE = 8;
 /** Messages that a server sends ahead of a watch: with the largest ones, 16 MiB. Beyond: it waits. (ours) */
 export const NATS_WATCH_AHEAD = 32;
 /** Messages that a server has to take: a part, in the JSON of the answer to a read. (ours) */

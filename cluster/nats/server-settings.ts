@@ -1,5 +1,7 @@
 /** What svc requires of NATS servers, as their monitoring page `/varz` reports it. */
+import {Agent, fetch} from 'undici';
 import {MESSAGE_BYTES_LEAST, NATS_REQUEST_MS} from '../limits.ts';
+import {NatsRefusal} from './nats-refusal.ts';
 import {REPLICAS_LEAST} from './stream-settings.ts';
 
 /** From here on `sync_interval: always` covers the log of the replicas; 2.10.20 to 2.10.22 can lose a stream. */
@@ -7,34 +9,48 @@ const VERSION_LEAST = '2.10.23';
 
 /** The part of `/varz` that is read. A member that is absent counts as not set. */
 export type Varz = {
+  readonly server_id?: string;
   readonly server_name?: string;
   readonly version?: string;
   readonly max_payload?: number;
   readonly jetstream?: {readonly config?: {readonly sync_always?: boolean; readonly store_dir?: string}};
 };
 
-/** @param monitor such as http://10.0.0.1:8222. @throws Error that names it */
-export async function varzOf(monitor: string): Promise<Varz> {
+/** @param monitor such as http://10.0.0.1:8222. @param ca of a page over TLS. @throws NatsRefusal */
+export async function varzOf(monitor: string, ca?: string): Promise<Varz> {
+  const dispatcher = new Agent(ca === undefined ? {} : {connect: {ca}});
   try {
-    const response = await fetch(new URL('/varz', monitor), {signal: AbortSignal.timeout(NATS_REQUEST_MS)});
+    const response = await fetch(new URL('/varz', monitor), {
+      signal: AbortSignal.timeout(NATS_REQUEST_MS),
+      dispatcher,
+    });
     if (!response.ok) throw new Error(`status ${response.status}`);
     return (await response.json()) as Varz;
   } catch (error) {
-    throw new Error(
-      `the monitoring page of the NATS server at ${monitor} cannot be read: ${(error as Error).message}.`,
-    );
+    const {cause, message} = error as Error;
+    const reason = cause instanceof Error ? cause.message : message;
+    throw new NatsRefusal(`the monitoring page of the NATS server at ${monitor} cannot be read: ${reason}.`);
+  } finally {
+    await dispatcher.close();
   }
 }
 
-/** One sentence, or null: the servers are as they have to be. */
-export function serversFault(servers: readonly Varz[], {allowSingleLog = false} = {}): string | null {
+/** One sentence, or null: there are enough of them. */
+export function countFault(servers: number, allowSingleLog: boolean): string | null {
   const least = allowSingleLog ? 1 : REPLICAS_LEAST;
-  if (servers.length < least) {
-    return `a cluster needs ${least} NATS servers and has ${servers.length}; for development, --allow-single-log permits one.`;
-  }
+  if (servers >= least) return null;
+  return `a cluster needs ${least} NATS servers and has ${servers}; for development, --allow-single-log permits one.`;
+}
+
+/** One sentence, or null: the servers are as they have to be. */
+export function serversFault(servers: readonly Varz[]): string | null {
+  const ids = new Set<string | undefined>();
   for (const [i, server] of servers.entries()) {
+    const name = server.server_name ?? `${i + 1}`;
     const fault = serverFault(server);
-    if (fault !== null) return `the NATS server ${server.server_name ?? i + 1} ${fault}.`;
+    if (fault !== null) return `the NATS server ${name} ${fault}.`;
+    if (ids.has(server.server_id)) return `two of the addresses are those of one NATS server, ${name}.`;
+    ids.add(server.server_id);
   }
   return null;
 }

@@ -47,6 +47,12 @@ const REASONS: Record<Setting, string> = {
   allow_direct: 'reads from any server would be stale more often',
 };
 
+/** What an operator can set: where a stream is and how much it takes. The rest is what servers set themselves. */
+const FREE = new Set([
+  ...['description', 'metadata', 'placement', 'compression', 'max_bytes', 'max_msgs', 'duplicate_window'],
+  'consumer_limits',
+]);
+
 /** One sentence, or null: the stream is as it has to be. */
 export function streamFault(
   found: Readonly<Partial<Record<keyof StreamConfig, unknown>>>,
@@ -62,5 +68,16 @@ export function streamFault(
     const [has, needs] = [is, expected[setting]].map(value => JSON.stringify(value) ?? 'nothing');
     return `the stream ${expected.name} has ${setting} ${has} and needs ${needs}: ${REASONS[setting]}.`;
   }
-  return null;
+  const other = Object.entries(found).find(
+    ([setting, value]) => !(setting in REASONS) && !FREE.has(setting) && !isUnset(value),
+  );
+  if (other === undefined) return null;
+  const [setting, value] = other;
+  return `the stream ${expected.name} has ${setting} ${JSON.stringify(value)}, which svc does not set: it was made or changed by someone else.`;
+}
+
+/** As servers report a setting that a stream does not have. */
+function isUnset(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return !value || value === -1 || value === 'default';
 }

@@ -35,7 +35,7 @@ test('a server that syncs now and then is refused', async () => {
   const single = await NatsServers.start({count: 1, jetstream: ''});
   try {
     const varz = await varzOf(single.servers[0]!.monitor);
-    expect(serversFault([varz], {allowSingleLog: true})).toBe(
+    expect(serversFault([varz])).toBe(
       'the NATS server n1 acknowledges records before they are on disk; set sync_interval to always in its jetstream section.',
     );
   } finally {

@@ -1,22 +1,24 @@
 import {expect, test} from 'vitest';
-import {serversFault, type Varz} from '../../cluster/nats/server-settings.ts';
+import {countFault, serversFault, type Varz} from '../../cluster/nats/server-settings.ts';
 import {streamFault, streamSettings} from '../../cluster/nats/stream-settings.ts';
 import {SUBJECTS} from './harness/rig.ts';
 
 const SERVER: Varz = {
+  server_id: 'ID1',
   server_name: 'n1',
   version: '2.10.27',
   max_payload: 1_048_576,
   jetstream: {config: {sync_always: true, store_dir: '/data'}},
 };
-const THREE = [SERVER, SERVER, SERVER];
+const [SECOND, THIRD] = [2, 3].map(i => ({...SERVER, server_id: `ID${i}`, server_name: `n${i}`}));
+const THREE = [SERVER, SECOND!, THIRD!];
 const LOG = streamSettings(SUBJECTS, {kind: 'log', shard: 7}, 3);
 const RECORDS = streamSettings(SUBJECTS, {kind: 'records'}, 3);
 
 test('servers and streams as svc needs them are accepted, and later versions too', () => {
   expect(serversFault(THREE)).toBeNull();
-  expect(serversFault([{...SERVER, version: '2.15.0-dev'}, SERVER, SERVER])).toBeNull();
-  expect(serversFault([SERVER], {allowSingleLog: true})).toBeNull();
+  expect(serversFault([{...SERVER, version: '2.15.0-dev'}, SECOND!, THIRD!])).toBeNull();
+  expect(countFault(3, false) ?? countFault(1, true)).toBeNull();
   expect(streamFault(LOG, LOG)).toBeNull();
   expect(streamFault({...LOG, num_replicas: 5}, LOG)).toBeNull();
 });
@@ -28,16 +30,17 @@ test.each<[string, Partial<Varz>, string]>([
   ['a sync now and then', {jetstream: {config: {store_dir: '/data'}}}, 'set sync_interval to always'],
   ['small messages', {max_payload: 65_536}, 'takes messages of up to 65536 bytes'],
 ])('a server with %s is refused in one sentence', (_, change, reason) => {
-  const fault = serversFault([SERVER, {...SERVER, ...change}, SERVER]);
-  expect(fault).toContain('the NATS server n1 ');
+  const fault = serversFault([SERVER, {...SECOND, ...change}, THIRD!]);
+  expect(fault).toContain('the NATS server n2 ');
   expect(fault).toContain(reason);
   expect(fault).toMatch(/^[^.]*(?:\d\.\d[^.]*)*\.$/);
 });
 
-test('fewer than three servers are refused', () => {
-  expect(serversFault([SERVER, SERVER])).toBe(
+test('fewer than three servers are refused, and three addresses of two servers', () => {
+  expect(countFault(2, false)).toBe(
     'a cluster needs 3 NATS servers and has 2; for development, --allow-single-log permits one.',
   );
+  expect(serversFault([SERVER, SECOND!, SECOND!])).toBe('two of the addresses are those of one NATS server, n2.');
 });
 
 test.each([
@@ -55,4 +58,24 @@ test.each([
   const fault = streamFault({...LOG, [setting]: value} as never, LOG);
   expect(fault).toContain(`the stream svc_test_log_7 has ${setting} ${JSON.stringify(value)} and needs `);
   expect(streamFault({...RECORDS, max_msgs_per_subject: -1}, RECORDS)).toContain('only its newest value');
+});
+
+test.each([
+  ['mirror', {name: 'other'}],
+  ['sources', [{name: 'other'}]],
+  ['no_ack', true],
+  ['allow_rollup_hdrs', true],
+  ['max_msg_size', 1024],
+  ['discard_new_per_subject', true],
+  ['persist_mode', 'async'],
+])('a stream whose %s someone has set is refused', (setting, value) => {
+  expect(streamFault({...LOG, [setting]: value} as never, LOG)).toBe(
+    `the stream svc_test_log_7 has ${setting} ${JSON.stringify(value)}, which svc does not set: it was made or changed by someone else.`,
+  );
+});
+
+test('an operator can place a stream, compress it and limit its size', () => {
+  const set = {description: 'x', placement: {cluster: 'a'}, compression: 's2', max_bytes: 1, metadata: {a: 'b'}};
+  const unset = {max_msg_size: -1, max_consumers: -1, no_ack: false, sealed: false, consumer_limits: {}, first_seq: 0};
+  expect(streamFault({...LOG, ...set, ...unset} as never, LOG)).toBeNull();
 });

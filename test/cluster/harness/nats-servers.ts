@@ -8,9 +8,11 @@ import {once} from 'node:events';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {connect} from '@nats-io/transport-node';
 import type {StreamName} from '../../../cluster/log/log-engine.ts';
+import {connectToAny} from '../../../cluster/nats/connection.ts';
+import {type Credentials, NO_CREDENTIALS} from '../../../cluster/nats/credentials.ts';
 import {NatsEngine} from '../../../cluster/nats/nats-engine.ts';
+import type {NatsServerAddress} from '../../../cluster/nats/start-check.ts';
 import {streamNameOf} from '../../../cluster/nats/stream-settings.ts';
 import {freePort} from '../../harness/free-port.ts';
 import {until} from '../../harness/until.ts';
@@ -88,6 +90,10 @@ type Options = {
   count?: number;
   /** Lines of the section `jetstream`. */
   jetstream?: string;
+  /** Further sections. */
+  sections?: string;
+  /** Of an operator, and of hosts that come with none of their own. */
+  credentials?: Credentials;
 };
 
 export class NatsServers {
@@ -96,17 +102,25 @@ export class NatsServers {
   /** Of server i to server j. */
   readonly #routes: TcpLink[][];
   readonly #clientPorts: readonly number[];
+  readonly #credentials: Credentials;
   readonly #closing: (() => Promise<void>)[] = [];
   #hosts = 0;
 
-  private constructor(directory: string, servers: NatsServer[], routes: TcpLink[][], clientPorts: readonly number[]) {
+  private constructor(
+    directory: string,
+    servers: NatsServer[],
+    routes: TcpLink[][],
+    {clientPorts, credentials}: {clientPorts: readonly number[]; credentials: Credentials},
+  ) {
     this.directory = directory;
+    this.#credentials = credentials;
     this.servers = servers;
     this.#routes = routes;
     this.#clientPorts = clientPorts;
   }
 
-  static async start({count = 3, jetstream = 'sync_interval: always'}: Options = {}): Promise<NatsServers> {
+  static async start(options: Options = {}): Promise<NatsServers> {
+    const {count = 3, jetstream = 'sync_interval: always', sections = '', credentials = NO_CREDENTIALS} = options;
     const directory = mkdtempSync(join(tmpdir(), 'svc-nats-'));
     const ports = async () => Promise.all(Array.from({length: count}, freePort));
     const [clients, routes, monitors] = [await ports(), await ports(), await ports()];
@@ -126,11 +140,12 @@ export class NatsServers {
          listen: "127.0.0.1:${clients[i]}"
          http: "127.0.0.1:${monitor}"
          jetstream { store_dir: "${join(directory, `n${i + 1}`)}", ${jetstream} }
-         ${count > 1 ? cluster : ''}`,
+         ${count > 1 ? cluster : ''}
+         ${sections}`,
       );
       return new NatsServer(`n${i + 1}`, monitor, config);
     });
-    const found = new NatsServers(directory, servers, links, clients);
+    const found = new NatsServers(directory, servers, links, {clientPorts: clients, credentials});
     found.#closing.push(() => nowhere.close());
     process.once('exit', found.#onExit);
     try {
@@ -153,13 +168,19 @@ export class NatsServers {
   /** Another host, with links of its own. */
   async host(): Promise<{engine: NatsEngine; links: readonly TcpLink[]}> {
     const links = await Promise.all(this.#clientPorts.map(port => TcpLink.to(port)));
-    const servers = links.map(link => `127.0.0.1:${link.port}`);
-    const engine = await NatsEngine.connect(SUBJECTS, {servers, name: `host ${++this.#hosts}`});
+    const servers = links.map(link => `nats://127.0.0.1:${link.port}`);
+    const name = `host ${++this.#hosts}`;
+    const engine = await NatsEngine.connect(SUBJECTS, {servers, name, credentials: this.#credentials});
     this.#closing.push(async () => {
       await engine.close();
       await Promise.all(links.map(link => link.close()));
     });
     return {engine, links};
+  }
+
+  /** As `svc start` is given them. */
+  get addresses(): NatsServerAddress[] {
+    return this.servers.map(({monitor}, i) => ({server: `nats://127.0.0.1:${this.#clientPorts[i]}`, monitor}));
   }
 
   /** The links of two servers with each other: whichever of them connects. */
@@ -187,7 +208,8 @@ export class NatsServers {
 
   /** As an operator does. @param verb of JetStream's API, such as `STREAM.UPDATE` */
   async configure(verb: string, config: {name: string; [setting: string]: unknown}): Promise<void> {
-    const connection = await connect({servers: this.#clientPorts.map(port => `127.0.0.1:${port}`)});
+    const servers = this.addresses.map(({server}) => server);
+    const connection = await connectToAny({servers, name: 'operator', credentials: this.#credentials});
     try {
       const answer = await connection.request(`$JS.API.${verb}.${config.name}`, JSON.stringify(config));
       const {error} = answer.json<{error?: {description: string}}>();
