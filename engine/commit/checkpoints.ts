@@ -51,6 +51,11 @@ export type CheckpointParts = {
   onDue: () => void;
 };
 
+/** An estimate of what a group adds to the WAL. @param bytes of its documents and records */
+export function pagesOfGroup(writes: number, bytes: number): number {
+  return 4 + 2 * writes + Math.ceil((2 * bytes) / PAGE_BYTES);
+}
+
 export class Checkpoints {
   readonly #parts: CheckpointParts;
   /** An estimate from the writes: reading it from SQLite would cost a checkpoint. */
@@ -75,9 +80,9 @@ export class Checkpoints {
     return this.#pages >= this.#pagesDue || this.#resume !== null || this.#areCopiesDue;
   }
 
-  /** A group is in the WAL. Parameters: its number of writes, and the bytes of their documents and records. */
-  wrote(writes: number, bytes: number): void {
-    this.#pages += 4 + 2 * writes + Math.ceil((2 * bytes) / PAGE_BYTES);
+  /** A group of so many pages is in the WAL. */
+  wrote(pages: number): void {
+    this.#pages += pages;
     const {copies} = this.#parts;
     if (copies === undefined || this.#pages < this.#pagesRequested) return;
     this.#pagesRequested = this.#pages + CAPTURE_REQUEST_PAGES;

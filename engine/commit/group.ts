@@ -16,12 +16,15 @@
  *   their snapshot. Every commit that another one follows in the WAL was on disk (`storage/wal-log.ts` relies on that).
  * - Nothing is sent about a group before it is durable.
  *
+ * A commit can wait for more than the sync (`durability.ts`). While it is unknown whether it stays, reads go on and
+ * writes are refused.
+ *
  * Any other storage error ends the process: after a failed sync, only a recovery from disk shows the true state. A
  * failed assertion ends it too, because the writer would continue with a state that is known to be wrong.
  */
 import {performance} from 'node:perf_hooks';
-import {AssertionError, assert} from '../../shared/assert.ts';
-import {asServiceError, overloaded, readOnlyTenant, ServiceError, tenantClosing} from '../../shared/errors.ts';
+import {assert} from '../../shared/assert.ts';
+import {overloaded, readOnlyTenant, ServiceError, tenantClosing} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {TenantCopies} from '../copies/tenant-copies.ts';
@@ -35,32 +38,16 @@ import {
 import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
 import type {Sync, SyncNow} from '../storage/log-sync.ts';
-import {type Cause, SYSTEM} from './cause.ts';
-import {Checkpoints, type Pausable} from './checkpoints.ts';
+import type {Cause} from './cause.ts';
+import {Checkpoints, type Pausable, pagesOfGroup} from './checkpoints.ts';
 import {type Commit, passThrough, type Stage} from './commit.ts';
+import type {Durability} from './durability.ts';
 import type {Linger} from './linger.ts';
+import {OpenGroup} from './open-group.ts';
 import type {StorageQuota} from './storage-quota.ts';
 import type {SyncPlace} from './sync-place.ts';
-import type {Mark, Writer} from './writer.ts';
-
-export type Write<T> = (
-  | {
-      /** Makes the change. A throw rolls back this write alone. Runs synchronously, inside the group's transaction. */
-      run(writer: Writer): T;
-    }
-  | {
-      /**
-       * The same for a long write: at each yield other work can get the thread, once the turn is over, but no other
-       * write runs.
-       */
-      slices(writer: Writer): Generator<void, T, void>;
-    }
-) & {
-  /** Its journal record names it. Absent: svc itself. */
-  readonly cause?: Cause | undefined;
-  /** Called once: with the result of `run` after the commit is durable, or with the error. */
-  settle(outcome: T | ServiceError): void;
-};
+import type {Write} from './write.ts';
+import type {Writer} from './writer.ts';
 
 /** The state that all readers see: the newest durable commit. */
 export interface Snapshot {
@@ -79,7 +66,9 @@ export type GroupParts = {
   sync: Sync;
   /** Every write is refused with this. */
   refusal?: (() => ServiceError) | null;
-  /** Undefined: the thread pool makes each sync. */
+  /** Undefined: a synced commit is durable. */
+  durability?: Durability | undefined;
+  /** Undefined: the thread pool makes each sync. With a durability it makes them anyway. */
   inThread?: {readonly place: Pick<SyncPlace, 'isThread' | 'inThread' | 'inPool'>; readonly sync: SyncNow};
   snapshot?: Snapshot;
   /** Runs last inside each transaction. */
@@ -92,23 +81,16 @@ export type GroupParts = {
   linger?: Linger;
 };
 
-/** Writes that share a transaction, with their outcomes so far. */
-type Group = {
-  start: Mark;
-  /** Rows that the connection had changed when the group began. */
-  changesBefore: number;
-  workMs: number;
-  writes: Write<unknown>[];
-  outcomes: unknown[];
-  /** Called when the group is durable and settled. */
-  waiting: (() => void)[];
-};
-/** A write of the open group that continues in the next turn. */
-type UnderWay = {readonly mark: Mark; readonly slices: Generator<void, unknown, void>};
-const UNFINISHED = Symbol('a write goes on in the next turn');
-
 /** A group in the WAL. */
-type Committed = {group: Group; commit: Commit; isInThread: boolean; isDurable: boolean};
+type Committed = {
+  readonly group: OpenGroup;
+  readonly commit: Commit;
+  readonly isInThread: boolean;
+  /** Syncs and other durabilities that have not completed; 0: it is durable. */
+  pending: number;
+  /** It is unknown whether it stays. */
+  isUndecided: boolean;
+};
 
 export class CommitGroups {
   /** Null: writes are accepted. */
@@ -118,9 +100,7 @@ export class CommitGroups {
   readonly #checkpoints: Checkpoints;
   #queue: Write<unknown>[] = [];
   /** The group whose transaction is open. */
-  #open: Group | null = null;
-  /** The last write of the open group, which is not committed before that write has ended. */
-  #underWay: UnderWay | null = null;
+  #open: OpenGroup | null = null;
   #committed: Committed | null = null;
   #durableSequence: number;
   #scheduled = false;
@@ -162,6 +142,10 @@ export class CommitGroups {
     }
     if (this.refusal !== null) {
       write.settle(this.refusal());
+      return;
+    }
+    if (this.#isUndecided) {
+      write.settle(undecidedBefore());
       return;
     }
     if (this.#queue.length >= WRITE_QUEUE_MAX) {
@@ -215,6 +199,11 @@ export class CommitGroups {
     return new Promise(resolve => this.#onIdle.push(resolve));
   }
 
+  /** It is unknown whether the newest commit stays, so none can follow. */
+  get #isUndecided(): boolean {
+    return this.#committed?.isUndecided === true;
+  }
+
   get #isIdle(): boolean {
     return this.#queue.length === 0 && this.#open === null && this.#committed === null;
   }
@@ -248,7 +237,7 @@ export class CommitGroups {
   }
 
   get #hasWork(): boolean {
-    return this.#underWay !== null || (this.#queue.length > 0 && this.#takesWrites);
+    return this.#open?.isUnderWay === true || (this.#queue.length > 0 && this.#takesWrites);
   }
 
   /** Whether a write may run now. While a checkpoint is due, the group under way is the last before it. */
@@ -262,7 +251,7 @@ export class CommitGroups {
     if (this.#isStepping) return;
     this.#isStepping = true;
     for (;;) {
-      const durable = this.#committed?.isDurable === true ? this.#committed : null;
+      const durable = this.#committed?.pending === 0 ? this.#committed : null;
       if (durable !== null) {
         this.#committed = null;
         this.#parts.snapshot?.advance();
@@ -271,14 +260,15 @@ export class CommitGroups {
         if (!durable.isInThread)
           this.#parts.linger?.notified(durable.group.writes.length, this.#waiting, performance.now());
       }
+      const ready = this.#open?.isUnderWay === false ? this.#open : null;
       // Commit first, so that the disk works while this thread settles the durable group.
-      const isReady = this.#committed === null && this.#open !== null && this.#underWay === null;
-      if (isReady && !this.#lingers()) this.#commit(this.#open!, durable !== null);
+      if (ready !== null && this.#committed === null && !this.#lingers()) this.#commit(ready, durable !== null);
+      else if (ready !== null && this.#isUndecided) this.#rollBack(ready, undecidedBefore);
       else if (durable === null) break;
       if (durable !== null) this.#tell(durable);
     }
     this.#isStepping = false;
-    if (this.#underWay !== null || (this.#isCheckpointDue ? this.#committed === null : this.#hasWork)) {
+    if (this.#open?.isUnderWay === true || (this.#isCheckpointDue ? this.#committed === null : this.#hasWork)) {
       this.#schedule();
     }
     if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
@@ -302,14 +292,13 @@ export class CommitGroups {
     const started = performance.now();
     let taken = 0;
     let again: Write<unknown>[] = [];
-    const group = this.#open ?? this.#begin();
+    this.#open ??= new OpenGroup(this.#parts);
+    const group = this.#open;
     try {
-      if (this.#underWay !== null) this.#ended(group, this.#advance(this.#underWay, started));
-      while (this.#underWay === null && taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
-        const write = this.#queue[taken++]!;
-        group.writes.push(write);
+      if (group.isUnderWay) group.goOn(started);
+      while (!group.isUnderWay && taken < this.#queue.length && taken < GROUP_WRITES_MAX && this.#takesWrites) {
         this.#parts.linger?.ran();
-        this.#ended(group, this.#runAlone(write, started));
+        group.run(this.#queue[taken++]!, started);
         if (performance.now() - started >= GROUP_WORK_MS_MAX) break;
       }
     } catch (caught) {
@@ -321,84 +310,25 @@ export class CommitGroups {
     this.#queue.splice(0, taken, ...again);
   }
 
-  #ended(group: Group, outcome: unknown): void {
-    if (outcome !== UNFINISHED) group.outcomes.push(outcome);
-  }
-
-  #begin(): Group {
-    const {statements} = this.#writer;
-    statements.begin.run();
-    this.#parts.quota?.beginGroup();
-    const changesBefore = statements.totalChanges.get()!;
-    this.#open = {start: this.#writer.mark(), changesBefore, workMs: 0, writes: [], outcomes: [], waiting: []};
-    return this.#open;
-  }
-
-  #runAlone(write: Write<unknown>, started: number): unknown {
-    const {statements} = this.#writer;
-    const mark = this.#writer.mark();
-    this.#writer.cause = write.cause ?? SYSTEM;
-    statements.savepoint.run();
-    if ('slices' in write) return this.#advance({mark, slices: write.slices(this.#writer)}, started);
-    try {
-      return this.#made(write.run(this.#writer), mark);
-    } catch (caught) {
-      return this.#takenBack(caught, mark);
-    }
-  }
-
-  /** Continues a write until it has ended or its turn is over. @param started start of the turn */
-  #advance(underWay: UnderWay, started: number): unknown {
-    const {slices, mark} = underWay;
-    this.#underWay = null;
-    try {
-      for (let step = slices.next(); ; step = slices.next()) {
-        if (step.done === true) return this.#made(step.value, mark);
-        if (performance.now() - started < GROUP_WORK_MS_MAX) continue;
-        this.#underWay = underWay;
-        return UNFINISHED;
-      }
-    } catch (caught) {
-      return this.#takenBack(caught, mark);
-    }
-  }
-
-  #made(result: unknown, mark: Mark): unknown {
-    this.#writer.appendRecord();
-    this.#parts.quota?.check(this.#writer, mark);
-    this.#writer.statements.release.run();
-    return result;
-  }
-
-  #takenBack(caught: unknown, mark: Mark): ServiceError {
-    const {log} = this.#parts;
-    const {statements, db} = this.#writer;
-    if (caught instanceof AssertionError) throw caught;
-    // A storage error may have ended the transaction, including every earlier write in it. After SQLite meets a broken
-    // structure, it refuses further writes and COMMIT in the transaction.
-    if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
-    statements.rollbackTo.run();
-    statements.release.run();
-    this.#writer.returnTo(mark);
-    const error = asServiceError(caught);
-    if (error.cause !== undefined) log.error('a write failed', {error: error.cause});
-    return error;
-  }
-
   /** @param tellsNext the previous group is settled directly after this, with its own snapshot */
-  #commit(group: Group, tellsNext: boolean): void {
-    const {metrics, beforeCommit, snapshot, linger} = this.#parts;
+  #commit(group: OpenGroup, tellsNext: boolean): void {
+    const {metrics, beforeCommit, snapshot, linger, durability} = this.#parts;
     const {statements} = this.#writer;
     const started = performance.now();
     let isWritten = true;
     let isInThread = false;
     linger?.committed();
+    const refusal = durability !== undefined && group.isWritten ? durability.refusal(this.#pagesOf(group)) : null;
+    if (refusal !== null) {
+      this.#rollBack(group, () => refusal);
+      return;
+    }
     try {
       beforeCommit?.(this.#writer);
       this.#writer.counters.write();
       const records = this.#writer.head.sequence - group.start.head.sequence;
       assert(records >= 0 && records <= group.writes.length, `${group.writes.length} writes made ${records} records`);
-      isWritten = statements.totalChanges.get() !== group.changesBefore;
+      isWritten = group.isWritten;
       if (isWritten) this.#writer.numbers.store(records > 0);
       isInThread = this.#isSyncedHere(group);
       // After a sync in this thread, nothing can be read between COMMIT and the end of the sync.
@@ -417,19 +347,40 @@ export class CommitGroups {
     metrics.observe('svc_commit_group_seconds', (group.workMs + committedMs - started) / 1000);
     const commit = this.#writer.commit();
     assert(commit.firstSequence === group.start.head.sequence + 1, 'a commit continues from the one before');
-    if (isWritten) this.#checkpoints.wrote(group.writes.length, this.#writer.bytesWritten);
+    if (isWritten) this.#checkpoints.wrote(this.#pagesOf(group));
     this.#writer.endGroup();
     assert(this.#committed === null, 'what was committed before is durable');
-    const committed: Committed = {group, commit, isInThread, isDurable: !isWritten};
+    const committed: Committed = {group, commit, isInThread, pending: isWritten ? 1 : 0, isUndecided: false};
     this.#committed = committed;
     if (!isWritten) return;
+    if (durability !== undefined) this.#makeDurable(durability, committed, committedMs);
     if (isInThread) this.#syncInThread(committed, committedMs);
     else this.#syncInPool(committed, committedMs);
   }
 
-  #isSyncedHere({writes}: Group): boolean {
-    const {inThread} = this.#parts;
+  #pagesOf({writes}: OpenGroup): number {
+    return pagesOfGroup(writes.length, this.#writer.bytesWritten);
+  }
+
+  #isSyncedHere({writes}: OpenGroup): boolean {
+    const {inThread, durability} = this.#parts;
+    if (durability !== undefined) return false; // it would begin after the sync
     return inThread?.place.isThread(writes.length, this.#writer.bytesWritten) === true;
+  }
+
+  #makeDurable(durability: Durability, committed: Committed, committedMs: number): void {
+    const {lastSequence: sequence, committedMs: timeMs} = committed.commit;
+    committed.pending++;
+    durability.begin(
+      {commit: this.#writer.numbers.newest, sequence, timeMs},
+      {
+        done: () => {
+          this.#completed(committed, performance.now() - committedMs);
+          this.#step();
+        },
+        undecided: () => this.#leaveUndecided(committed),
+      },
+    );
   }
 
   #syncInThread(committed: Committed, committedMs: number): void {
@@ -455,11 +406,30 @@ export class CommitGroups {
   }
 
   #synced(committed: Committed, syncMs: number, by: 'thread' | 'pool'): void {
-    const {metrics, linger} = this.#parts;
+    const {metrics} = this.#parts;
     metrics.count('svc_commit_syncs_total', {by});
     metrics.observe('svc_commit_fsync_seconds', syncMs / 1000);
-    linger?.synced(syncMs);
-    committed.isDurable = true;
+    this.#completed(committed, syncMs);
+  }
+
+  /** @param ms since the COMMIT */
+  #completed(committed: Committed, ms: number): void {
+    assert(committed.pending > 0, 'each durability completes once');
+    if (--committed.pending === 0) this.#parts.linger?.synced(ms);
+  }
+
+  /** Clients get an answer, and no write follows until it is known. */
+  #leaveUndecided(committed: Committed): void {
+    const {group} = committed;
+    committed.isUndecided = true;
+    this.#parts.log.error('it is unknown whether a commit is in the log', {writes: group.writes.length});
+    group.writes = group.writes.map(write => {
+      if (write.answersClient !== true) return write;
+      write.settle(outcomeUnknown());
+      return {...write, settle: () => undefined};
+    });
+    for (const write of this.#queue.splice(0)) write.settle(undecidedBefore());
+    this.#step();
   }
 
   #tell({group, commit}: Committed): void {
@@ -469,20 +439,24 @@ export class CommitGroups {
   }
 
   /** There is no space, or a write met a broken page: the whole group is rolled back. */
-  #refuse(group: Group, caught: unknown): void {
+  #refuse(group: OpenGroup, caught: unknown): void {
     const isDamage = metEngineDamage(caught);
     if (!isDamage && storageFailure(caught) !== 'full') throw caught;
+    if (!isDamage) this.#parts.log.error('the disk is full; a group of writes failed', {writes: group.writes.length});
+    this.#rollBack(group, isDamage ? () => storageDamaged({check: 'engine'}) : storageFullError);
+  }
+
+  #rollBack(group: OpenGroup, error: () => ServiceError): void {
     if (this.#writer.db.inTransaction) this.#writer.statements.rollback.run();
     this.#writer.returnTo(group.start);
     this.#writer.endGroup();
     this.#open = null;
-    if (!isDamage) this.#parts.log.error('the disk is full; a group of writes failed', {writes: group.writes.length});
-    group.outcomes = group.writes.map(() => (isDamage ? storageDamaged({check: 'engine'}) : storageFullError()));
+    group.outcomes = group.writes.map(error);
     for (const stage of this.#parts.stages) stage.takenBack?.();
     this.#settle(group);
   }
 
-  #settle({writes, outcomes, waiting}: Group): void {
+  #settle({writes, outcomes, waiting}: OpenGroup): void {
     assert(outcomes.length === writes.length, 'every write of a group has an outcome');
     for (const [i, write] of writes.entries()) write.settle(outcomes[i]!);
     for (const call of waiting) call();
@@ -492,4 +466,13 @@ export class CommitGroups {
 /** The outcome of the writes is unknown: no reply is sent, and the next process recovers from disk. */
 function syncFailed(cause: unknown): Error {
   return new Error('the log could not be synced', {cause});
+}
+
+function outcomeUnknown(): ServiceError {
+  const message = "the cluster's log did not say whether it has the write: it may have been made";
+  return new ServiceError('session.outcome_unknown', message);
+}
+
+function undecidedBefore(): ServiceError {
+  return overloaded("nothing was written: the cluster's log has not decided an earlier write; try again shortly");
 }

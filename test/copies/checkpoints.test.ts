@@ -13,8 +13,6 @@ import {
 import {createLogger} from '../../shared/log.ts';
 import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 
-const PAGE_BYTES = 4096;
-
 let db: Database.Database;
 let calls: string[];
 let isTaken: boolean;
@@ -65,7 +63,7 @@ afterEach(() => db.close());
 
 /** A write of about so many pages. */
 function write(pages: number): void {
-  checkpoints.wrote(0, ((pages - 4) * PAGE_BYTES) / 2);
+  checkpoints.wrote(pages);
 }
 
 test('the capture is requested to take the log now and then, and the checkpoint is made when it has', () => {

@@ -223,6 +223,7 @@ export class Functions {
     return new Promise((resolve, reject) => {
       this.#parts.groups.submit<CallResult>({
         cause: functionCause(call, entry.path),
+        answersClient: true,
         run: writer => {
           const run = () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);
           return call.within === undefined ? run() : call.within(writer, run);

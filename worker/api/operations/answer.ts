@@ -109,7 +109,7 @@ export type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
 export function written(request: WriteRequest, {groups}: OpenTenant, run: (writer: Writer) => Answer): Later {
   const guarded = guardedByKey(request, run);
   return new Later(settle => {
-    groups.submit<Answer>({run: guarded, cause: causeOf(request), settle});
+    groups.submit<Answer>({run: guarded, cause: causeOf(request), answersClient: true, settle});
     return undefined;
   });
 }

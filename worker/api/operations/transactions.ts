@@ -27,6 +27,7 @@ export const transactions: Handlers<'transactions.run'> = {
         new Promise<string>((resolve, reject) => {
           groups.submit<string>({
             cause,
+            answersClient: true,
             *slices(writer) {
               const first = once === null ? null : firstReply(writer, once);
               if (first !== null) return first.body;

@@ -1,0 +1,23 @@
+/**
+ * What a commit waits for in addition to the sync of the WAL before anyone sees it (decision 0111).
+ *
+ *   before COMMIT ── refusal ──▶ the group is refused
+ *   COMMIT ──▶ begin ──▶ pending ──┬───────────────────────────────▶ done
+ *                                  ├── undecided: writes are refused ──▶ done
+ *                                  └── refused for ever: the durability ends the process
+ */
+import type {ServiceError} from '../../shared/errors.ts';
+import type {CommitFacts} from '../copies/captured-set.ts';
+
+export interface Durability {
+  /** Why no commit can be made now. Null: it can. @param pages that the commit will change, an estimate */
+  refusal(pages: number): ServiceError | null;
+  /** The commit is in the WAL, and no other one before `done`. */
+  begin(facts: CommitFacts, events: DurabilityEvents): void;
+}
+
+export type DurabilityEvents = {
+  done(): void;
+  /** It takes so long that it is unknown whether the commit stays. `done` can follow. */
+  undecided(): void;
+};

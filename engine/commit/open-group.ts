@@ -1,0 +1,115 @@
+/** The group whose transaction is open: it runs each write in a savepoint of its own. */
+import {AssertionError} from '../../shared/assert.ts';
+import {asServiceError, type ServiceError} from '../../shared/errors.ts';
+import type {Logger} from '../../shared/log.ts';
+import {GROUP_WORK_MS_MAX} from '../limits.ts';
+import {metEngineDamage} from '../storage/damage.ts';
+import {storageFailure} from '../storage/database.ts';
+import {SYSTEM} from './cause.ts';
+import type {StorageQuota} from './storage-quota.ts';
+import type {Write} from './write.ts';
+import type {Mark, Writer} from './writer.ts';
+
+/** A write that continues in the next turn. */
+type UnderWay = {readonly mark: Mark; readonly slices: Generator<void, unknown, void>};
+const UNFINISHED = Symbol('a write goes on in the next turn');
+
+type OpenGroupParts = {readonly writer: Writer; readonly log: Logger; readonly quota?: StorageQuota};
+
+export class OpenGroup {
+  readonly #parts: OpenGroupParts;
+  readonly start: Mark;
+  /** Rows that the connection had changed when the group began. */
+  readonly #changesBefore: number;
+  workMs = 0;
+  writes: Write<unknown>[] = [];
+  /** Of the writes so far. */
+  outcomes: unknown[] = [];
+  /** Called when the group is durable and settled. */
+  readonly waiting: (() => void)[] = [];
+  /** The last write of the group, which is not committed before that write has ended. */
+  #underWay: UnderWay | null = null;
+
+  /** Begins its transaction. */
+  constructor(parts: OpenGroupParts) {
+    const {writer, quota} = parts;
+    this.#parts = parts;
+    writer.statements.begin.run();
+    quota?.beginGroup();
+    this.#changesBefore = writer.statements.totalChanges.get()!;
+    this.start = writer.mark();
+  }
+
+  get isUnderWay(): boolean {
+    return this.#underWay !== null;
+  }
+
+  /** Whether anything has been written. */
+  get isWritten(): boolean {
+    return this.#parts.writer.statements.totalChanges.get() !== this.#changesBefore;
+  }
+
+  /** @param started start of the turn. @throws a storage error or a failed assertion: the group cannot be committed */
+  run(write: Write<unknown>, started: number): void {
+    const {writer} = this.#parts;
+    this.writes.push(write);
+    const mark = writer.mark();
+    writer.cause = write.cause ?? SYSTEM;
+    writer.statements.savepoint.run();
+    if ('slices' in write) {
+      this.#underWay = {mark, slices: write.slices(writer)};
+      this.goOn(started);
+      return;
+    }
+    let outcome: unknown;
+    try {
+      outcome = this.#made(write.run(writer), mark);
+    } catch (caught) {
+      outcome = this.#takenBack(caught, mark);
+    }
+    this.outcomes.push(outcome);
+  }
+
+  /** Continues the write under way until it has ended or its turn is over. @throws as `run` */
+  goOn(started: number): void {
+    const underWay = this.#underWay!;
+    this.#underWay = null;
+    const outcome = this.#advance(underWay, started);
+    if (outcome !== UNFINISHED) this.outcomes.push(outcome);
+    else this.#underWay = underWay;
+  }
+
+  #advance({slices, mark}: UnderWay, started: number): unknown {
+    try {
+      for (let step = slices.next(); ; step = slices.next()) {
+        if (step.done === true) return this.#made(step.value, mark);
+        if (performance.now() - started >= GROUP_WORK_MS_MAX) return UNFINISHED;
+      }
+    } catch (caught) {
+      return this.#takenBack(caught, mark);
+    }
+  }
+
+  #made(result: unknown, mark: Mark): unknown {
+    const {writer, quota} = this.#parts;
+    writer.appendRecord();
+    quota?.check(writer, mark);
+    writer.statements.release.run();
+    return result;
+  }
+
+  #takenBack(caught: unknown, mark: Mark): ServiceError {
+    const {log, writer} = this.#parts;
+    const {statements, db} = writer;
+    if (caught instanceof AssertionError) throw caught;
+    // A storage error may have ended the transaction, including every earlier write in it. After SQLite meets a broken
+    // structure, it refuses further writes and COMMIT in the transaction.
+    if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
+    statements.rollbackTo.run();
+    statements.release.run();
+    writer.returnTo(mark);
+    const error = asServiceError(caught);
+    if (error.cause !== undefined) log.error('a write failed', {error: error.cause});
+    return error;
+  }
+}
