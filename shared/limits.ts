@@ -237,6 +237,8 @@ export const PATH_COMPONENT_CHARS_MAX = 64;
 export const PACKAGE_BYTES_MAX = 64 * MIB;
 /** Packages of a deployment, including dependencies. Beyond: the deploy is refused. (ours) */
 export const PACKAGES_MAX = 2_000;
+/** Published packages that a tenant stores for all its deployments together. Beyond: 429 op.rate_limited. (ours) */
+export const PACKAGES_KEPT_BYTES_MAX = 512 * MIB;
 /** The name and the value of an environment variable. Beyond: 400. (reference 12.3) */
 export const ENVIRONMENT_NAME_CHARS_MAX = 256;
 export const ENVIRONMENT_VALUE_BYTES_MAX = 8 * KIB;

@@ -98,6 +98,8 @@ export const ERRAND_MS_MAX = 3_600_000;
 export const INCOMING_FILES_MAX = 8;
 /** Clones that are being made at the same time. Beyond: 503. (ours) */
 export const CLONES_MAX = 8;
+/** Entries of a tenant's directory of packages that a clone reads, two per package. Beyond: left out. (ours) */
+export const CLONED_PACKAGE_ENTRIES_MAX = 20_000;
 /** A worker must answer within this time that it holds its file for a clone. Beyond: 503. (ours) */
 export const FILE_HOLD_ANSWER_MS = 30_000;
 /** Errands that wait for the one that runs. Beyond: 503. (ours) */

@@ -268,6 +268,10 @@ export class Supervisor {
       tenants: this.#tenants,
       errands: this.errands,
       users: this.#users,
+      directoryOf: tenant => {
+        const entry = this.#placement.find(tenant);
+        return entry === undefined ? null : files.path(tenant, entry.generation);
+      },
       directory: join(settings.data, 'incoming'),
       log,
       statusOf: tenant => this.#overview.perform({action: 'tenant_status', tenant}),

@@ -12,7 +12,8 @@ import type {AdoptCheck} from '../../shared/ipc/errand.ts';
 import type {FileAdoption, FileRequest} from '../../shared/ipc/files.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {AdoptNote} from '../../shared/tenant-directory.ts';
-import {emptyIncoming, prepareAdoption} from '../files/adoption.ts';
+import {emptyIncoming, packagesBeside, prepareAdoption} from '../files/adoption.ts';
+import {copyPackages} from '../files/packages-copy.ts';
 import {removeTree} from '../files/tenant-files.ts';
 import {INCOMING_FILES_MAX} from '../limits.ts';
 import type {Errands} from './errands.ts';
@@ -23,6 +24,8 @@ export type AdoptionsParts = {
   tenants: Pick<Tenants, 'adopt' | 'checkAdoption'>;
   errands: Pick<Errands, 'runIn'>;
   users: TenantUsers;
+  /** Null: there is no such tenant. */
+  directoryOf: (tenant: string) => string | null;
   /** `<data>/incoming`. */
   directory: string;
   log: Logger;
@@ -123,8 +126,12 @@ export class Adoptions {
   async #arrived(id: string, adoption: FileAdoption): Promise<void> {
     // Its router has ended meanwhile, or this is its second message about it.
     if (!this.#arriving.has(id)) throw invalid('the upload is not expected: send the file again');
+    const path = this.#pathOf(id);
     try {
-      await this.adopt(this.#pathOf(id), adoption, 'whole');
+      // The file has none. It is often an older state of the tenant that it replaces.
+      const replaced = adoption.replace ? this.#parts.directoryOf(adoption.tenant) : null;
+      if (replaced !== null) await copyPackages(replaced, packagesBeside(path));
+      await this.adopt(path, adoption, 'whole');
     } finally {
       await this.#drop(id);
     }

@@ -1,6 +1,7 @@
 /**
  * Makes a new tenant that is a copy of another one, while that one goes on: its worker holds the file at one commit,
- * this process copies it to `<data>/incoming`, and it is adopted as a file that arrives.
+ * this process copies it to `<data>/incoming`, with the packages of its deployments, and it is adopted as a file that
+ * arrives.
  *
  *   wake ── held ──▶ copied ── released: it was held all the time ──▶ adopted
  *
@@ -14,8 +15,10 @@ import {conflict, ServiceError, unavailable} from '../../shared/errors.ts';
 import type {CloneRequest} from '../../shared/ipc/files.ts';
 import type {Logger} from '../../shared/log.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {packagesBeside} from '../files/adoption.ts';
+import {copyPackages} from '../files/packages-copy.ts';
 import {copyShared} from '../files/shared-copy.ts';
-import type {TenantFiles} from '../files/tenant-files.ts';
+import {removeTree, type TenantFiles} from '../files/tenant-files.ts';
 import {CLONES_MAX} from '../limits.ts';
 import type {Worker} from '../processes/worker-pool.ts';
 import type {Adoptions} from './adoptions.ts';
@@ -65,6 +68,7 @@ export class Clones {
     } finally {
       this.#underWay.delete(tenant);
       for (const left of [path, `${path}-wal`]) await rm(left, {force: true});
+      await removeTree(packagesBeside(path));
     }
   }
 
@@ -87,12 +91,14 @@ export class Clones {
 
   async #copyHeld({id, generation}: TenantEntry, worker: Worker, logBytes: number, path: string): Promise<void> {
     const {files, log} = this.#parts;
-    const from = join(files.path(id, generation), TENANT_FILE);
+    const directory = files.path(id, generation);
+    const from = join(directory, TENANT_FILE);
     let failure: unknown = null;
     let isShared = false;
     try {
       isShared = await copyShared(from, path, null);
       if (logBytes > 0) await copyShared(`${from}-wal`, `${path}-wal`, logBytes);
+      await copyPackages(directory, packagesBeside(path));
     } catch (caught) {
       failure = caught;
     }

@@ -1,4 +1,4 @@
-/** A tenant whose functions import an external package, restored into the server that runs: the package comes with it. */
+/** A tenant whose functions import an external package, restored, cloned and replaced in the server that runs. */
 import {readdirSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
@@ -69,4 +69,21 @@ test('by svc restore, which sends it after the file', async () => {
   expect(await resumed('sent')).toBe('hello');
   expect(await restore('--as', 'sent', '--replace', '--live')).toMatchObject({code: 0, stderr: ''});
   expect(await new App(service, 'sent').action('m:greet', {})).toBe('hello');
+});
+
+test('with a clone, and for a file that replaces the tenant; a file alone is refused by the name of what it lacks', async () => {
+  expect(await app.admin('POST', '/clone?as=second')).toMatchObject({status: 201});
+  expect(await resumed('second')).toBe('hello');
+  const command = (...args: string[]) => svc(['tenants', ...args, '--data', service.data, '--url', service.url]);
+  expect(await command('clone', 'second', 'third', '--live')).toMatchObject({code: 0, stderr: ''});
+  expect(await new App(service, 'third').action('m:greet', {})).toBe('hello');
+  const file = join(service.data, 'exported.sqlite');
+  expect((await command('export', 'third', '-o', file)).code).toBe(0);
+  expect((await command('import', file, '--as', 'third', '--replace', '--live')).code).toBe(0);
+  expect(await new App(service, 'third').action('m:greet', {})).toBe('hello');
+  expect((await command('import', file, '--as', 'fourth', '--live')).code).toBe(0);
+  const {status, text} = await new App(service, 'fourth').svc('POST', '/action', {path: 'm:greet', args: {}});
+  const lacks = 'this tenant does not have the external package greeter@1.0.0 of its deployment: deploy the code again';
+  expect([status, text]).toEqual([503, expect.stringContaining(lacks)]);
+  expect(readdirSync(join(service.data, 'incoming'))).toEqual([]);
 });

@@ -27,6 +27,7 @@ function adoptions(parts: Partial<AdoptionsParts> = {}): Adoptions {
     errands: {runIn: () => Promise.resolve(null)},
     users: new TenantUsers(null, directory, log),
     statusOf: () => Promise.resolve(null),
+    directoryOf: () => null,
     directory,
     log,
     ...parts,

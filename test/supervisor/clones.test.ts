@@ -2,6 +2,7 @@
 import {
   constants,
   copyFileSync,
+  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -19,6 +20,7 @@ import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import type {ServiceError} from '../../shared/errors.ts';
 import {createLogger} from '../../shared/log.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {copyPackages} from '../../supervisor/files/packages-copy.ts';
 import {copyShared} from '../../supervisor/files/shared-copy.ts';
 import type {Worker} from '../../supervisor/processes/worker-pool.ts';
 import {Clones} from '../../supervisor/tenants/clones.ts';
@@ -126,6 +128,26 @@ test('a link, a directory and a file with a second name are not copied', async (
     await expect(copyShared(at(name), at('copy'), null)).rejects.toThrow(/ELOOP|other names|not a file/);
   }
   expect(readdirSync(data)).not.toContain('copy');
+});
+
+test('of packages only files are copied that a tenant can have, and nothing that its code has linked there', async () => {
+  const [sound, link, second] = ['a', 'b', 'c'].map(digit => `${digit.repeat(128)}.tgz`) as [string, string, string];
+  mkdirSync(at('of-another'));
+  writeFileSync(at(join('of-another', sound)), 'its');
+  mkdirSync(at('t'));
+  symlinkSync(at('of-another'), at('t/packages'));
+  await copyPackages(at('t'), at('made'));
+  expect(existsSync(at('made'))).toBe(false);
+  rmSync(at('t/packages'));
+  mkdirSync(at('t/packages'));
+  writeFileSync(join(at('t/packages'), sound), 'a package');
+  symlinkSync(at(join('of-another', sound)), join(at('t/packages'), link));
+  linkSync(at(join('of-another', sound)), join(at('t/packages'), second));
+  mkdirSync(join(at('t/packages'), 'a'.repeat(128)));
+  writeFileSync(join(at('t/packages'), 'other.tgz'), '');
+  await copyPackages(at('t'), at('made'));
+  expect(readdirSync(at('made'))).toEqual([sound]);
+  expect(readFileSync(join(at('made'), sound), 'utf8')).toBe('a package');
 });
 
 test.each<[string, Partial<Worker>, string]>([

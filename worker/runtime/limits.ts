@@ -347,8 +347,6 @@ export const PACKAGES_FILES_MAX = 50_000;
 export const PACKAGE_PATH_CHARS_MAX = 512;
 export const PACKAGE_FILE_BYTES_MAX = 64 * MIB;
 export const PACKAGES_UNPACKED_BYTES_MAX = 256 * MIB;
-/** Published packages that a tenant stores for all its deployments together. Beyond: 429 op.rate_limited. (ours) */
-export const PACKAGES_KEPT_BYTES_MAX = 512 * MIB;
 /** How long a package that no deployment uses is kept: its deploy can be about to arrive. (ours) */
 export const PACKAGE_UNUSED_KEEP_MS = 60 * 60 * 1000;
 /** Environment variables of a tenant. Beyond: 429 op.rate_limited. (reference 12.3) */

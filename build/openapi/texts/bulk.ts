@@ -57,7 +57,7 @@ export const BULK_TEXTS: OperationTexts<Named<'imports' | 'tasks'> | 'exports.fi
     description:
       'A clean SQLite file with everything of the tenant as of one commit, while the tenant goes on. Any SQLite opens it, ' +
       'and `PUT …/file` makes a tenant of it. `X-Svc-File-Bytes` and `X-Svc-File-Sha256` tell a complete file from one ' +
-      'that was cut. It has no external packages: deploy again where the tenant is imported on another server. The ' +
+      'that was cut. It has no external packages: deploy again where the tenant is imported as a new one. The ' +
       'copy needs free space for a second file on the server; one is made at a time.',
     errors: ['op.conflict', 'session.storage_full', 'session.overloaded'],
     example: {answer: 'SQLite format 3…'},

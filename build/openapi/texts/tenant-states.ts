@@ -125,8 +125,8 @@ export const TENANT_STATE_TEXTS: OperationTexts<
     description:
       'Copies the tenant as of one commit, inside the server, while writes go on. Where the file system of the data ' +
       'directory can share blocks between files (btrfs, XFS), the copy takes no space until one of the two changes. ' +
-      'The copy has a timeline of its own. It is paused and answers reads, unless `live=true`. Packages that actions ' +
-      'for Node bring are not copied: deploy the code again.',
+      'The copy has a timeline of its own. It is paused and answers reads, unless `live=true`. It has the external ' +
+      'packages of its deployments.',
     errors: [
       'op.conflict',
       'session.tenant_exists',
@@ -148,7 +148,8 @@ export const TENANT_STATE_TEXTS: OperationTexts<
       'The body is a file that an export of a tenant or `svc restore` wrote: a whole tenant. It is written to disk as it ' +
       'arrives, checked as `svc verify` does, and gets a new timeline, so followers of the journal of the original ' +
       'begin again. The tenant is paused and answers reads, unless `live=true`. A file that is damaged, of a later ' +
-      'version, or with definitions that svc did not make, is 400 `op.invalid_input`, and nothing is changed.',
+      'version, or with definitions that svc did not make, is 400 `op.invalid_input`, and nothing is changed. The file ' +
+      'has no external packages: deploy the code again, unless the tenant replaces one that has them.',
     errors: [
       'session.tenant_exists',
       'session.tenant_not_found',

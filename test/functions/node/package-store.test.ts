@@ -14,11 +14,11 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {PACKAGES_KEPT_BYTES_MAX} from '../../../shared/limits.ts';
 import {
   PACKAGE_FILE_BYTES_MAX,
   PACKAGE_PATH_CHARS_MAX,
   PACKAGE_UNUSED_KEEP_MS,
-  PACKAGES_KEPT_BYTES_MAX,
   PACKAGES_UNPACKED_BYTES_MAX,
 } from '../../../worker/runtime/limits.ts';
 import {PackageStore} from '../../../worker/runtime/node/package-store.ts';

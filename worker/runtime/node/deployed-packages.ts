@@ -6,7 +6,7 @@
 import type {DeploymentError, NodePackage, UploadedPackage} from '../../../shared/protocol/functions.ts';
 import {refusal} from '../analysis/deployment-upload.ts';
 import {DEPLOYMENT_ERRORS_SHOWN, PACKAGES_FILES_MAX, PACKAGES_UNPACKED_BYTES_MAX} from '../limits.ts';
-import type {PackageStore, Unpacked} from './package-store.ts';
+import {type PackageStore, packageName, type Unpacked} from './package-store.ts';
 import {TarballFault} from './tarball.ts';
 
 const MIB = 1024 * 1024;
@@ -56,7 +56,7 @@ async function unpackedOr(
   store: PackageStore,
 ): Promise<Unpacked | null> {
   try {
-    return await store.unpacked(found.sha512);
+    return await store.unpacked(found.sha512, packageName(found));
   } catch (caught) {
     if (!(caught instanceof TarballFault)) throw caught;
     errors.push(about(found, `cannot be unpacked: its tarball ${caught.message}`));
@@ -68,8 +68,8 @@ function notThere(found: NodePackage): DeploymentError {
   return about(found, `was not sent: PUT its tarball to …/packages/${found.sha512} first, as svc deploy does`);
 }
 
-function about({path, version}: Pick<NodePackage, 'path' | 'version'>, what: string): DeploymentError {
-  return error(`the external package ${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version} ${what}`);
+function about(found: Pick<NodePackage, 'path' | 'version'>, what: string): DeploymentError {
+  return error(`the external package ${packageName(found)} ${what}`);
 }
 
 function error(message: string): DeploymentError {

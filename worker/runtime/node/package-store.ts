@@ -26,20 +26,15 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import {dirname, join} from 'node:path';
-import {storageDamaged} from '../../../engine/storage/damage.ts';
+import {reportDamage, storageDamaged} from '../../../engine/storage/damage.ts';
 import {storageFullError} from '../../../engine/storage/database.ts';
 import {isNoSpace} from '../../../shared/disk-errors.ts';
-import {invalid, rateLimited, tooLarge} from '../../../shared/errors.ts';
-import {PACKAGE_BYTES_MAX} from '../../../shared/limits.ts';
+import {invalid, rateLimited, ServiceError, tooLarge} from '../../../shared/errors.ts';
+import {PACKAGE_BYTES_MAX, PACKAGES_KEPT_BYTES_MAX} from '../../../shared/limits.ts';
 import type {NodePackage} from '../../../shared/protocol/functions.ts';
 import {syncDirectory} from '../../../shared/sync-directory.ts';
 import {PACKAGES_DIRECTORY} from '../../../shared/tenant-directory.ts';
-import {
-  PACKAGE_UNUSED_KEEP_MS,
-  PACKAGES_FILES_MAX,
-  PACKAGES_KEPT_BYTES_MAX,
-  PACKAGES_UNPACKED_BYTES_MAX,
-} from '../limits.ts';
+import {PACKAGE_UNUSED_KEEP_MS, PACKAGES_FILES_MAX, PACKAGES_UNPACKED_BYTES_MAX} from '../limits.ts';
 import {filesOf, TarballFault} from './tarball.ts';
 
 /** An unpacked package. */
@@ -99,13 +94,13 @@ export class PackageStore {
   }
 
   /**
-   * Unpacks a package so that its files can be linked. @throws TarballFault; op.storage_damaged 503: its tarball is
-   * missing
+   * Unpacks a package so that its files can be linked. @param name for people
+   * @throws TarballFault; op.storage_damaged 503: its tarball is missing or damaged
    */
-  unpacked(sha512: string): Promise<Unpacked> {
+  unpacked(sha512: string, name = `${sha512.slice(0, 16)}…`): Promise<Unpacked> {
     const known = this.#known.get(sha512);
     if (known !== undefined) return known;
-    const unpacked = onDisk(() => this.#unpackOrNothing(sha512));
+    const unpacked = onDisk(() => this.#unpackOrNothing(sha512, name));
     this.#known.set(sha512, unpacked);
     unpacked.catch(() => this.#known.delete(sha512)); // The next caller tries again.
     return unpacked;
@@ -119,8 +114,8 @@ export class PackageStore {
       await mkdir(path, {recursive: true, mode: 0o700});
       made.add(path);
     };
-    for (const {path, sha512} of packages) {
-      const {files} = await this.unpacked(sha512);
+    for (const {path, version, sha512} of packages) {
+      const {files} = await this.unpacked(sha512, packageName({path, version}));
       await onDisk(async () => {
         for (const file of files) {
           const to = join(root, path, file);
@@ -201,23 +196,20 @@ export class PackageStore {
   }
 
   /** Deletes a package that cannot be deployed: a small tarball can unpack to a large size. */
-  async #unpackOrNothing(sha512: string): Promise<Unpacked> {
+  async #unpackOrNothing(sha512: string, name: string): Promise<Unpacked> {
     try {
-      return await this.#unpack(sha512);
+      return await this.#unpack(sha512, name);
     } catch (caught) {
       if (caught instanceof TarballFault) await rm(join(this.#root, sha512), {recursive: true, force: true});
       throw caught;
     }
   }
 
-  async #unpack(sha512: string): Promise<Unpacked> {
+  async #unpack(sha512: string, name: string): Promise<Unpacked> {
     const tarball = this.#tarball(sha512);
-    if ((await hashOf(tarball)) !== sha512) {
-      throw storageDamaged({
-        check: 'code',
-        stored: `a package of the deployment, packages/${sha512.slice(0, 16)}….tgz`,
-      });
-    }
+    const found = await hashOf(tarball);
+    if (found === null) throw missingPackage(name);
+    if (found !== sha512) throw storageDamaged({check: 'code', stored: `the external package ${name}`});
     const files: string[] = [];
     let bytes = 0;
     let native: string | null = null;
@@ -234,6 +226,18 @@ export class PackageStore {
     }
     return {files, bytes, native};
   }
+}
+
+/** `@b/c@1.0.0` */
+export function packageName({path, version}: Pick<NodePackage, 'path' | 'version'>): string {
+  return `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`;
+}
+
+/** An import of a tenant's file leaves its packages behind, so this is not always damage. */
+function missingPackage(name: string): ServiceError {
+  reportDamage({check: 'code', stored: `the external package ${name}, which is missing`});
+  const message = `this tenant does not have the external package ${name} of its deployment`;
+  return new ServiceError('op.storage_damaged', `${message}: deploy the code again, which sends it`);
 }
 
 async function placed(path: string, content: Buffer): Promise<void> {
