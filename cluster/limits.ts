@@ -30,6 +30,16 @@ export const BASES_KEPT = 2;
 
 /* Hosts */
 
+/** The lease of a host, from when it sent its newest stored update. Beyond: its workers answer no reads. (design) */
+export const LEASE_MS = 6_000;
+/** Between two updates of the entry of a host. (design) */
+export const RENEW_MS = 1_000;
+/** A host waits for so many leases of a silent one. The rest is for clocks of different speed. (design) */
+export const LEASE_WAIT = 1.1;
+/** A host that was heard so recently counts as alive. Beyond: what needs it waits for a sign or for its end. (design) */
+export const MEMBER_SILENT_MS = 2_000;
+/** Hosts of a cluster. Beyond: a host is ignored by those that know so many others. (ours) */
+export const HOSTS_MAX = 64;
 /** Weight of a host among the others: a relative number. Beyond: its entry is refused. (ours) */
 export const CAPACITY_MAX = 1_000_000;
 

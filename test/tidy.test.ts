@@ -149,6 +149,7 @@ const HOUSE: Record<string, string[]> = {
     'cluster/limits.ts',
     'cluster/log',
     'cluster/placement',
+    'cluster/members',
     'cluster/nats',
   ],
   router: [

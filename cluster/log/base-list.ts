@@ -1,8 +1,7 @@
 /** The bases of a tenant, as a small record has them: JSON, checked when it is read. */
 import Type, {type Static} from 'typebox';
-import Value from 'typebox/value';
-import {LogError} from './log-error.ts';
 import type {LogPosition} from './record.ts';
+import {decodeStored} from './stored-json.ts';
 
 export type BaseInfo = {
   readonly id: string;
@@ -66,8 +65,7 @@ export function encodeBaseList({bases, garbage}: BaseList): Buffer {
 
 /** @throws LogError */
 export function decodeBaseList(bytes: Buffer): BaseList {
-  const stored = parsed(bytes);
-  if (!Value.Check(Stored, stored)) throw new LogError('damaged', 'the list of bases of a tenant breaks its format');
+  const stored = decodeStored(Stored, bytes, 'the list of bases of a tenant');
   return {
     bases: stored.bases.map(({id, kind, epoch, n, sequence, digest, openedBy, bytes: length, sha256}) => ({
       id,
@@ -78,12 +76,4 @@ export function decodeBaseList(bytes: Buffer): BaseList {
     })),
     garbage: stored.garbage,
   };
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch (cause) {
-    throw new LogError('damaged', 'the list of bases of a tenant is no JSON', {cause});
-  }
 }
