@@ -5,7 +5,7 @@
  *   its first open      tenant.new, tenant.sqlite   (also after a crash before the file was whole: it is made again)
  *   from then on        tenant.sqlite, and after a close empty tenant.sqlite-wal and tenant.sqlite-shm
  *
- *   while it is adopted         tenant.sqlite, tenant.adopt
+ *   while it is adopted         tenant.sqlite, tenant.adopt   (also its own file, before a new timeline)
  *   while its log has commits   tenant.sqlite, tenant.sqlite-wal, tenant.logged
  *   after an upgrade of svc     before-upgrade/, for seven days
  *
@@ -21,8 +21,9 @@ export const NEW_TENANT_FILE = 'tenant.new';
 export type NewTenant = {tenant: string; generation: number; created_ms: number};
 
 /**
- * Marks that the file in the directory came from elsewhere and is to become this tenant's: JSON of AdoptNote. The next
- * process that opens the file does that first, and removes the note once the tenant is open.
+ * Marks that the file in the directory came from elsewhere and is to become this tenant's, or is to begin a new
+ * timeline: JSON of AdoptNote. The next process that opens the file does that first, and removes the note once the
+ * tenant is open.
  */
 export const ADOPT_FILE = 'tenant.adopt';
 
@@ -38,6 +39,8 @@ export type AdoptNote = {
   replaces: number | null;
   /** `reads`: the tenant starts paused, and answers reads. */
   serve: 'reads' | 'all';
+  /** The file is the tenant's own, which begins a new timeline because an older copy of it was put back. */
+  is_own?: true;
 };
 
 /** Null: the text is no such note. */
@@ -50,13 +53,14 @@ export function adoptNoteIn(text: string): AdoptNote | null {
     throw caught;
   }
   if (typeof note !== 'object' || note === null) return null;
-  const {tenant, generation, created_ms, timeline, origin, replaces, serve} = note;
+  const {tenant, generation, created_ms, timeline, origin, replaces, serve, is_own: isOwn} = note;
   const isTenant = typeof tenant === 'string' && isNumber(generation) && isNumber(created_ms);
   const isFrom =
     origin === null || (typeof origin === 'object' && isTimeline(origin.timeline) && isNumber(origin.commit));
   const isKnown = isTimeline(timeline) && (replaces === null || isNumber(replaces));
   if (!isTenant || !isFrom || !isKnown || (serve !== 'reads' && serve !== 'all')) return null;
-  return {tenant, generation, created_ms, timeline, origin, replaces, serve};
+  const whose = isOwn === true ? {is_own: isOwn} : {};
+  return {tenant, generation, created_ms, timeline, origin, replaces, serve, ...whose};
 }
 
 function isNumber(value: unknown): value is number {

@@ -244,6 +244,7 @@ export class Supervisor {
     this.#backups = new Backups({
       settings: settings.backup,
       control,
+      beginTimeline: tenant => this.#tenants.beginTimeline(tenant),
       runErrand: (...errand) => this.errands.runIn(...errand),
       takeIn: (adoption, make) => this.#adoptions.takeIn(adoption, make),
       letPass: directory => this.#users.letPass(directory),

@@ -10,6 +10,7 @@ import {join} from 'node:path';
 import {Copier} from '../../copies/copier/copier.ts';
 import {openWriter, RepositoryRefused} from '../../copies/copier/open-repository.ts';
 import type {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
+import {adoptFile, isToAdopt} from '../../engine/adopt/adopt-file.ts';
 import {writeClosedBase} from '../../engine/copies/closed-base.ts';
 import {SpoolView} from '../../engine/copies/spool-view.ts';
 import {storedCommitNumber} from '../../engine/storage/commit-number.ts';
@@ -18,7 +19,7 @@ import {tenantTimeline} from '../../engine/storage/identity.ts';
 import {STATE_DIRECTORY} from '../../shared/ipc/copier.ts';
 import {createLogger, type Logger} from '../../shared/log.ts';
 import type {BackupRun} from '../../shared/protocol/backups.ts';
-import {LOGGED_FILE, SPOOL_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {ADOPT_FILE, LOGGED_FILE, SPOOL_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {irregularFiles} from '../../supervisor/files/regular-file.ts';
 import {serverIdentity, serverPlace, storeIdentity} from '../../supervisor/files/server-id.ts';
 import {AuditLog} from '../../supervisor/keys/audit-log.ts';
@@ -68,7 +69,13 @@ async function writerOf({data, to, key}: StoppedRun, serverId: string): Promise<
 async function copied({registry, files, data}: OwnedDirectory, writer: RepositoryWriter): Promise<StoppedResult> {
   const log = createLogger({process: 'backup'}, {level: 'error'});
   const missing = new Map<string, string>();
+  const rows = new Map(registry.rows().map(row => [row.id, row]));
   const directoryOf = (tenant: string): string => copier.copies.get(tenant)!.directory;
+  const look = (tenant: string, done: Promise<unknown>): Promise<void> =>
+    done.then(
+      () => copier.tenantIs({tenant, directory: directoryOf(tenant), isAwake: false}),
+      (caught: Error) => copier.baseFailed(tenant, caught.message),
+    );
   const copier: Copier = new Copier({
     settings: {
       everyMs: BACKUP_STOPPED_CHECK_MS,
@@ -79,15 +86,15 @@ async function copied({registry, files, data}: OwnedDirectory, writer: Repositor
     log,
     now: Date.now,
     opened: () => undefined,
-    baseDue: tenant =>
-      void writeClosedBase(directoryOf(tenant), Date.now()).then(
-        () => copier.tenantIs({tenant, directory: directoryOf(tenant), isAwake: false}),
-        (caught: Error) => copier.baseFailed(tenant, caught.message),
-      ),
+    baseDue: tenant => void look(tenant, closedBase(directoryOf(tenant))),
+    timelineDue: tenant => {
+      const {generation, created_ms: createdMs} = rows.get(tenant)!;
+      void look(tenant, files.noteTimeline(tenant, generation, createdMs));
+    },
     lastSuccessMs: null,
     succeeded: () => undefined,
   });
-  for (const {id, generation} of registry.rows()) {
+  for (const {id, generation} of rows.values()) {
     const directory = files.path(id, generation);
     const fault = await prepared(directory);
     if (fault === null) copier.tenantIs({tenant: id, directory, isAwake: false});
@@ -104,6 +111,11 @@ async function copied({registry, files, data}: OwnedDirectory, writer: Repositor
   }
 }
 
+async function closedBase(directory: string): Promise<void> {
+  if (isToAdopt(directory)) await adoptFile(directory, 'structure');
+  await writeClosedBase(directory, Date.now());
+}
+
 /** Ensures that the spool ends where the file does. @returns why it cannot be copied; null: it can */
 async function prepared(directory: string): Promise<string | null> {
   const path = join(directory, TENANT_FILE);
@@ -112,11 +124,12 @@ async function prepared(directory: string): Promise<string | null> {
     // A tenant that was never used has no file, and one whose directory is lost is reported by the server.
     if (!existsSync(path)) return null;
     const hasSpool = lstatSync(spool, {throwIfNoEntry: false})?.isDirectory();
-    const odd = [...irregularFiles(directory, TENANT_FILE), ...(hasSpool === true ? irregularFiles(spool, '') : [])];
+    const odd = [...irregularFiles(directory, TENANT_FILE), ...irregularFiles(directory, ADOPT_FILE)];
+    if (hasSpool === true) odd.push(...irregularFiles(spool, ''));
     if (hasSpool === false) odd.push(`${SPOOL_DIRECTORY} is no directory`);
     if (odd.length > 0) return odd.join(', ');
     if (existsSync(join(directory, LOGGED_FILE))) return 'it did not close in order: start the server once';
-    if (!endsWithFile(directory, path)) await writeClosedBase(directory, Date.now());
+    if (isToAdopt(directory) || !endsWithFile(directory, path)) await closedBase(directory);
     return null;
   } catch (caught) {
     return (caught as Error).message;

@@ -10,12 +10,11 @@
  * cannot be used: `key-faults.ts`) or the store's (nothing is confirmed, so the spools keep it). Neither ends this process. Bases, and sets that are too large for a
  * pack, are streamed one at a time while the rounds of all other tenants go on (`uploads.ts`).
  */
-import {closeSync} from 'node:fs';
 import {setImmediate as breathe} from 'node:timers/promises';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {backOffMs} from '../../shared/back-off.ts';
-import type {CopiedTenant, CopierSettings} from '../../shared/ipc/copier.ts';
+import type {CopiedTenant} from '../../shared/ipc/copier.ts';
 import type {Logger} from '../../shared/log.ts';
 import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
@@ -25,8 +24,10 @@ import {LEASE_MS, LEASE_RENEW_MS} from '../limits.ts';
 import {isOfTenant} from '../repository/repository-error.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {SERVER} from '../repository/tenant-copies.ts';
+import type {CopierParts} from './copier-parts.ts';
 import {kindOf, unlessOfStore, unlessOfTenant} from './fault-kinds.ts';
 import {KeyFaults} from './key-faults.ts';
+import {storeLarge} from './large-file.ts';
 import {
   CHECK_MS,
   FAILURE_PAUSE_MS_MAX,
@@ -35,7 +36,7 @@ import {
   MISSING_NAMED_MAX,
   RUN_EVERY_MS,
 } from './limits.ts';
-import {largeFile, openLarge, type SizeLimits, Unusable} from './next-segment.ts';
+import {largeFile, Unusable} from './next-segment.ts';
 import {RepositoryRefused} from './open-repository.ts';
 import {Rounds, type TakenSet} from './rounds.ts';
 import {Runs} from './runs.ts';
@@ -43,24 +44,6 @@ import {ServerFiles} from './server-files.ts';
 import {nameOf, TenantCopy} from './tenant-copy.ts';
 import type {NewFile} from './tenant-packages.ts';
 import {Uploads} from './uploads.ts';
-
-export type CopierParts = {
-  settings: Pick<CopierSettings, 'everyMs'> & SizeLimits;
-  /** @param stored called for each object that was stored. @throws as openWriter */
-  open: (stored: (bytes: number) => void) => Promise<RepositoryWriter>;
-  log: Logger;
-  now: () => number;
-  /** Of an earlier process. Null: never. */
-  lastSuccessMs: number | null;
-  /** Called once, as soon as it is known whether the repository can be used. */
-  opened: (repositoryId: string | null, refused: RepositoryRefused | null) => void;
-  /** A sleeping tenant has nothing in its spool that leads on. */
-  baseDue: (tenant: string) => void;
-  /** A round has ended with everything stored. */
-  succeeded: () => void;
-  /** Between rounds. */
-  idle?: (writer: RepositoryWriter) => void;
-};
 
 export class Copier {
   readonly #parts: CopierParts;
@@ -167,7 +150,7 @@ export class Copier {
     else this.copies.set(tenant.tenant, this.#read(new TenantCopy(tenant)));
   }
 
-  /** A base that was requested from the supervisor cannot be made now. */
+  /** A base or timeline that was requested from the supervisor cannot be made now. */
   baseFailed(tenant: string, message: string): void {
     this.copies.get(tenant)?.baseFailed({at: this.#parts.now(), kind: 'base', message});
   }
@@ -326,7 +309,8 @@ export class Copier {
   #requestBases(): void {
     for (const copy of this.copies.values()) {
       const {work} = copy;
-      if (work.kind !== 'base_due' || copy.keyFault !== null || copy.tenant === this.#uploads.tenant) continue;
+      if (work.kind !== 'base_due' || copy.keyFault !== null || copy.isOlder) continue;
+      if (copy.tenant === this.#uploads.tenant) continue;
       if (!copy.isAwake && !copy.isBaseRequested) {
         copy.isBaseRequested = true;
         this.#parts.baseDue(copy.tenant);
@@ -387,23 +371,23 @@ export class Copier {
   }
 
   async #storeLarge(writer: RepositoryWriter, copy: TenantCopy): Promise<void> {
-    const {tenant, directory} = copy;
     const file = largeFile(copy.work)!;
-    const kind = file.last === null ? 'base' : 'set';
-    const open = openLarge(directory, copy.position ?? null, file, this.#parts.settings);
-    if (open === null) return;
-    try {
-      await writer.addLarge({tenant, kind, path: `/proc/self/fd/${open.fd}`, bytes: open.bytes});
-    } catch (caught) {
-      throw caught instanceof PageSetError ? new Unusable(file, caught) : caught;
-    } finally {
-      closeSync(open.fd);
-    }
-    if (kind === 'base') this.#metrics.count('svc_backup_bases_total');
-    if (kind === 'base') copy.storedBase = nameOf(file);
+    const outcome = await storeLarge(writer, copy, file, this.#parts.settings);
+    if (outcome === 'behind' && copy.baseIsBehind(file)) this.#older(copy);
+    if (outcome !== 'stored') return;
+    if (file.last === null) this.#metrics.count('svc_backup_bases_total');
+    if (file.last === null) copy.storedBase = nameOf(file);
     copy.packages.changed();
     this.#isManifestDue = true;
     this.#confirm(writer, copy);
+  }
+
+  #older(copy: TenantCopy): void {
+    const message = 'its file is older than its copies: it begins a new timeline';
+    copy.isOlder = true;
+    copy.fault = {at: this.#parts.now(), kind: 'older', message};
+    this.count('older');
+    this.#parts.timelineDue(copy.tenant);
   }
 
   /** @param copy null: it was a file of the server */

@@ -93,6 +93,7 @@ async function start(message: SupervisorToCopier & {type: 'start'}): Promise<voi
       else send({type: 'refused', refusal: refused.code, message: refused.message, repositoryId});
     },
     baseDue: tenant => send({type: 'base_due', tenant}),
+    timelineDue: tenant => send({type: 'timeline_due', tenant}),
     succeeded: () => heartbeat?.succeeded(),
     idle: writer => idleWork.begin(writer),
   });

@@ -3,7 +3,8 @@
  *
  *   unknown ──read from the repository──▶ following ── sets that follow ──▶ following
  *      └── there is none ──▶ base due ◀── sets do not follow, or the spool was dropped ──┘
- *                               └── a base was stored ──▶ following
+ *                               ├── a base was stored ──▶ following
+ *                               └── it ends before the repository ──▶ older: the tenant begins a new timeline ──▶ base due
  *
  * A tenant that is asleep is looked at until nothing is left to copy, and then no more.
  */
@@ -47,6 +48,12 @@ export class TenantCopy {
   /** Files of the spool that are not tried again: one that does not lead on, and the base that was stored last. */
   refused: string | null = null;
   storedBase: string | null = null;
+  /** The base that ends before the repository. */
+  behindBase: string | null = null;
+  /** The base that the first look found, which can be of any time. Undefined: there was none yet. */
+  #firstBase: string | null | undefined = undefined;
+  /** A new timeline was requested from the supervisor. */
+  isOlder = false;
   /** Segments of it that were stored since this process started. */
   storedCount = 0;
   /** A sleeping tenant's base was requested from the supervisor. */
@@ -67,20 +74,29 @@ export class TenantCopy {
     this.isToLookAt = true;
     this.isBaseRequested = false;
     this.isBaseFailed = false;
+    this.isOlder = false;
   }
 
   /** A base that could not be made is requested again. */
   tryNow(): void {
     this.isToLookAt = true;
     this.isBaseRequested &&= !this.isBaseFailed;
+    this.isOlder &&= !this.isBaseFailed;
     this.isBaseFailed = false;
   }
 
-  /** The base that was requested cannot be made now. */
+  /** The base or timeline that was requested cannot be made now. */
   baseFailed(fault: BackupFault): void {
-    if (!this.isBaseRequested) return;
+    if (!this.isBaseRequested && !this.isOlder) return;
     this.isBaseFailed = true;
     this.fault = fault;
+  }
+
+  /** @returns whether that proves that its file is older than the repository: the base was made after the first look */
+  baseIsBehind(file: SpooledFile): boolean {
+    this.behindBase = nameOf(file);
+    this.isToLookAt = true;
+    return this.behindBase !== this.#firstBase;
   }
 
   /** Requests a base from the worker. @throws errors of the file system */
@@ -132,13 +148,16 @@ export class TenantCopy {
       this.work = isUsed ? {kind: 'base_due', isRequested: this.isAwake} : {kind: 'none'};
       this.newestSpooled = null;
       this.spoolBytes = 0;
+      this.#firstBase ??= null;
     } else {
       try {
         const list = this.#listed(view);
+        if (this.#firstBase === undefined) this.#firstBase = list.base === null ? null : nameOf(list.base);
         // Until the repository can be read, what the worker knows to be there has to do.
         this.work = workOf(list, this.position === undefined ? list.position : this.position, [
           this.refused,
           this.storedBase,
+          this.behindBase,
         ]);
         // A writer before this one has stored them, and ended before it could confirm them.
         if (this.work.kind === 'none' && this.position != null && isBehind(list, this.position))

@@ -6,19 +6,19 @@
  *   tenant.sqlite, tenant.adopt ──checked, migrated──▶ ──one transaction──▶ adopted ──the tenant is open──▶ no note
  *
  * A process that ends at any step leaves a file from which it can be repeated: the new timeline in the file is the
- * proof that it was adopted.
+ * proof that it was adopted. A tenant's own file that begins a new timeline is not checked: it was served before.
  */
 import {existsSync, readFileSync, rmSync} from 'node:fs';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {Worker} from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
 import type {AdoptCheck} from '../../shared/ipc/errand.ts';
-import {ADOPT_FILE, type AdoptNote, adoptNoteIn, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {ADOPT_FILE, type AdoptNote, adoptNoteIn, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {numberTransaction, storedCommitNumber} from '../storage/commit-number.ts';
 import type {Connection} from '../storage/connection.ts';
 import {openWriter} from '../storage/database.ts';
-import {syncDirectory} from '../storage/file-guard.ts';
+import {findLostLog, syncDirectory} from '../storage/file-guard.ts';
 import {damagedError, readIdentity, tenantTimeline} from '../storage/identity.ts';
 import {metaRow, SET_META} from '../storage/meta.ts';
 import {checkInBackground} from '../storage/quick-check.ts';
@@ -47,9 +47,11 @@ export async function adoptFile(directory: string, check: AdoptCheck): Promise<A
   const note = adoptNoteIn(readFileSync(join(directory, ADOPT_FILE), 'utf8'));
   if (note === null) throw damagedError(`${join(directory, ADOPT_FILE)} is not a note of an adoption`);
   const path = join(directory, TENANT_FILE);
+  const lost = findLostLog(directory);
+  if (lost !== null) throw damagedError(lost);
   try {
     if (inspect(path) === note.timeline) return note;
-    if (check === 'structure') refuse(await quickFinding(path));
+    if (check === 'structure' && note.is_own !== true) refuse(await quickFinding(path));
     adopt(path, note);
     if (check === 'whole') refuse(await wholeFinding(path, note));
     return note;
@@ -79,6 +81,9 @@ function adopt(path: string, note: AdoptNote): void {
     const db = opened(path);
     try {
       db.transaction(() => identify(db, note)).immediate();
+      // Before the log is emptied, or its commits would count as lost.
+      rmSync(join(dirname(path), LOGGED_FILE), {force: true});
+      syncDirectory(dirname(path));
       db.pragma('wal_checkpoint(TRUNCATE)');
     } finally {
       db.close();

@@ -66,7 +66,10 @@ export type SupervisorToCopier =
   | {type: 'start'; settings: CopierSettings; tenants: CopiedTenant[]; lastSuccessMs: number | null}
   /** The tenant was created, woke, or fell asleep. */
   | {type: 'tenant'; tenant: CopiedTenant}
-  /** The base that `base_due` requested could not be made. It is tried again when the tenant is named again. */
+  /**
+   * The base that `base_due` requested could not be made, or the timeline of `timeline_due` not begun. It is tried again
+   * when the tenant is named again.
+   */
   | {type: 'base_failed'; tenant: string; message: string}
   /** These files in STATE_DIRECTORY of the data directory are new copies of the server's own files. */
   | {type: 'state'; names: string[]}
@@ -89,6 +92,8 @@ export type CopierToSupervisor =
   | {type: 'refused'; refusal: CopierRefusal; message: string; repositoryId: string | null}
   /** This tenant sleeps, and has nothing in its spool that leads on from the repository. */
   | {type: 'base_due'; tenant: string}
+  /** The file of this tenant is older than the repository: it has to begin a new timeline. */
+  | {type: 'timeline_due'; tenant: string}
   | {type: 'answer'; id: number; result: unknown; error: ErrorObject | null}
   | {type: 'metrics'; id: number; report: MetricJson[]}
   | {type: 'heartbeat'};

@@ -4,7 +4,7 @@
  *
  *   t_<id>_<n>, empty                   a creation that was interrupted before it was confirmed
  *   t_<id>_<n> with only tenant.new     a tenant that was never used
- *   t_<id>_<n> with anything else       a tenant; with tenant.adopt, one that came as a file
+ *   t_<id>_<n> with anything else       a tenant; with tenant.adopt, one that came as a file, or begins a timeline
  *   d_<id>_<n>                          a deleted tenant, whose remaining files are to be removed
  */
 import {Buffer} from 'node:buffer';
@@ -37,7 +37,7 @@ export type FoundDirectory = {
   content: 'empty' | 'torn' | 'odd' | 'new' | 'used';
   /** The time in the note, if `content` is `new`. */
   createdMs: number | null;
-  /** The note of its adoption, until it is opened for the first time. */
+  /** The note of its adoption, until it is opened for the first time; null: it did not come as a file. */
   adopted: AdoptNote | null;
 };
 
@@ -169,6 +169,24 @@ export class TenantFiles {
     return true;
   }
 
+  /** The tenant's own file begins a new timeline when it is opened next. Durable when it resolves. @returns the timeline */
+  async noteTimeline(id: string, generation: number, createdMs: number): Promise<string> {
+    const note: AdoptNote = {
+      ...{tenant: id, generation, created_ms: createdMs, timeline: randomBytes(16).toString('hex')},
+      ...{origin: null, replaces: null, serve: 'all', is_own: true},
+    };
+    const path = this.path(id, generation);
+    // Not in the tenant's directory: its user could put a link there. A start empties this one.
+    const incoming = join(dirname(this.root), 'incoming');
+    await makeDirectory(incoming);
+    const next = join(incoming, `timeline-${tenantDirectoryName(id, generation)}`);
+    await this.#steps.unlink(next).catch(unlessMissing);
+    await this.#steps.writeNote(next, `${JSON.stringify(note)}\n`);
+    await this.#steps.rename(next, join(path, ADOPT_FILE));
+    await this.#steps.syncDirectory(path);
+    return note.timeline;
+  }
+
   /** Moves a replaced tenant to set-aside/, if it is here. */
   async setAside(id: string, generation: number, nowMs: number): Promise<void> {
     const path = this.path(id, generation);
@@ -233,12 +251,14 @@ function described(root: string, name: string): FoundDirectory {
   return createdMs === null ? {...used, content: 'torn'} : {...used, content: 'new', createdMs};
 }
 
-/** Null: there is no note, or it is not about this tenant. */
+/** Null: there is no note, or it is not about this tenant, or about its own file. */
 function adoptedIn(directory: string, owner: {id: string; generation: number}): AdoptNote | null {
   try {
     const note = readNote(join(directory, ADOPT_FILE));
     const adopted = note.is === 'file' ? adoptNoteIn(note.text) : null;
-    return adopted?.tenant === owner.id && adopted.generation === owner.generation ? adopted : null;
+    // Its own file is a tenant as any other, also without a row.
+    const isFrom = adopted?.is_own !== true;
+    return isFrom && adopted?.tenant === owner.id && adopted.generation === owner.generation ? adopted : null;
   } catch (caught) {
     if (UNREADABLE.has((caught as NodeJS.ErrnoException).code ?? '')) return null;
     throw caught;

@@ -29,6 +29,8 @@ export type CopierProcessOptions = Omit<
   onOpened: (opened: CopierOpened) => void;
   /** This tenant sleeps, and needs a base. */
   onBaseDue: (tenant: string) => void;
+  /** The file of this tenant is older than the repository. */
+  onTimelineDue: (tenant: string) => void;
   /** It ended unexpectedly and will be restarted. */
   onEnd: () => void;
 };
@@ -71,7 +73,7 @@ export class CopierProcess {
     this.#child.send({type: 'tenant', tenant});
   }
 
-  /** The base of this sleeping tenant could not be made. */
+  /** The base of this sleeping tenant could not be made, or its new timeline not begun. */
   baseFailed(tenant: string, message: string): void {
     this.#child.send({type: 'base_failed', tenant, message});
   }
@@ -134,6 +136,9 @@ export class CopierProcess {
         return;
       case 'base_due':
         this.#options.onBaseDue(message.tenant);
+        return;
+      case 'timeline_due':
+        this.#options.onTimelineDue(message.tenant);
         return;
       case 'answer':
         this.#answers.settle(message.id, message);

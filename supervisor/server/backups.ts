@@ -52,7 +52,7 @@ export type BackupsParts = {
   metrics: SupervisorMetrics;
   log: Logger;
 } & Pick<DrillsParts, 'runErrand' | 'letPass'> &
-  Pick<BasesParts, 'errands' | 'control'>;
+  Pick<BasesParts, 'errands' | 'control' | 'beginTimeline'>;
 
 export class Backups {
   readonly #parts: BackupsParts;
@@ -68,9 +68,9 @@ export class Backups {
 
   constructor(parts: BackupsParts) {
     this.#parts = parts;
-    const {placement, errands, control, log} = parts;
+    const {placement, errands, control, beginTimeline, log} = parts;
     this.#bases = new Bases({
-      ...{placement, errands, control, log},
+      ...{placement, errands, control, beginTimeline, log},
       lookAgain: tenant => this.#lookAgain(tenant),
       failed: (tenant, message) => this.#copier?.baseFailed(tenant, message),
     });
@@ -104,8 +104,9 @@ export class Backups {
   changed(entry: TenantEntry, before: Lifecycle | null): void {
     if (this.#copier === null) return;
     const copied = this.#copied(entry);
-    if (copied === null) this.#copier.deleted(entry.id);
-    else if (before === null || copied.isAwake !== isAwake(before)) this.#copier.tenantIs(copied);
+    if (copied === null) {
+      if (!entry.isReturning) this.#copier.deleted(entry.id);
+    } else if (before === null || copied.isAwake !== isAwake(before)) this.#copier.tenantIs(copied);
   }
 
   /** @returns the body of the route's answer. @throws ServiceError */
@@ -174,6 +175,7 @@ export class Backups {
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
       onOpened: opened => this.#opened(opened),
       onBaseDue: tenant => this.#bases.due(tenant),
+      onTimelineDue: tenant => void this.#bases.timelineDue(tenant),
       lastSuccessMs: () => this.#reports.lastSuccessMs,
       onEnd: () => {
         metrics.count('svc_process_deaths_total', {process: 'copier'});

@@ -6,6 +6,8 @@
  *   due ──errand──▶ made ──▶ the copier looks again
  *    ├── awake by now, or woken to be migrated ──▶ its worker makes it
  *    └── fails ──▶ the copier has the fault ──a pause──▶ the copier looks again
+ *
+ * A tenant whose file is older than its copies begins a new timeline first, and the copier requests a base of that.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {ClosedBase} from '../../shared/ipc/errand.ts';
@@ -20,6 +22,7 @@ export type BasesParts = {
   placement: Pick<Placement, 'find'>;
   errands: Pick<Errands, 'runFor'>;
   control: Pick<TenantControl, 'wake'>;
+  beginTimeline: (tenant: string) => Promise<void>;
   /** The copier is to look into the spool again. */
   lookAgain: (tenant: string) => void;
   failed: (tenant: string, message: string) => void;
@@ -46,6 +49,17 @@ export class Bases {
     this.#isClosed = true;
   }
 
+  /** The file of the tenant is older than its copies. */
+  async timelineDue(tenant: string): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await this.#parts.beginTimeline(tenant);
+      this.#parts.lookAgain(tenant);
+    } catch (caught) {
+      this.#failed(tenant, caught, 'its new timeline cannot begin');
+    }
+  }
+
   async #makeAll(): Promise<void> {
     this.#isBusy = true;
     for (const tenant of this.#due) {
@@ -56,20 +70,28 @@ export class Bases {
   }
 
   async #make(tenant: string): Promise<void> {
-    const {errands, control, lookAgain, failed, log} = this.#parts;
+    const {errands, control, lookAgain} = this.#parts;
     try {
       const made = (await errands.runFor(tenant, {kind: 'base'})) as ClosedBase | null;
       if (made?.commit === null) await control.wake(tenant);
       lookAgain(tenant);
     } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
       const state = this.#parts.placement.find(tenant)?.lifecycle;
-      // It was deleted, or its worker makes the base.
-      if (this.#isClosed || state === undefined || isAwake(state)) return;
-      log.warn('a copy of a sleeping tenant could not be made; trying again', {tenant, error: caught});
-      failed(tenant, `its base cannot be made: ${caught.message}`);
-      setTimeout(() => lookAgain(tenant), BASE_RETRY_MS).unref();
+      // Its worker makes the base.
+      if (!(caught instanceof ServiceError && state !== undefined && isAwake(state))) {
+        this.#failed(tenant, caught, 'its base cannot be made');
+      }
     }
+  }
+
+  #failed(tenant: string, caught: unknown, what: string): void {
+    if (!(caught instanceof ServiceError)) throw caught;
+    const {placement, lookAgain, failed, log} = this.#parts;
+    // It was deleted.
+    if (this.#isClosed || placement.find(tenant) === undefined) return;
+    log.warn('a copy of a tenant could not be made; trying again', {tenant, error: caught});
+    failed(tenant, `${what}: ${caught.message}`);
+    setTimeout(() => lookAgain(tenant), BASE_RETRY_MS).unref();
   }
 }
 

@@ -43,6 +43,8 @@ export class TenantEntry {
   needsIsolates = false;
   /** The mark in the registry, cached so that a second worker of the same tenant costs no second write. */
   isMarkedAwake: boolean;
+  /** It leaves to come back with a new timeline: it is not deleted. */
+  isReturning = false;
   /** When `worker` was requested to open the tenant. */
   wakingSinceMs = 0;
   /** The tenant is opened when the server starts, because it has work or may have. */

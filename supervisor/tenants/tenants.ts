@@ -14,6 +14,10 @@
  *   3       … and the row gone             nothing: goes on from here
  *   4       d_ gone → 204                  nothing
  *
+ *   new timeline  routers forget, worker ends   the tenant as it was: the copier finds it again
+ *   1             a note in incoming/           the same: incoming/ is emptied
+ *   2             tenant.adopt in t_            the tenant, whose file begins the timeline when it is opened
+ *
  * A tenant that comes as a file is in `files/adoption.ts`.
  *
  * Neither depends on the registry being there afterwards. Step 1 of a deletion needs no space and step 2 frees some, so
@@ -209,6 +213,33 @@ export class Tenants {
   }
 
   /**
+   * The tenant's file is older than what was copied of it, so it begins a new timeline: cursors and followers of the
+   * history that ended are refused. Nothing happens if the tenant is being made, replaced or deleted.
+   * @throws session.storage_full 507, session.worker_unavailable 503
+   */
+  async beginTimeline(id: string): Promise<void> {
+    const {files, placement, log} = this.#parts;
+    const entry = placement.find(id);
+    if (entry === undefined || this.#creating.has(id) || this.#leaving.has(id)) return;
+    this.#creating.add(id);
+    try {
+      const {generation, createdMs, isMarkedAwake} = entry;
+      entry.isReturning = true;
+      const left = await this.#leave(id);
+      try {
+        const timeline = await files.noteTimeline(id, generation, createdMs);
+        log.warn('the file of a tenant is older than its copies: it begins a new timeline', {tenant: id, timeline});
+      } catch (caught) {
+        this.#failed('changed', id, caught);
+      } finally {
+        await this.#serveAgain(left, isMarkedAwake);
+      }
+    } finally {
+      this.#creating.delete(id);
+    }
+  }
+
+  /**
    * All routers forget the tenant before its worker ends, so that none mistakes that end for a crash. Resolves when no
    * process uses its files.
    * @param by replaces it; it must still be the one that was to be replaced
@@ -226,12 +257,14 @@ export class Tenants {
     return await left;
   }
 
-  /** A tenant that was to be removed stays as it was. */
-  async #serveAgain({id, generation, createdMs}: PlacedTenant): Promise<void> {
+  /** A tenant that was to be removed stays as it was. @param isMarkedAwake it is opened: its jobs may be due */
+  async #serveAgain({id, generation, createdMs}: PlacedTenant, isMarkedAwake = false): Promise<void> {
     const {placement, tellRouters} = this.#parts;
     placement.forget(id);
-    placement.add({id, generation, createdMs}, {isMarkedAwake: false, isToOpen: true});
+    placement.add({id, generation, createdMs}, {isMarkedAwake, isToOpen: true});
     await tellRouters({type: 'tenant_added', tenant: id});
+    const entry = placement.find(id);
+    if (entry !== undefined && !entry.isReadOnly) placement.resumed(entry);
   }
 
   /** @throws session.tenant_not_found 404 */
@@ -291,7 +324,7 @@ export class Tenants {
   }
 
   /** An error of the file system concerns only this tenant. */
-  #failed(what: 'made' | 'removed', id: string, caught: unknown): never {
+  #failed(what: 'made' | 'changed' | 'removed', id: string, caught: unknown): never {
     if (!isOfFileSystem(caught)) throw caught;
     if (isNoSpace(caught)) {
       throw new ServiceError('session.storage_full', 'the disk is full: free space and try again', undefined, {

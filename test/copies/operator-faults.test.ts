@@ -1,9 +1,10 @@
 /** Mistakes of an operator with a repository in use: nothing that was stored is lost, each is named, and undoing it is enough. */
-import {existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync} from 'node:fs';
+import {cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {newRepositoryKey} from '../../copies/repository/keys.ts';
+import type {Target} from '../../copies/repository/plan.ts';
 import {restoreFile} from '../../copies/restore/restore-file.ts';
 import type {BackupStatus} from '../../shared/protocol/backups.ts';
 import {type TestRepository, testRepository} from '../harness/repository.ts';
@@ -56,13 +57,18 @@ function fault(kind: string): Promise<string> {
 
 async function expectCopied(): Promise<void> {
   await backUp();
+  const [content, history] = [await restored(tenant), await TenantHistory.of(tenant)];
+  expect([content.sequence, history.differencesOf(content)]).toEqual([history.head, []]);
+}
+
+async function restored({id}: Tenant, target: Target = 'newest'): Promise<ReturnType<typeof contentOf>> {
   const reader = await repository.open();
   const path = join(scratch, 'restored.sqlite');
-  await restoreFile({repository: reader, tenant: tenant.id, target: 'newest', path});
+  await restoreFile({repository: reader, tenant: id, target, path});
   reader.close();
-  const [content, history] = [contentOf(path), await TenantHistory.of(tenant)];
+  const content = contentOf(path);
   rmSync(path);
-  expect([content.sequence, history.differencesOf(content)]).toEqual([history.head, []]);
+  return content;
 }
 
 test('the directory of the repository is moved away, and is not made again in its place', async () => {
@@ -84,3 +90,41 @@ test('the key file is another one when the copier starts again', async () => {
   writeFileSync(repository.keyFile, key);
   await expectCopied();
 });
+
+test('an older copy of the data directory is put in its place while the server is stopped: a new timeline begins', async () => {
+  const sleeper = await Tenant.make(service);
+  await sleeper.insert('t', {n: 'asleep'});
+  await backUp();
+  await service.end('SIGTERM');
+  cpSync(service.data, join(scratch, 'older'), {recursive: true});
+  await service.run();
+  const older = await TenantHistory.of(tenant);
+  for (const one of [tenant, sleeper]) for (let n = 0; n < 5; n++) await one.insert('t', {n});
+  await backUp();
+  const [ended, endedMs, cursor] = [await TenantHistory.of(tenant), Date.now(), await cursorOf(tenant)];
+  await service.end('SIGTERM');
+  rmSync(service.data, {recursive: true});
+  cpSync(join(scratch, 'older'), service.data, {recursive: true});
+  await service.run();
+
+  // The tenant that sleeps is not woken for it.
+  await backUp();
+  expect([(await restored(sleeper)).sequence, (await restored(tenant)).sequence]).toEqual([1, older.head]);
+  expect((await status())?.last_fault).toBeNull();
+  expect(await tenant.request('GET', cursor)).toMatchObject({
+    status: 410,
+    body: {error: {code: 'journal.cursor_expired'}},
+  });
+  await tenant.insert('t', {other: true});
+  await expectCopied();
+  // What was stored before is still there, in the history that ended.
+  expect(ended.differencesOf(await restored(tenant, {timeMs: endedMs}))).toEqual([]);
+  expect((await restored(tenant, {timeMs: endedMs})).sequence).toBe(ended.head);
+});
+
+/** A page of the journal that a follower would request next. */
+async function cursorOf(of: Tenant): Promise<string> {
+  const {body} = await of.request('GET', '/journal?after=0');
+  const {timeline, latest_sequence: after} = body as {timeline: string; latest_sequence: number};
+  return `/journal?after=${after}&timeline=${timeline}`;
+}

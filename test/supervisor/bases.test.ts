@@ -36,6 +36,7 @@ async function after(made: Made, {lifecycle = ASLEEP, wake = null as ServiceErro
         return wake === null ? Promise.resolve(1) : Promise.reject(wake);
       },
     },
+    beginTimeline: () => Promise.resolve(),
     lookAgain: () => said.push('look again'),
     failed: (_, message) => said.push(message),
     log,

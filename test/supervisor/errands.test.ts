@@ -1,9 +1,10 @@
 /** Errands in real worker processes: what they do to a file that came from elsewhere, and what ends them. */
-import {copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {numberTransaction, storedCommitNumber} from '../../engine/storage/commit-number.ts';
 import {openWriter} from '../../engine/storage/database.ts';
 import {claimFile, readIdentity} from '../../engine/storage/identity.ts';
 import type {ServiceError} from '../../shared/errors.ts';
@@ -100,9 +101,35 @@ test('a base of a file that no process has open is written beside it', async () 
   expect(readFileSync(join(directory, 'copy')).equals(readFileSync(join(directory, TENANT_FILE)))).toBe(true);
   writeFileSync(join(directory, LOGGED_FILE), '');
   await expect(errands().runIn(place, {kind: 'base'})).rejects.toMatchObject({code: 'op.storage_damaged'});
-  rmSync(join(directory, LOGGED_FILE));
+  for (const name of [LOGGED_FILE, ADOPT_FILE]) rmSync(join(directory, name));
   change(join(directory, TENANT_FILE), 'PRAGMA user_version = 16');
   expect(await errands().runIn(place, {kind: 'base'})).toEqual({commit: null});
+});
+
+test('a base of a file that begins a new timeline has it, and the commits of a log that no close has emptied', async () => {
+  rmSync(join(directory, ADOPT_FILE));
+  const db = openWriter(join(directory, TENANT_FILE));
+  db.transaction(() => numberTransaction(db)).immediate();
+  const [commit, {timeline}] = [storedCommitNumber(db), readIdentity(db)!];
+  const open = directory;
+  directory = `${open}-killed`;
+  cpSync(open, directory, {recursive: true});
+  db.close();
+  const note = {...NOTE, tenant: 'a', generation: 3, created_ms: 1, is_own: true} satisfies AdoptNote;
+  writeFileSync(join(directory, ADOPT_FILE), JSON.stringify(note));
+  writeFileSync(join(directory, LOGGED_FILE), '');
+  for (let round = 0; round < 2; round++) {
+    const made = await errands().runIn({...place, directory}, {kind: 'base'});
+    expect([made, identityNow().identity]).toMatchObject([
+      {commit: commit + 1},
+      {tenant: 'a', timeline: NOTE.timeline},
+    ]);
+  }
+  expect(identityNow().origin).toEqual({timeline, commit});
+  writeFileSync(join(directory, LOGGED_FILE), '');
+  await expect(errands().runIn({...place, directory}, {kind: 'base'})).rejects.toMatchObject({
+    code: 'op.storage_damaged',
+  });
 });
 
 test('a wake ends the errand of a tenant, which goes first', async () => {

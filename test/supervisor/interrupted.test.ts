@@ -7,6 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {createLogger} from '../../shared/log.ts';
+import {adoptNoteIn} from '../../shared/tenant-directory.ts';
 import {prepareAdoption} from '../../supervisor/files/adoption.ts';
 import {tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
 import {Registry} from '../../supervisor/files/registry.ts';
@@ -284,6 +285,20 @@ describe('ended between any two steps, and at the start after it', () => {
     );
   });
 
+  test('a tenant begins a new timeline when it is opened next, or is as it was', async () => {
+    await atEveryStep(
+      server => server.tenants.beginTimeline('used'),
+      (data, server, isDone) => {
+        expect([server.ids.join(), contentOf(data, 'used')]).toEqual(['kept,unused,used', CONTENT]);
+        const directory = directories(data).find(name => name.startsWith('t_used_'))!;
+        const note = join(data, 'tenants', directory, 'tenant.adopt');
+        if (isDone) expect(existsSync(note)).toBe(true);
+        if (existsSync(note))
+          expect(adoptNoteIn(readFileSync(note, 'utf8'))).toMatchObject({tenant: 'used', is_own: true});
+      },
+    );
+  });
+
   nightly.test('a deletion of a tenant that was never used, and one of a tenant made in its place', async () => {
     await atEveryStep(
       async server => {
@@ -301,6 +316,7 @@ describe('ended between any two steps, and at the start after it', () => {
 test.each<[string, Operation, string | null]>([
   ['deletion', server => server.tenants.delete('used'), null],
   ['replacement', server => server.adopt('used', true), ADOPTED],
+  ['new timeline', server => server.tenants.beginTimeline('used'), CONTENT],
 ])('a %s on a disk that fails at any change is done, or the tenant is served with its files', async (_, act, done) => {
   let faults = 0;
   for (const [recovers, isAfter] of [true, false].flatMap(one => [true, false].map(other => [one, other] as const))) {

@@ -1,5 +1,5 @@
 /** What a worker does instead of serving a tenant: see shared/ipc/errand.ts. */
-import {adoptFile} from '../../engine/adopt/adopt-file.ts';
+import {adoptFile, isToAdopt} from '../../engine/adopt/adopt-file.ts';
 import {writeClosedBase} from '../../engine/copies/closed-base.ts';
 import type {ErrandSettings} from '../../shared/ipc/control.ts';
 import type {ClosedBase, Errand} from '../../shared/ipc/errand.ts';
@@ -14,6 +14,7 @@ export async function runErrand(settings: ErrandSettings, errand: Errand, log: L
       return {timeline};
     }
     case 'base':
+      if (isToAdopt(settings.directory)) await adoptFile(settings.directory, 'structure');
       return {commit: await writeClosedBase(settings.directory, Date.now())} satisfies ClosedBase;
     case 'drill':
       return await drill(settings, errand.expected, log);

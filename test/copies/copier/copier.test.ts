@@ -78,6 +78,45 @@ test('a spool that was dropped, or is of another history, is followed by a base 
   expect(await repository.newest('a')).toMatchObject({timeline: OTHER, commit: 1});
 });
 
+test('a base that ends before the repository is not stored: the tenant begins a new timeline if its file is older', async () => {
+  const tenant = new FakeTenant('a').base(1).set(2, 2).set(3, 3);
+  const first = await running([tenant]);
+  await first.copier.run(5_000);
+  await first.end();
+  // It can be left from before, so another one is requested, which is what the file has.
+  tenant.base(2).begun();
+  const {copier, repository, timelinesDue} = await running([tenant], Date.now, first);
+  await until('another base is wanted', () => tenant.has('want-base'));
+  expect(timelinesDue).toEqual([]);
+  tenant.base(4).begun();
+  await copier.run(5_000);
+  expect(await repository.newest('a')).toMatchObject({commit: 4});
+  tenant.base(1).begun();
+  await until('a timeline is due', () => timelinesDue.length > 0);
+  expect(copier.copies.get('a')!.fault).toMatchObject({kind: 'older'});
+  expect(await repository.newest('a')).toMatchObject({commit: 4});
+  const refused = copier.run(60_000).catch((caught: unknown) => caught);
+  copier.baseFailed('a', 'the disk is full');
+  expect(await refused).toMatchObject({message: expect.stringContaining('the disk is full'), detail: {missing: ['a']}});
+  const run = copier.run(60_000);
+  copier.tenantIs({...tenant, isAwake: true});
+  tenant.base(2, OTHER);
+  await run;
+  expect(await repository.newest('a')).toMatchObject({timeline: OTHER, commit: 2});
+  expect([copier.copies.get('a')!.fault, timelinesDue]).toEqual([null, ['a']]);
+});
+
+test('a base of another history that ends where the repository does is not stored in its timeline', async () => {
+  const tenant = new FakeTenant('a').base(2);
+  const {copier, repository, timelinesDue} = await running([tenant]);
+  await copier.run(5_000);
+  const other: History = {...SMALL, states: [SMALL.states[0]!, SMALL.states[2]!, ...SMALL.states.slice(2)]};
+  tenant.base(2, undefined, other).begun();
+  await until('a timeline is due', () => timelinesDue.length > 0);
+  const {timelines} = await repository.copies('a');
+  expect(timelines.map(({bases}) => bases.length)).toEqual([1]);
+});
+
 test('a hostile or damaged spool stops its own tenant only, and its fault is named', async () => {
   const [a, b, c] = [new FakeTenant('a').base(1), new FakeTenant('b').base(1), new FakeTenant('c').base(1)];
   const {copier} = await running([a, b, c]);

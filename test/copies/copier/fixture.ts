@@ -85,6 +85,12 @@ export class FakeTenant {
     return this;
   }
 
+  /** As a worker that begins a base does: what was confirmed belongs to what was before. */
+  begun(): this {
+    rmSync(this.path('confirmed'), {force: true});
+    return this;
+  }
+
   set(first: number, last: number, bytes: Buffer = setBytes(SMALL, {first, last})): this {
     writeFileSync(this.path(`${String(last).padStart(16, '0')}.set`), bytes);
     return this;
@@ -96,6 +102,7 @@ type Running = {
   store: SwitchedStore;
   repository: Repository;
   basesDue: string[];
+  timelinesDue: string[];
   /** Lines of the level `warn` and above. */
   log: string[];
   /** The same repository in another process. */
@@ -114,7 +121,7 @@ export async function running(
   const store = earlier?.store ?? first!.store;
   const reopened = earlier?.reopened ?? (() => Repository.open(store, first!.key));
   const repository = first?.repository ?? (await reopened());
-  const basesDue: string[] = [];
+  const [basesDue, timelinesDue]: [string[], string[]] = [[], []];
   const log: string[] = [];
   const copier = new Copier({
     settings: {everyMs: 5, spoolBytesMax: 2 ** 28, tenantBytesMax: 0},
@@ -124,6 +131,7 @@ export async function running(
     lastSuccessMs: null,
     opened: () => undefined,
     baseDue: tenant => basesDue.push(tenant),
+    timelineDue: tenant => timelinesDue.push(tenant),
     succeeded: () => undefined,
   });
   for (const {tenant, directory} of tenants) copier.tenantIs({tenant, directory, isAwake: true});
@@ -133,7 +141,7 @@ export async function running(
     await done;
   };
   onTestFinished(end);
-  return {copier, store: store as SwitchedStore, repository, basesDue, log, reopened, end};
+  return {copier, store: store as SwitchedStore, repository, basesDue, timelinesDue, log, reopened, end};
 }
 
 async function open(repository: Repository): Promise<RepositoryWriter> {

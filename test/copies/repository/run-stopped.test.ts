@@ -1,5 +1,5 @@
 /** `svc backup run` on the data directory of a stopped server. */
-import {mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {run} from '../../../cli/program.ts';
@@ -99,6 +99,25 @@ test('what a server left is in the repository, with its own files, also what it 
   const newest = write(3);
   expect(await svc(...verb)).toMatchObject({code: 0});
   expect(await stored()).toBe(newest);
+});
+
+test('a tenant whose directory was replaced by an older copy begins a new timeline, and what was copied stays', async () => {
+  await svc(...verb);
+  const older = `${directory}-older`;
+  cpSync(directory, older, {recursive: true});
+  const ended = write(3);
+  await svc(...verb);
+  rmSync(directory, {recursive: true});
+  renameSync(older, directory);
+  const now = write(1);
+  expect(now).toBeLessThan(ended);
+  expect(await svc(...verb)).toMatchObject({code: 0, err: ''});
+  const {timelines} = await (await opened()).copies('a');
+  expect(timelines.map(({bases, sets}) => [...bases, ...sets].at(-1)!.last)).toEqual([ended, now + 1]);
+  expect(new Set(timelines.map(({timeline}) => timeline)).size).toBe(2);
+  const before = packs();
+  expect(await svc(...verb)).toMatchObject({code: 0});
+  expect(packs(), 'nothing has changed').toBe(before);
 });
 
 test('a tenant that cannot be copied is named, and the others are copied', async () => {
