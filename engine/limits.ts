@@ -399,6 +399,11 @@ export const POSITION_BYTES_MAX = 1_024;
 export const PAGE_HASHES_MAX = 16_384;
 /** Pages of a base that are copied or written before the commits made meanwhile are taken: some 10 ms. (ours) */
 export const BASE_STEP_PAGES = 512;
+/**
+ * Pages that a tenant's commits add to the log of a cluster until the place of its file in the log is saved again: the
+ * records since are read at the next open. (ours)
+ */
+export const PLACE_PAGES = 4_096;
 /** Page sets are made this often in each interval of the copier, so that a commit waits for a part of it only. (ours) */
 export const CAPTURES_PER_INTERVAL = 4;
 /** The interval of the copier that counts for this, if it is longer. (ours) */

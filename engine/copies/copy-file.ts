@@ -22,7 +22,7 @@ import {checkFollows, type PageEntry, type Position} from './page-set.ts';
 import {PageSetError} from './page-set-error.ts';
 import {PageSet} from './page-set-reader.ts';
 import {PageSetWriter} from './page-set-writer.ts';
-import {readPosition, writePosition} from './position-file.ts';
+import {positionPath, readPosition, writePosition} from './position-file.ts';
 
 type Paths = {file: string; newFile: string; position: string; applying: string; newApplying: string};
 
@@ -182,8 +182,8 @@ export class CopyFile {
 }
 
 function pathsOf(file: string): Paths {
-  const [position, applying] = [`${file}.position`, `${file}.applying`];
-  return {file, newFile: `${file}.new`, position, applying, newApplying: `${applying}.new`};
+  const applying = `${file}.applying`;
+  return {file, newFile: `${file}.new`, position: positionPath(file), applying, newApplying: `${applying}.new`};
 }
 
 function writeBase(disk: Disk, fd: number, base: PageSet): void {

@@ -106,6 +106,11 @@ export class LogReader {
     return true;
   }
 
+  /** Bytes of the log up to the commits that were taken last. */
+  get bytesTaken(): number {
+    return this.#place === null ? 0 : frameOffset(this.#place.header, this.#place.frames + 1);
+  }
+
   /** A page before the taken commits. */
   pageBefore(number: number, pageBytes: number): Buffer {
     const at = this.#accepted.get(number);

@@ -12,11 +12,21 @@ import type {Position} from './page-set.ts';
 
 type Stored = Omit<Position, 'digest'> & {digest: string};
 
+/** @param file the copy's */
+export function positionPath(file: string): string {
+  return `${file}.position`;
+}
+
 export function writePosition(disk: Disk, path: string, position: Position): void {
+  replaceFile(disk, path, encodePosition(position));
+}
+
+/** The file is as before, or has these bytes, wherever the process ends. */
+export function replaceFile(disk: Disk, path: string, bytes: Buffer): void {
   const next = `${path}.new`;
   const fd = disk.open(next, 'w');
   try {
-    disk.write(fd, encodePosition(position), null);
+    disk.write(fd, bytes, null);
     disk.sync(fd);
   } finally {
     disk.close(fd);
@@ -31,15 +41,24 @@ export function readPosition(path: string): Position {
 }
 
 export function encodePosition(position: Position): Buffer {
-  const text = JSON.stringify({...position, digest: position.digest.toString('hex')} satisfies Stored);
+  return summed(JSON.stringify({...position, digest: position.digest.toString('hex')} satisfies Stored));
+}
+
+/** A line, and its SHA-256. */
+export function summed(text: string): Buffer {
   return Buffer.from(`${text}\n${sumOf(text)}\n`);
 }
 
 /** @param path for the message. @throws CopyError */
-export function decodePosition(content: string, path: string): Position {
+export function textIn(content: string, path: string): string {
   const [text, sum] = content.split('\n');
   if (text === undefined || sum !== sumOf(text)) throw new CopyError(`${path} does not match its SHA-256`);
-  const stored = storedIn(text);
+  return text;
+}
+
+/** @param path for the message. @throws CopyError */
+export function decodePosition(content: string, path: string): Position {
+  const stored = storedIn(textIn(content, path));
   if (stored === null) throw new CopyError(`${path} is not a position`);
   const {timeline, pageBytes, commit, sequence, timeMs, pages} = stored;
   return {timeline, pageBytes, commit, sequence, timeMs, pages, digest: Buffer.from(stored.digest, 'hex')};

@@ -12,9 +12,9 @@ import {LogReader} from '../../engine/copies/log-reader.ts';
 import {mergePageSets} from '../../engine/copies/merge.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import {writeBase} from '../../engine/copies/whole-base.ts';
 import {rounds} from '../harness/nightly.ts';
 import {QUICK_DISK, TIMELINE} from './model.ts';
-import {writeBase} from './written-base.ts';
 
 const RUNS = rounds({commit: 25, nightly: 100});
 const directory = mkdtempSync(join(tmpdir(), 'svc-test-captured-'));

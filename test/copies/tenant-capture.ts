@@ -6,9 +6,9 @@ import {writeSet} from '../../engine/copies/captured-set.ts';
 import {LogReader} from '../../engine/copies/log-reader.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import {writeBase} from '../../engine/copies/whole-base.ts';
 import {storedCommitNumber} from '../../engine/storage/commit-number.ts';
 import {readIdentity, tenantTimeline} from '../../engine/storage/identity.ts';
-import {writeBase} from './written-base.ts';
 
 /** A snapshot of a file: what each of its tables has, and the newest commit. */
 export type Snapshot = {commit: number; timeline: string; pages: number; tables: Record<string, string>};

@@ -1,10 +1,10 @@
 /** A base in one go, of a database that does not change meanwhile. */
-import type {Sink} from '../../engine/copies/bytes.ts';
-import type {CommitFacts} from '../../engine/copies/captured-set.ts';
-import type {LogReader} from '../../engine/copies/log-reader.ts';
-import {PagesDigest} from '../../engine/copies/page-digest.ts';
-import type {Position} from '../../engine/copies/page-set.ts';
-import {PageSetWriter} from '../../engine/copies/page-set-writer.ts';
+import type {Sink} from './bytes.ts';
+import type {CommitFacts} from './captured-set.ts';
+import type {LogReader} from './log-reader.ts';
+import {PagesDigest} from './page-digest.ts';
+import type {Position} from './page-set.ts';
+import {PageSetWriter} from './page-set-writer.ts';
 
 /** @param pages of the database, which is at these facts. @returns the position of the base */
 export function writeBase(

@@ -1,0 +1,134 @@
+/**
+ * The log of a cluster as the second durability of a commit: its page set is appended as one record.
+ *
+ *   begin ─▶ page set ─▶ append ──┬─ committed ─▶ done
+ *                                 ├─ unknown ─▶ undecided ──▶ decided: committed │ lost
+ *                                 └─ refused, full ─▶ lost: the process ends, and the next open cuts the commit off
+ */
+import {ServiceError} from '../../shared/errors.ts';
+import type {Durability, DurabilityEvents} from '../commit/durability.ts';
+import {MemorySink} from '../copies/bytes.ts';
+import type {FileState} from '../copies/capture.ts';
+import type {CommitFacts} from '../copies/captured-set.ts';
+import {CopyError} from '../copies/copy-error.ts';
+import {LogReader} from '../copies/log-reader.ts';
+import {writeBase} from '../copies/whole-base.ts';
+import {PLACE_PAGES} from '../limits.ts';
+import type {Appender, LogPlace} from './appender.ts';
+import {CommitPages} from './commit-pages.ts';
+import {type FilePlace, savePlace} from './place-file.ts';
+
+export type ReplicatedCommitParts = {
+  /** The tenant's file, which its writer has open. All of its WAL is on disk. */
+  readonly path: string;
+  /** What the file says about itself now. */
+  readonly file: FileState;
+  /** Up to where the log has it; null: the log has nothing of it. */
+  readonly place: FilePlace | null;
+  readonly appender: Appender;
+  /** The place is saved again after so many. */
+  readonly placePages?: number;
+  /** The process must end: this commit will not be in the log, or nothing more is known of it. */
+  readonly onLost: (reason: string, error?: unknown) => void;
+};
+
+export class ReplicatedCommit implements Durability {
+  readonly #parts: ReplicatedCommitParts;
+  readonly #log: LogReader;
+  readonly #pages: CommitPages;
+  /** Pages of the WAL, an estimate, since the place was saved. */
+  #pagesSinceSaved = 0;
+  #pagesOfNext = 0;
+  /** Where the newest commit is in the log. */
+  #appended: LogPlace | null = null;
+
+  /** The log has what the file has: also what the open of the file has written. @throws Error: the log does not take it */
+  static async begin(parts: ReplicatedCommitParts): Promise<ReplicatedCommit> {
+    const {path, file, appender} = parts;
+    const log = new LogReader(path);
+    try {
+      const {set, pages} = firstSet(log, parts);
+      if (set !== null) {
+        const outcome = await appender.append(set);
+        const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+        if (decision.kind !== 'committed') throw new Error(`the log has ${decision.kind} commit ${file.commit}`);
+        savePlace(path, {at: pages.position, log: decision.place});
+      }
+      return new ReplicatedCommit(parts, log, pages);
+    } catch (caught) {
+      log.close();
+      throw caught;
+    }
+  }
+
+  private constructor(parts: ReplicatedCommitParts, log: LogReader, pages: CommitPages) {
+    this.#parts = parts;
+    this.#log = log;
+    this.#pages = pages;
+  }
+
+  refusal(pages: number): ServiceError | null {
+    this.#pagesOfNext = pages;
+    if (pages * this.#parts.file.pageBytes <= this.#parts.appender.freeBytes) return null;
+    return new ServiceError('session.storage_full', "the cluster's log is full: nothing was written; free space in it");
+  }
+
+  begin(facts: CommitFacts, events: DurabilityEvents): void {
+    this.#savePlace();
+    this.#append(facts, events).catch((error: unknown) => {
+      this.#parts.onLost(`commit ${facts.commit} could not be appended to the log`, error);
+    });
+  }
+
+  /** Call it after every connection of its process was closed, and no commit is pending. */
+  close(): void {
+    this.#log.close();
+  }
+
+  async #append(facts: CommitFacts, {done, undecided}: DurabilityEvents): Promise<void> {
+    const set = this.#pages.next(facts);
+    const outcome = await this.#parts.appender.append(set);
+    if (outcome.kind === 'unknown') undecided();
+    const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+    if (decision.kind !== 'committed') {
+      this.#parts.onLost(`the log has ${decision.kind} commit ${facts.commit}`);
+      return;
+    }
+    this.#appended = decision.place;
+    this.#pagesSinceSaved += this.#pagesOfNext;
+    done();
+  }
+
+  /**
+   * Of the newest commit, once it is on disk as well: a place is never ahead of its file. One that is old costs the next
+   * open the time to read the records since.
+   */
+  #savePlace(): void {
+    const {path, placePages = PLACE_PAGES} = this.#parts;
+    if (this.#appended === null || this.#pagesSinceSaved < placePages) return;
+    this.#pagesSinceSaved = 0;
+    savePlace(path, {at: this.#pages.position, log: this.#appended});
+  }
+}
+
+/** What the log lacks of the file: null if it has all of it. */
+function firstSet(log: LogReader, {file, place}: ReplicatedCommitParts): {set: Buffer | null; pages: CommitPages} {
+  const {timeline, pageBytes, commit, sequence, timeMs, logFrames} = file;
+  const facts = {commit, sequence, timeMs};
+  const inLog = log.take(Number.MAX_SAFE_INTEGER, 0, logFrames).commits;
+  log.rewind();
+  if (place === null) {
+    log.accept(log.take(inLog));
+    const sink = new MemorySink();
+    const at = writeBase(log, {timeline, pageBytes, pages: file.pages, ...facts}, sink);
+    return {set: sink.bytes, pages: new CommitPages(log, at)};
+  }
+  const {at} = place;
+  const known = at.commit - (commit - inLog);
+  if (at.timeline !== timeline || known < 0 || at.commit > commit) {
+    throw new CopyError(`the file is at commit ${commit} of ${timeline}, its log at ${at.commit} of ${at.timeline}`);
+  }
+  log.accept(log.take(known));
+  const pages = new CommitPages(log, at);
+  return {set: at.commit === commit ? null : pages.next(facts), pages};
+}

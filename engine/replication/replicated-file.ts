@@ -1,0 +1,228 @@
+/**
+ * A tenant's closed file while it is brought to the tail of its log, record by record.
+ *
+ *   absent ── a base ──▶ copy ◀── a set that the file lacks: its WAL is moved into it ── own
+ *                         │                                                              │ a set that it has: compared
+ *                         └──────────────── finish: the place is saved ──▶ own ◀─────────┘
+ *
+ * A file of its own can be ahead of the log by commits that were not acknowledged, all of them in its WAL. They are
+ * appended if they continue the log, and cut off if the log has another record in their place. A copy has a position
+ * beside it (`copies/copy-file.ts`), so a process that ends at any step leaves a file that the next one goes on with.
+ */
+import {closeSync, existsSync, fsyncSync, ftruncateSync, openSync, rmSync} from 'node:fs';
+import {dirname, join} from 'node:path';
+import Database from 'better-sqlite3';
+import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
+import {MemorySink} from '../copies/bytes.ts';
+import type {FileState} from '../copies/capture.ts';
+import {writeSet} from '../copies/captured-set.ts';
+import {CopyError} from '../copies/copy-error.ts';
+import {CopyFile} from '../copies/copy-file.ts';
+import {DISK} from '../copies/disk.ts';
+import {fileStateOf} from '../copies/file-state.ts';
+import {LogReader} from '../copies/log-reader.ts';
+import {checkFollows, type Position} from '../copies/page-set.ts';
+import type {PageSet} from '../copies/page-set-reader.ts';
+import {positionPath, writePosition} from '../copies/position-file.ts';
+import {openReader} from '../storage/database.ts';
+import {keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
+import type {LogPlace} from './appender.ts';
+import {readPlace, savePlace} from './place-file.ts';
+
+const NOWHERE = {write: () => undefined};
+
+/** A file that a worker has written. `beforeLog`: the newest commit that its WAL lacks. */
+type Own = {readonly log: LogReader; readonly file: FileState; readonly beforeLog: number};
+
+export class ReplicatedFile {
+  readonly #path: string;
+  #own: Own | null = null;
+  #copy: CopyFile | null = null;
+  #at: Position | null = null;
+  /** Of the newest record that the file is known to have. */
+  #place: LogPlace | null = null;
+
+  /**
+   * Completes what a process that ended has begun.
+   * @param path of the file, which no process has open. @throws CopyError; PageSetError
+   */
+  constructor(path: string, nowMs: number) {
+    this.#path = path;
+    const place = readPlace(path);
+    this.#place = place?.log ?? null;
+    if (existsSync(positionPath(path))) {
+      this.#copy = CopyFile.open(path);
+      this.#at = this.#copy.position;
+    } else if (place !== null) {
+      this.#at = place.at;
+      this.#own = ownFile(path, place.at, nowMs);
+    } else if (existsSync(path)) throw new CopyError(`${path} has no place in the log`);
+  }
+
+  /** The newest record that it is known to have, behind which the log is read; null: from its beginning. */
+  get place(): LogPlace | null {
+    return this.#place;
+  }
+
+  /** The next record, with the page set of its commits. @throws CopyError; PageSetError */
+  apply(set: PageSet, place: LogPlace): void {
+    if (this.#at === null) {
+      this.#copy = CopyFile.create(this.#path, set);
+      this.#at = this.#copy.position;
+    } else if (set.after.commit > this.#at.commit) {
+      if (this.#copy === null && !this.#has(set, this.#at)) this.#becomeCopy(this.#at);
+      this.#copy?.apply(set);
+      this.#at = set.after;
+    }
+    this.#place = place;
+  }
+
+  /** A record without pages. After an `open` no commit of the file's last owner can be in the log. */
+  pass(kind: 'open' | 'close', place: LogPlace): void {
+    if (kind === 'open') this.cut();
+    this.#place = place;
+  }
+
+  /** The commits that the file has and the log, up to its tail, has not. Null: there are none. */
+  ahead(): Buffer | null {
+    const [own, at] = [this.#own, this.#at];
+    if (own === null || at === null || own.file.commit === at.commit) return null;
+    checkInLog(own, at);
+    const reader = readerAt(this.#path, own, at);
+    try {
+      const sink = new MemorySink();
+      writeSet(reader, at, reader.take(own.file.commit - at.commit), own.file, sink);
+      return sink.bytes;
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** What is ahead of the log is not in it, and never will be. */
+  cut(): void {
+    const [own, at] = [this.#own, this.#at];
+    if (own === null || at === null || own.file.commit === at.commit) return;
+    checkInLog(own, at);
+    own.log.close();
+    // The index of the log knows of what is cut.
+    rmSync(`${this.#path}-shm`, {force: true});
+    syncDirectory(dirname(this.#path));
+    cutLog(this.#path, at.commit - own.beforeLog);
+    this.#own = ownFile(this.#path, at, own.file.timeMs);
+  }
+
+  /** The file is that of a worker again, at the tail of its log. @param place of the record that opens the log for it */
+  finish(place: LogPlace): void {
+    this.cut();
+    const isCopy = this.#copy !== null;
+    this.close();
+    if (this.#at === null) return;
+    savePlace(this.#path, {at: this.#at, log: place});
+    if (!isCopy) return;
+    keepLogFiles(this.#path);
+    rmSync(positionPath(this.#path));
+    syncDirectory(dirname(this.#path));
+  }
+
+  close(): void {
+    this.#own?.log.close();
+    this.#copy?.close();
+    this.#own = null;
+    this.#copy = null;
+  }
+
+  /** Whether the file's own commits are those of the set. */
+  #has(set: PageSet, at: Position): boolean {
+    const {log, file, beforeLog} = this.#own!;
+    const {commit, digest, pages} = set.after;
+    checkFollows(at, set.head);
+    // A checkpoint moved only what the log had.
+    if (commit <= beforeLog) return true;
+    if (commit > file.commit || at.commit < beforeLog) return false;
+    const taken = log.take(commit - at.commit);
+    const after = writeSet(log, at, taken, set.after, NOWHERE);
+    log.accept(taken);
+    return after.digest.equals(digest) && after.pages === pages;
+  }
+
+  #becomeCopy(at: Position): void {
+    this.cut();
+    this.#own?.log.close();
+    this.#own = null;
+    moveLog(this.#path);
+    writePosition(DISK, positionPath(this.#path), at);
+    this.#copy = CopyFile.open(this.#path);
+  }
+}
+
+/** @throws CopyError */
+function ownFile(path: string, at: Position, nowMs: number): Own {
+  keepLogFiles(path);
+  const db = openReader(path);
+  let file: FileState;
+  try {
+    const newest = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck().get();
+    file = fileStateOf(db, {sequence: newest ?? 0}, nowMs);
+  } finally {
+    db.close();
+  }
+  const log = new LogReader(path);
+  const beforeLog = file.commit - log.take(Number.MAX_SAFE_INTEGER, 0, file.logFrames).commits;
+  log.rewind();
+  if (at.timeline === file.timeline && at.commit <= file.commit) {
+    if (at.commit > beforeLog) log.accept(log.take(at.commit - beforeLog));
+    return {log, file, beforeLog};
+  }
+  log.close();
+  throw new CopyError(
+    `${path} is at commit ${file.commit} of ${file.timeline}, its log at ${at.commit} of ${at.timeline}`,
+  );
+}
+
+/** @throws CopyError */
+function checkInLog({beforeLog}: Own, {commit}: Position): void {
+  if (commit >= beforeLog) return;
+  throw new CopyError(`the log ends at commit ${commit}, and the file has commit ${beforeLog} for good`);
+}
+
+function readerAt(path: string, {beforeLog}: Own, at: Position): LogReader {
+  const reader = new LogReader(path);
+  reader.accept(reader.take(at.commit - beforeLog));
+  return reader;
+}
+
+/** Leaves the first commits in the WAL. */
+function cutLog(path: string, commits: number): void {
+  const reader = new LogReader(path);
+  let bytes: number;
+  try {
+    reader.take(commits);
+    bytes = reader.bytesTaken;
+  } finally {
+    reader.close();
+  }
+  const log = openSync(`${path}-wal`, 'r+');
+  try {
+    ftruncateSync(log, bytes);
+    fsyncSync(log);
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Moves all of the WAL into the file. */
+function moveLog(path: string): void {
+  // Before the WAL is empty: a file with this note and an empty WAL has lost it.
+  rmSync(join(dirname(path), LOGGED_FILE), {force: true});
+  syncDirectory(dirname(path));
+  const db = new Database(path, {fileMustExist: true});
+  try {
+    db.pragma('synchronous = FULL');
+    const [moved] = db.pragma('wal_checkpoint(TRUNCATE)') as {busy: number}[];
+    if (moved!.busy !== 0) throw new CopyError(`${path} is open elsewhere`);
+  } finally {
+    db.close();
+  }
+  for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, {force: true});
+  syncDirectory(dirname(path));
+}
