@@ -103,7 +103,7 @@ export async function randomHistory(rig: Rig, seed: number, {share = 0.3, opens 
   for (const position of acknowledged) expect(found(position), `seed ${seed}`).toEqual(position);
 }
 
-function randomFault(request: Request, random: () => number): Fault {
+export function randomFault(request: Request, random: () => number): Fault {
   const faults: Fault[] =
     request === 'read' ? ['stale', 'lost'] : ['lost', 'ack_lost', 'duplicate', {late: 1 + random() * 2_000}];
   return faults[Math.floor(random() * faults.length)]!;

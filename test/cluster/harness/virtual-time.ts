@@ -2,6 +2,9 @@
 import {setImmediate as turn} from 'node:timers/promises';
 import type {Timing} from '../../../cluster/log/timing.ts';
 
+/** Turns of the event loop that work may take between two timers. */
+const TURNS_MAX = 20;
+
 type Timer = {readonly at: number; readonly fire: () => void};
 
 export class VirtualTime implements Timing {
@@ -21,10 +24,14 @@ export class VirtualTime implements Timing {
       isDone = true;
     };
     work.then(end, end);
-    for (;;) {
+    for (let turns = 0; ; ) {
       await turn();
       if (isDone) return await work;
-      if (this.#timers.size === 0) throw new Error('everything waits, and nothing is to come');
+      if (this.#timers.size === 0) {
+        if (++turns < TURNS_MAX) continue;
+        throw new Error('everything waits, and nothing is to come');
+      }
+      turns = 0;
       this.nowMs = Math.min(...[...this.#timers].map(({at}) => at));
       for (const timer of [...this.#timers].filter(({at}) => at === this.nowMs)) {
         this.#timers.delete(timer);
