@@ -33,7 +33,7 @@ export class Receiver {
   receive(most: number, merges = 1): void {
     const view = SpoolView.open(this.#directory);
     if (view === null) return;
-    const {base, sets, position} = view.list();
+    const {base, sets, position, isBaseWanted} = view.list();
     try {
       if (base !== null && base.modifiedMs !== this.#base) this.#replace(base, view.open(base, SIZE));
       const next = sets.filter(({last}) => last! > this.commit).slice(0, most);
@@ -42,7 +42,8 @@ export class Receiver {
       view.confirm(this.#copy.position);
     } catch (caught) {
       if (!(caught instanceof PageSetError)) throw caught;
-      view.wantBase();
+      // The base of an earlier request can be complete by now: another request would have a second one made.
+      if (!isBaseWanted) view.wantBase();
     } finally {
       view.close();
     }
