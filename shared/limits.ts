@@ -304,5 +304,11 @@ export const JOURNAL_BUCKETS_MAX = 500;
 
 /* Upgrades */
 
+/**
+ * Frames (64 MiB) in the log of a sleeping tenant's file that are searched for its storage version. Beyond: the version
+ * that was found up to there is reported. (ours)
+ */
+export const LOG_FRAMES_READ_MAX = 16_384;
+
 /** Tenants that the state of an upgrade names because their files could not be migrated. Beyond: they are counted. (ours) */
 export const UPGRADE_FAILURES_SHOWN = 20;

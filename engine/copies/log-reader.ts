@@ -12,9 +12,9 @@
  */
 import {closeSync, openSync} from 'node:fs';
 import {assert} from '../../shared/assert.ts';
+import {FRAME_HEADER_BYTES} from '../../shared/sqlite-header.ts';
 import type {Sums} from '../storage/wal-checksum.ts';
 import {
-  FRAME_HEADER_BYTES,
   frameOffset,
   isSameSums,
   readFrame,

@@ -30,7 +30,7 @@ import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {isNoSpace} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {readSqliteHeader} from '../../shared/sqlite-header.ts';
+import {newestLoggedVersion, readSqliteHeader} from '../../shared/sqlite-header.ts';
 import {
   BEFORE_UPGRADE,
   KEPT_NOTE,
@@ -47,7 +47,7 @@ import {syncDirectory} from './file-guard.ts';
 import {tenantTimeline} from './identity.ts';
 import {metaRow, SET_META} from './meta.ts';
 import {LAYOUT_VERSION, NUMBERED_VERSION, STORAGE_VERSION, TIMELINE_VERSION} from './migrations.ts';
-import {newestLoggedVersion, StoredPages} from './stored-pages.ts';
+import {StoredPages} from './stored-pages.ts';
 
 /** The file system cannot share blocks, or not between these files. */
 const CANNOT_SHARE: ReadonlySet<string> = new Set(['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY']);

@@ -3,9 +3,14 @@
  * Pages come from the commits in the log, and otherwise from the file. Only tables of a few small rows are read.
  */
 import {closeSync, fstatSync, openSync, readSync, statSync} from 'node:fs';
-import {parseSqliteHeader, type SqliteHeader} from '../../shared/sqlite-header.ts';
+import {
+  FRAME_HEADER_BYTES,
+  parseSqliteHeader,
+  type SqliteHeader,
+  WAL_HEADER_BYTES,
+} from '../../shared/sqlite-header.ts';
 import {STORED_PAGES_MAX} from '../limits.ts';
-import {FRAME_HEADER_BYTES, frameOffset, isSameSums, readFrame, readWalHeader, WAL_HEADER_BYTES} from './wal-frames.ts';
+import {frameOffset, isSameSums, readFrame, readWalHeader} from './wal-frames.ts';
 
 type Value = string | number | null;
 
@@ -14,8 +19,6 @@ const INDEX_INTERIOR = 2;
 const TABLE_INTERIOR = 5;
 const INDEX_LEAF = 10;
 const TABLE_LEAF = 13;
-/** Of `PRAGMA user_version` in the first page. */
-const USER_VERSION_AT = 60;
 
 export class StoredPages {
   readonly header: SqliteHeader;
@@ -108,26 +111,6 @@ function loggedPages(path: string): Map<number, number> {
       pending = [];
     }
     return committed;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** The highest `user_version` in any frame of the log, with or without a commit: cheap, as most frames are not read. */
-export function newestLoggedVersion(databasePath: string): number {
-  const path = `${databasePath}-wal`;
-  if ((statSync(path, {throwIfNoEntry: false})?.size ?? 0) < WAL_HEADER_BYTES) return 0;
-  const fd = openSync(path, 'r');
-  try {
-    const header = readWalHeader(fd);
-    const bytes = Buffer.alloc(FRAME_HEADER_BYTES + USER_VERSION_AT + 4);
-    let newest = 0;
-    for (let number = 1; header !== null; number++) {
-      if (readSync(fd, bytes, 0, bytes.length, frameOffset(header, number)) < bytes.length) break;
-      const isFirstPage = bytes.readUInt32BE(0) === 1 && bytes.subarray(8, 16).equals(header.salts);
-      if (isFirstPage) newest = Math.max(newest, bytes.readUInt32BE(FRAME_HEADER_BYTES + USER_VERSION_AT));
-    }
-    return newest;
   } finally {
     closeSync(fd);
   }

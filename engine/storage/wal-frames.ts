@@ -7,10 +7,9 @@
  * begins with a new header, whose salts each of its frames repeats, and overwrites the round before.
  */
 import {readSync} from 'node:fs';
+import {FRAME_HEADER_BYTES, WAL_HEADER_BYTES} from '../../shared/sqlite-header.ts';
 import {type Sums, sumOver} from './wal-checksum.ts';
 
-export const WAL_HEADER_BYTES = 32;
-export const FRAME_HEADER_BYTES = 24;
 const MAGIC = 0x377f0682;
 
 export type WalHeader = {pageBytes: number; bigEndian: boolean; salts: Buffer; sums: Sums};

@@ -16,15 +16,14 @@
 import {closeSync, existsSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
 import {uptime} from 'node:os';
 import {assert} from '../../shared/assert.ts';
+import {FRAME_HEADER_BYTES, WAL_HEADER_BYTES} from '../../shared/sqlite-header.ts';
 import {bitsBetween, flippedBit, type Sums, sumOver} from './wal-checksum.ts';
 import {
-  FRAME_HEADER_BYTES,
   frameOffset,
   isSameSums,
   readFrame,
   readWalHeader,
   sumsAt,
-  WAL_HEADER_BYTES,
   type WalFrame,
   type WalHeader,
 } from './wal-frames.ts';

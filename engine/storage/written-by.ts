@@ -4,13 +4,13 @@
  * able to use a file of a newer one; any other svc refuses the file before it changes a byte of it.
  */
 import {ServiceError} from '../../shared/errors.ts';
-import {readSqliteHeader} from '../../shared/sqlite-header.ts';
+import {newestLoggedVersion, readSqliteHeader} from '../../shared/sqlite-header.ts';
 import {VERSION} from '../../shared/version.ts';
 import {numberTransaction} from './commit-number.ts';
 import type {Connection} from './connection.ts';
 import {metaRow, SET_META, storedMeta} from './meta.ts';
 import {READABLE_FROM, STORAGE_VERSION} from './migrations.ts';
-import {newestLoggedVersion, StoredPages} from './stored-pages.ts';
+import {StoredPages} from './stored-pages.ts';
 
 /** The svc that wrote the file last. Null: an svc from before files said so. */
 export type WrittenBy = {version: number; svc: string | null; readableFrom: number};
@@ -58,7 +58,7 @@ export function readWrittenBy(path: string): WrittenBy | null {
  */
 export function laterFinding(path: string): string | null {
   const header = readSqliteHeader(path);
-  // The migration may be in the log alone. Frames without a commit count here, and not below.
+  // The migration may be in the log alone. Checksums are not compared here, but below.
   if (header === null || Math.max(header.userVersion, newestLoggedVersion(path)) <= STORAGE_VERSION) return null;
   const written = readWrittenBy(path);
   const version = written?.version ?? header.userVersion;

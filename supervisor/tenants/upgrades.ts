@@ -3,8 +3,8 @@
  * again. Unlike an errand in the directory, a worker that serves also captures the migration for copies of the tenant,
  * and runs what is due.
  *
- * The version of a sleeping tenant is in the header of its file, which is outside input: the tenant's user owns it. A
- * tenant that is awake has been migrated, whatever its header says. Copies from before migrations are removed here, too.
+ * The version of a sleeping tenant is in its file and in the log of it, which are outside input: the tenant's user owns
+ * them. A tenant that is awake has been migrated, whatever its file says. Copies from before migrations are removed here, too.
  */
 
 import {join} from 'node:path';
@@ -14,7 +14,7 @@ import type {UpgradeRequest} from '../../shared/ipc/upgrades.ts';
 import {UPGRADE_FAILURES_SHOWN} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {UpgradeRun, UpgradeStatus} from '../../shared/protocol/upgrades.ts';
-import {readSqliteHeader} from '../../shared/sqlite-header.ts';
+import {readUserVersion} from '../../shared/sqlite-header.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
@@ -79,10 +79,10 @@ export class Upgrades {
     const versions: {id: string; version: number | null}[] = [];
     for (const {id, generation} of this.#parts.tenants.rows()) {
       // A few system calls for each tenant, between which the supervisor does its work.
-      if (versions.length % TENANTS_AT_ONCE === 0) await nextTurn();
+      await nextTurn();
       const isOpen = OPEN.has(this.#parts.placement.find(id)?.lifecycle.state ?? 'asleep');
       const path = join(this.#parts.files.path(id, generation), TENANT_FILE);
-      versions.push({id, version: isOpen ? NEWEST_STORAGE_VERSION : (readSqliteHeader(path)?.userVersion ?? null)});
+      versions.push({id, version: isOpen ? NEWEST_STORAGE_VERSION : readUserVersion(path)});
     }
     return versions;
   }
@@ -122,6 +122,5 @@ export class Upgrades {
   }
 }
 
-const TENANTS_AT_ONCE = 100;
 /** A worker has the file open. */
 const OPEN: ReadonlySet<string> = new Set(['awake', 'releasing', 'moving']);

@@ -11,10 +11,12 @@ import {noteLayout} from '../../engine/storage/row-sums.ts';
 import {checkFileIsThere, openTenantFile} from '../../engine/storage/tenant-file.ts';
 import {laterFinding, readWrittenBy} from '../../engine/storage/written-by.ts';
 import {verifyFile} from '../../engine/verify/verify-file.ts';
+import {readSqliteHeader, readUserVersion} from '../../shared/sqlite-header.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
 import {claimServerFiles} from '../../supervisor/start/server-files.ts';
-import {fingerprint} from '../harness/data-directory.ts';
+import {directoryIn, fingerprint} from '../harness/data-directory.ts';
+import {unpackFixture} from './fixture.ts';
 
 const OWNER = {tenant: 'a', generation: 1, createdMs: 1_800_000_000_000};
 const LATER = STORAGE_VERSION + 2;
@@ -57,6 +59,7 @@ test.each([
   const directory = later(name, {readableFrom: LATER, isKilled});
   const path = join(directory, TENANT_FILE);
   const before = fingerprint(directory);
+  expect(readUserVersion(path)).toBe(LATER);
   expect(laterFinding(path)).toBe(sentence);
   expect(() => checkFileIsThere(directory)).toThrow(`the tenant is not served: ${sentence}`);
   expect(verifyFile(path, OWNER).findings).toEqual([`file: ${sentence}`]);
@@ -78,6 +81,16 @@ test('a frame without a commit makes no file a later one', () => {
   // Its last page ends the commit.
   truncateSync(log, statSync(log).size - 1);
   expect(laterFinding(join(directory, TENANT_FILE))).toBeNull();
+  expect(readUserVersion(join(directory, TENANT_FILE))).toBe(STORAGE_VERSION);
+});
+
+test('the version of a file whose commits are all in its log is read there', () => {
+  const killed = directoryIn(unpackFixture(14, join(work, 'fixture')), 'killed-14')!;
+  const path = join(killed, TENANT_FILE);
+  expect(readSqliteHeader(path)!.userVersion).toBe(0);
+  expect(readUserVersion(path)).toBe(14);
+  rmSync(`${path}-wal`);
+  expect(readUserVersion(path)).toBeNull();
 });
 
 test("a server's own file of a later version is refused before any is opened", async () => {

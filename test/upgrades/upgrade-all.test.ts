@@ -2,8 +2,10 @@
 import {copyFileSync, mkdtempSync, rmSync, statSync, utimesSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {isDeepStrictEqual} from 'node:util';
 import {afterAll, expect, test} from 'vitest';
 import {STORAGE_VERSION} from '../../engine/storage/migrations.ts';
+import type {UpgradeStatus} from '../../shared/protocol/upgrades.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {svc} from '../harness/command.ts';
 import {directoryIn} from '../harness/data-directory.ts';
@@ -21,7 +23,7 @@ test('svc upgrade --all migrates sleeping tenants, which sleep again, and skips 
   const data = unpackFixture(VERSION, join(work, 'data'));
   const service = await Service.start({data});
   service.showLogOnFailure();
-  const state = async () => (await service.get('/api/upgrade')).body;
+  const state = async () => (await service.get('/api/upgrade')).body as UpgradeStatus;
   const counted = (current: number, older: number) => ({
     storage_version: STORAGE_VERSION,
     versions: [
@@ -32,11 +34,13 @@ test('svc upgrade --all migrates sleeping tenants, which sleep again, and skips 
   });
   const all = () => svc(['upgrade', '--all', '--data', data, '--url', service.url]);
   try {
-    // Its job is due, so this server opens it. From then on only its file is an older one.
+    // Its job is due, so this server opens it, and the tenant whose worker was killed. From then on only its file is an
+    // older one.
     await until('the job', async () => {
       const body = {table: 'notes', filters: [], limit: 100};
       return (await service.post(`/api/tenants/${APP}/query`, body)).text.includes('from a job');
     });
+    await until('both to be migrated', async () => isDeepStrictEqual((await state()).versions, counted(2, 0).versions));
     // Nothing is due when the next server starts.
     expect((await service.request('DELETE', `/api/tenants/${APP}/crons/hourly`)).status).toBe(204);
     await service.end('SIGTERM');
@@ -58,7 +62,7 @@ test('svc upgrade --all migrates sleeping tenants, which sleep again, and skips 
     const run = {is_running: false, tenants: 1, done: 1, paused: 0, failed: 0, failures: []};
     expect(await state()).toMatchObject({...counted(2, 0), run});
   } finally {
-    await service.end('SIGKILL');
+    await service.killAll();
   }
 }, 60_000);
 
