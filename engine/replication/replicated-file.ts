@@ -25,7 +25,8 @@ import {checkFollows, type Position} from '../copies/page-set.ts';
 import type {PageSet} from '../copies/page-set-reader.ts';
 import {positionPath, writePosition} from '../copies/position-file.ts';
 import {openReader} from '../storage/database.ts';
-import {keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
+import {findLostLog, keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
+import {findLogDamage} from '../storage/wal-log.ts';
 import type {LogPlace} from './appender.ts';
 import {readPlace, savePlace} from './place-file.ts';
 
@@ -54,6 +55,7 @@ export class ReplicatedFile {
       this.#copy = CopyFile.open(path);
       this.#at = this.#copy.position;
     } else if (place !== null) {
+      refuseDamagedLog(path);
       this.#at = place.at;
       this.#own = ownFile(path, place.at, nowMs);
     } else if (existsSync(path)) throw new CopyError(`${path} has no place in the log`);
@@ -153,6 +155,12 @@ export class ReplicatedFile {
     writePosition(DISK, positionPath(this.#path), at);
     this.#copy = CopyFile.open(this.#path);
   }
+}
+
+/** A file that lost its WAL during a checkpoint can have pages of several commits. @throws CopyError */
+function refuseDamagedLog(path: string): void {
+  const finding = findLostLog(dirname(path)) ?? findLogDamage(path)?.finding ?? null;
+  if (finding !== null) throw new CopyError(finding);
 }
 
 /** @throws CopyError */

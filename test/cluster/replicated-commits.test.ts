@@ -2,7 +2,6 @@
  * Hosts that own a tenant one after the other, with real files, the log in memory and everything that can go wrong with
  * it. A naive model has what each client knows of its write.
  */
-import Database from 'better-sqlite3';
 import {expect, test} from 'vitest';
 import {delay} from '../../cluster/log/timing.ts';
 import {snapshotOf} from '../copies/tenant-capture.ts';
@@ -10,7 +9,7 @@ import {rounds} from '../harness/nightly.ts';
 import {seededRandom} from '../harness/random.ts';
 import {memoryRig} from './harness/memory-rig.ts';
 import {randomFault} from './harness/random-history.ts';
-import {type Known, ReplicatedHost} from './harness/replicated-host.ts';
+import {documentsOf, type Known, ReplicatedHost} from './harness/replicated-host.ts';
 import {hostOf, newTenant, type Rig} from './harness/rig.ts';
 
 const BEGIN = Number(process.env.SVC_CLUSTER_SEED ?? 777);
@@ -37,16 +36,6 @@ async function endOwner(host: ReplicatedHost, {random}: Course): Promise<void> {
   const way = random();
   if (way < 0.5) host.kill(random() < 0.5);
   else if (way < 0.75) await host.close();
-}
-
-function documentsOf(path: string): number[] {
-  const db = new Database(path, {readonly: true});
-  try {
-    const bodies = db.prepare<[], string>('SELECT body FROM documents').pluck().all();
-    return bodies.map(body => (JSON.parse(body) as {n: number}).n).sort((a, b) => a - b);
-  } finally {
-    db.close();
-  }
 }
 
 async function randomOwners(rig: Rig, seed: number): Promise<string[]> {

@@ -5,6 +5,7 @@
 import {copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
+import Database from 'better-sqlite3';
 import {EngineError} from '../../../cluster/log/log-engine.ts';
 import {LogError} from '../../../cluster/log/log-error.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
@@ -33,6 +34,17 @@ const TURNS_MAX = 5;
 const OPENS_MAX = 1_000;
 const log = createLogger({}, {write: () => undefined});
 const never = () => new Promise<never>(() => undefined);
+
+/** Of all writes that a file has. */
+export function documentsOf(path: string): number[] {
+  const db = new Database(path, {readonly: true});
+  try {
+    const bodies = db.prepare<[], string>('SELECT body FROM documents').pluck().all();
+    return bodies.map(body => (JSON.parse(body) as {n: number}).n).sort((a, b) => a - b);
+  } finally {
+    db.close();
+  }
+}
 
 /** What a client knows of its write. */
 export type Known = 'acknowledged' | 'refused' | 'unknown';
