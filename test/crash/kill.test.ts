@@ -1,4 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {nightly, rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
@@ -22,7 +23,8 @@ async function expectVerified(): Promise<void> {
   expect({code, stdout}).toMatchObject({code: 0});
 }
 
-const WORKERS = rounds({commit: 2, nightly: 4});
+/** Fewer than the crashes in a row after which a tenant is served again only after a pause. */
+const WORKERS = rounds({commit: 2, nightly: CRASHES_BEFORE_COOL_DOWN - 1});
 const TREES = rounds({commit: 1, nightly: 6});
 
 describe('kill -9 loses no acknowledged write, and repeats none', () => {
@@ -74,7 +76,7 @@ describe('kill -9 loses no acknowledged write, and repeats none', () => {
       fields: [{name: 'group', field_type: 'number', required: true}],
       indexes: [{name: 'by_group', fields: ['group']}],
     };
-    for (let round = 0; round < TREES; round++) {
+    for (let round = 0; round < WORKERS; round++) {
       const put = tenant.request('PUT', '/schema/t', schema).catch(() => null);
       process.kill(await service.workerOf(tenant.id), 'SIGKILL');
       await put;
