@@ -256,7 +256,7 @@ function adoptedIn(directory: string, owner: {id: string; generation: number}): 
   try {
     const note = readNote(join(directory, ADOPT_FILE));
     const adopted = note.is === 'file' ? adoptNoteIn(note.text) : null;
-    // Its own file is a tenant as any other, also without a row.
+    // Its own file is treated as that of each tenant, also without a row.
     const isFrom = adopted?.is_own !== true;
     return isFrom && adopted?.tenant === owner.id && adopted.generation === owner.generation ? adopted : null;
   } catch (caught) {
