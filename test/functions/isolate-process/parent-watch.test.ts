@@ -1,5 +1,6 @@
 /** What a worker finds out about its machine before it starts processes. */
-import {chmodSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {execFileSync} from 'node:child_process';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, onTestFinished, test, vi} from 'vitest';
@@ -12,11 +13,11 @@ test('a probe that was killed is repeated, and a result is kept', async () => {
     rmSync(directory, {recursive: true});
   });
   vi.stubEnv('PATH', directory);
-  const program = join(directory, 'setpriv');
-  const becomes = (script: string) => {
-    writeFileSync(program, `#!/bin/sh\n${script}\n`);
-    chmodSync(program, 0o755);
-  };
+  // Written by a process of its own: a program that this process has open for writing, also in a child that is being
+  // forked by another thread, can't be executed (ETXTBSY).
+  const [program, script] = [join(directory, 'setpriv'), join(directory, 'script')];
+  execFileSync('/bin/sh', ['-c', `echo '#!/bin/sh\n. ${script}' > ${program}; /bin/chmod 755 ${program}`]);
+  const becomes = (line: string) => writeFileSync(script, `${line}\n`);
   becomes('kill -9 $$');
   expect((await parentWatch()).command).toEqual([]);
   becomes('exit 0');
