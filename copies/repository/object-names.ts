@@ -12,7 +12,8 @@
  *
  * INV is a counter (of a proof: epoch milliseconds), subtracted from the largest one: the newest name comes first in a
  * list, so it is found with one request. Counters of packs and manifests begin at EPOCH_COUNTERS times the epoch of their
- * writer, so that they come before those of earlier writers that a list does not show yet. RANDOM keeps names apart if two servers use the same counter.
+ * writer, so that they come before those of earlier writers that a list does not show yet. RANDOM keeps names apart if two
+ * servers use the same counter.
  */
 import {randomBytes} from 'node:crypto';
 

@@ -43,6 +43,9 @@ const FILES = {
       return found;
     }});
     export const later = mutation({args: {text: v.string(), ms: v.number()}, handler: (ctx, {text, ms}) => ctx.scheduler.runAfter(ms, internal.jobs.note, {text})});
+    export const never = mutation({args: {text: v.string(), ms: v.number()}, handler: async (ctx, {text, ms}) => {
+      await ctx.scheduler.cancel(await ctx.scheduler.runAfter(ms, internal.jobs.note, {text}));
+    }});
     export const cancel = mutation({args: {id: v.string()}, handler: async (ctx, {id}) => { await ctx.scheduler.cancel(id as never); }});
     export const throws = internalMutation({args: {}, handler: async ctx => {
       await ctx.db.insert('notes' as never, {text: 'thrown'} as never);
@@ -131,10 +134,13 @@ describe('the scheduler', () => {
   });
 
   test('[44] a cancelled job never runs; cancelling again changes nothing', async () => {
-    const id = (await app.mutation('jobs:later', {text: 'cancelled', ms: 300})) as string;
+    await app.mutation('jobs:never', {text: 'cancelled', ms: 0});
+    const id = (await app.mutation('jobs:later', {text: 'cancelled', ms: 3_600_000})) as string;
+    expect((await app.admin('GET', '/schedule')).body).toMatchObject({jobs: [{id}]});
     await app.mutation('jobs:cancel', {id});
     await app.mutation('jobs:cancel', {id});
-    const after = (await app.mutation('jobs:later', {text: 'after it', ms: 400})) as string;
+    expect((await app.admin('GET', '/schedule')).body).toEqual({jobs: []});
+    const after = (await app.mutation('jobs:later', {text: 'after it', ms: 0})) as string;
     await result(after);
     expect(await notes('cancelled')).toEqual([]);
     expect(await app.mutationError('jobs:cancel', {id: 'no id'})).toContain("Invalid argument 'id'");
