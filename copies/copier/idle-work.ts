@@ -3,6 +3,7 @@ import {mkdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
+import {SCRATCH_COPIES_DIRECTORY} from '../../shared/ipc/copier.ts';
 import type {Logger} from '../../shared/log.ts';
 import {Housekeeping} from '../repository/housekeeping.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
@@ -10,9 +11,6 @@ import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import type {Policy} from '../repository/retention.ts';
 import {StoreError} from '../store/store-error.ts';
 import {IDLE_FAILURE_PAUSE_MS} from './limits.ts';
-
-/** In the data directory: page sets while they are merged. */
-const SCRATCH = 'scratch-copies';
 
 export class IdleWork {
   readonly #scratch: string;
@@ -25,7 +23,7 @@ export class IdleWork {
 
   /** @param data the data directory. What an earlier process left in it is removed. @param policy null: all points stay */
   constructor(data: string, policy: Policy | null, log: Logger, now: () => number) {
-    this.#scratch = join(data, SCRATCH);
+    this.#scratch = join(data, SCRATCH_COPIES_DIRECTORY);
     this.#policy = policy;
     this.#log = log;
     this.#now = now;

@@ -24,3 +24,9 @@ export function dropPosition(spool: string): void {
   rmSync(path, {force: true});
   syncDirectory(spool);
 }
+
+/** There is no receiver any more, and commits follow. Whatever is removed before the process ends, no set is taken again. */
+export function removeSpool(spool: string): void {
+  dropPosition(spool);
+  rmSync(spool, {recursive: true, force: true});
+}

@@ -30,7 +30,7 @@ import {
 import type {CaptureThreadData, FromCaptureThread} from './capture.thread.ts';
 import type {FileState} from './capture.ts';
 import {CaptureLink} from './capture-link.ts';
-import {dropPosition} from './spool-files.ts';
+import {dropPosition, removeSpool} from './spool-files.ts';
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'capture.thread.js');
 
@@ -64,7 +64,7 @@ export class TenantCopies {
 
   /** The tenant is served without copies: what it commits will be in no page set. @param path of its file */
   static none(path: string): null {
-    dropPosition(join(dirname(path), SPOOL_DIRECTORY));
+    removeSpool(join(dirname(path), SPOOL_DIRECTORY));
     return null;
   }
 

@@ -36,6 +36,8 @@ export type CopierSettings = {
 
 /** Of the data directory: copies of the server's own files, without credentials, made for the repository. */
 export const STATE_DIRECTORY = 'backup-state';
+/** Of the data directory: page sets while the copier merges them. */
+export const SCRATCH_COPIES_DIRECTORY = 'scratch-copies';
 
 /** A tenant to copy. `directory` is absolute; its worker writes into it. */
 export type CopiedTenant = {tenant: string; directory: string; isAwake: boolean};

@@ -13,6 +13,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import type {BackupStatus, RestoredTenant} from '../../shared/protocol/backups.ts';
 import {packagesBeside} from '../files/adoption.ts';
+import {DRILL_SCRATCH, removeBackupLeftovers} from '../files/backup-leftovers.ts';
 import {type ServerIdentity, serverIdentity, serverPlace, storeIdentity} from '../files/server-id.ts';
 import {StartError} from '../files/start-error.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
@@ -80,7 +81,7 @@ export class Backups {
   /** Resolves when the repository is open, or cannot be reached now. @throws StartError: it cannot be used as it is */
   async start(): Promise<void> {
     const {settings, data} = this.#parts;
-    if (settings === null) return;
+    if (settings === null) return removeBackupLeftovers(data);
     this.#identity = await serverIdentity(data);
     this.#reports = new CopierReports(Date.now, this.#identity.succeeded_at);
     this.#copier = this.#copierFor(settings, this.#identity.server_id);
@@ -193,7 +194,7 @@ export class Backups {
     const {data, runErrand, letPass, log} = this.#parts;
     return new Drills({
       everyMs,
-      scratch: join(data, 'scratch'),
+      scratch: join(data, DRILL_SCRATCH),
       times: {drilledMs: identity.drilled_at, provenMs: identity.proven_at},
       remember: ({drilledMs, provenMs}) => this.#store({drilled_at: drilledMs, proven_at: provenMs}),
       copier: {

@@ -5,7 +5,7 @@
  *
  *   idle ──due, or requested──▶ tenants chosen at random ──▶ restore ──▶ errand ──▶ record ──▶ pause ──▶ … ──▶ idle
  */
-import {mkdir, rm} from 'node:fs/promises';
+import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import {conflict, ServiceError} from '../../shared/errors.ts';
 import type {DrilledTenant} from '../../shared/ipc/copier.ts';
@@ -14,6 +14,7 @@ import type {Errand} from '../../shared/ipc/errand.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {DrillStatus} from '../../shared/protocol/backups.ts';
 import {randomOnes} from '../../shared/random-ones.ts';
+import {removeDrillScratch} from '../files/backup-leftovers.ts';
 import {DRILL_CHECK_MS, DRILL_ERRAND_MS, DRILL_PAUSE_MS, DRILL_TENANTS} from '../limits.ts';
 import type {ErrandPlace} from '../tenants/errands.ts';
 
@@ -57,7 +58,7 @@ export class Drills {
   /** Removes what a drill of an earlier process left, and drills at intervals from now on. */
   async start(): Promise<void> {
     const {everyMs, scratch} = this.#parts;
-    await rm(scratch, {recursive: true, force: true});
+    await removeDrillScratch(scratch);
     if (everyMs === 0) return;
     this.#timer = setInterval(() => this.#check(), Math.min(everyMs, DRILL_CHECK_MS)).unref();
   }
@@ -142,7 +143,7 @@ export class Drills {
       if (!isProven) log.error('a drill could not prove the copy of a tenant', {tenant, ...faultsOf(copy, checked)});
       return isProven;
     } finally {
-      await rm(scratch, {recursive: true, force: true});
+      await removeDrillScratch(scratch);
     }
   }
 

@@ -2,7 +2,7 @@
  * A file system that finds an error and turns read-only, as ext4 does with `errors=remount-ro`: everything can still be read, writes
  * are refused with the reason, and the server stays.
  */
-import {mkdtempSync, rmSync} from 'node:fs';
+import {existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
@@ -61,9 +61,14 @@ describe.skipIf(!isMounted)('a file system that turns read-only', () => {
         const [asleep, awake] = [await Tenant.make(service), await Tenant.make(service)];
         for (const tenant of [asleep, awake]) for (const n of [1, 2, 3]) await tenant.insert('t', {n});
         await service.asleep(asleep.id);
+        // Of a server with backups: a tenant that is opened for writing without them removes it.
+        const spool = join(service.directoryOf(asleep.id)!, 'spool');
+        mkdirSync(spool);
+        writeFileSync(join(spool, 'position'), '');
         await awake.insert('t', {n: 4});
         disk.findError();
         await expectReadsOnly(service, awake, asleep);
+        expect(existsSync(join(spool, 'position'))).toBe(true);
         expect(await service.end('SIGTERM')).toBe(0);
 
         disk.powerCut(image);
@@ -73,6 +78,7 @@ describe.skipIf(!isMounted)('a file system that turns read-only', () => {
         expect((await numbers(Tenant.of(service, awake.id))).slice(0, 4)).toEqual([1, 2, 3, 4]);
         expect(await numbers(Tenant.of(service, asleep.id))).toEqual([1, 2, 3]);
         await Tenant.of(service, asleep.id).insert('t', {n: 5});
+        expect(existsSync(join(service.directoryOf(asleep.id)!, 'spool'))).toBe(false);
         const {code, stdout} = await svc(['verify', '--data', service.data]);
         expect({code, stdout}).toMatchObject({code: 0});
       } finally {

@@ -1,5 +1,5 @@
 /** A server with --backup-to, from outside: what it copies, and what happens when the copier, the server or the store fail. */
-import {cpSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
+import {cpSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
@@ -103,13 +103,22 @@ test('a sleeping tenant without a copy gets a base in a process of its own, and 
   await run();
 });
 
-test('a tenant that was written without backups is copied by the next server that makes them, while it sleeps', async () => {
+test('a server without backups removes what they left, and the next one that makes them copies all again', async () => {
   const tenant = await service.tenant();
   await inserted(tenant);
   await run();
+  await until('copies of the server', () => readdirSync(join(service.data, 'backup-state')).length === 4);
   await service.end('SIGTERM');
+  expect(readdirSync(join(service.directoryOf(tenant)!, 'spool'))).toContain('position');
+  mkdirSync(join(service.data, 'scratch/drill-1'), {recursive: true});
+  mkdirSync(join(service.data, 'scratch-copies/compact-Ab1_x2'), {recursive: true});
+  writeFileSync(join(service.data, 'scratch-copies/not-of-svc'), '');
   await service.run([]);
   const sequence = await inserted(tenant, 2);
+  expect(readdirSync(service.directoryOf(tenant)!)).not.toContain('spool');
+  const left = readdirSync(service.data).filter(name => /^(?:backup-state|scratch.*)$/.test(name));
+  expect(left).toEqual(['scratch-copies']);
+  expect(readdirSync(join(service.data, 'scratch-copies'))).toEqual(['not-of-svc']);
   await service.end('SIGTERM');
   await service.run();
   await run();
