@@ -384,6 +384,10 @@ export const SCAN_ROW_BYTES = 16 * KIB;
  * one of each set. (ours)
  */
 export const PAGE_SET_CHUNK_BYTES = MIB;
+/** A file whose digest is made by two threads. Below: by one, because a thread takes longer to begin than it saves. (ours) */
+export const DIGEST_THREAD_BYTES_LEAST = 64 * MIB;
+/** Bytes of such a file that one of the threads takes at a time. Beyond: it takes the next ones. (ours) */
+export const DIGEST_PART_BYTES = 4 * MIB;
 /** Chunks of a page set that a restore decompresses at the same time, in other threads. (ours) */
 export const CHUNKS_DECOMPRESSED_MAX = 4;
 /** Page sets that one merge reads at the same time. Beyond: the merged ones are merged again. (ours) */

@@ -119,7 +119,7 @@ async function makeCopy(
       bytes += item.bytes;
       onProgress?.({sets: ++done, setsTotal: items.length, bytes, bytesTotal});
     }
-    copy.finish();
+    await copy.finish();
     return {...copy.position, sets: done, bytes};
   } catch (caught) {
     if (caught instanceof CopyError) throw new RestoreError('damaged', caught.message, {cause: caught});

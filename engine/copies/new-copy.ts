@@ -3,17 +3,19 @@
  * has become the file that was copied: a process that ends before leaves one that is worth nothing. `copy-file.ts`
  * makes copies that stay.
  */
-import {closeSync, fsyncSync, ftruncateSync, openSync, writev} from 'node:fs';
+import {closeSync, fsync, ftruncateSync, openSync, writev} from 'node:fs';
 import {promisify} from 'node:util';
 import {assert} from '../../shared/assert.ts';
 import {readAt, sourceOfFile, writeAll} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
-import {digestOfFile, xorInto} from './page-digest.ts';
+import {digestOfLargeFile} from './large-digest.ts';
+import {xorInto} from './page-digest.ts';
 import {checkFollows, type PageEntry, type Position} from './page-set.ts';
 import {PageSetError} from './page-set-error.ts';
 import type {PageSet} from './page-set-reader.ts';
 
 const writeParts = promisify(writev);
+const sync = promisify(fsync);
 
 export class NewCopy {
   readonly #path: string;
@@ -43,14 +45,18 @@ export class NewCopy {
     this.#position = set.after;
   }
 
-  /** Reads all pages, compares their digest, and syncs the file. @throws CopyError */
-  finish(): void {
+  /** Syncs the file, and meanwhile reads all pages and compares their digest. @throws CopyError */
+  async finish(): Promise<void> {
     const {pages, pageBytes, digest, commit} = this.position;
     const {length} = sourceOfFile(this.#fd);
-    if (length !== pages * pageBytes || !digestOfFile(this.#fd, pages, pageBytes).equals(digest)) {
+    const synced = sync(this.#fd);
+    // Nothing uses the file any more when this ends, also if one of the two fails.
+    const [found] = await Promise.allSettled([digestOfLargeFile(this.#fd, pages, pageBytes), synced]);
+    await synced;
+    if (found.status === 'rejected') throw found.reason;
+    if (length !== pages * pageBytes || !found.value.equals(digest)) {
       throw new CopyError(`the pages of ${this.#path} are not those of commit ${commit}`);
     }
-    fsyncSync(this.#fd);
   }
 
   close(): void {

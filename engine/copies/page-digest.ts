@@ -50,10 +50,18 @@ export class PagesDigest {
 
 /** Of a file that has these pages, or fewer bytes. */
 export function digestOfFile(fd: number, pages: number, pageBytes: number): Buffer {
+  return digestOfPages(fd, {from: 0, to: pages, pageBytes});
+}
+
+/** `from` to before `to`, counted from 0. */
+export type PageRange = {from: number; to: number; pageBytes: number};
+
+/** Of these pages of a file, or fewer bytes. */
+export function digestOfPages(fd: number, {from, to, pageBytes}: PageRange): Buffer {
   const digest = new PagesDigest();
   const atOnce = Math.floor(PAGE_SET_CHUNK_BYTES / pageBytes);
-  for (let first = 0; first < pages; first += atOnce) {
-    const bytes = readAt(fd, first * pageBytes, Math.min(atOnce, pages - first) * pageBytes);
+  for (let first = from; first < to; first += atOnce) {
+    const bytes = readAt(fd, first * pageBytes, Math.min(atOnce, to - first) * pageBytes);
     for (let at = 0; at < bytes.length; at += pageBytes) {
       digest.toggle(first + at / pageBytes + 1, bytes.subarray(at, at + pageBytes));
     }
