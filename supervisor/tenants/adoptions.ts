@@ -126,6 +126,8 @@ export class Adoptions {
   async #arrived(id: string, adoption: FileAdoption): Promise<void> {
     // Its router has ended meanwhile, or this is its second message about it.
     if (!this.#arriving.has(id)) throw invalid('the upload is not expected: send the file again');
+    // From now on the file is needed, whatever happens to the router.
+    this.#arriving.set(id, null);
     const path = this.#pathOf(id);
     try {
       // The file has none. It is often an older state of the tenant that it replaces.
