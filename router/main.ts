@@ -133,17 +133,16 @@ function receive(message: SupervisorToRouter): void {
 
 async function start({
   settings,
-  tenants,
-  suspects,
   keys: records,
   sessions: sessionRecords,
+  ...state
 }: Extract<SupervisorToRouter, {type: 'start'}>): Promise<void> {
   const {routers, place} = settings;
   if (routers > 1) log = createLogger({process: 'router', place});
   const limits = limitsOfOne(routers);
   const observer = new Traffic(metrics, limits.unsentReplyBytes, {log, logsAll: logsRequests, refusals, send});
   traffic = observer;
-  const tenantDirectory = new TenantDirectory(tenants, suspects, routers, send, log, metrics);
+  const tenantDirectory = new TenantDirectory(state, routers, send, log, metrics);
   directory = tenantDirectory;
   const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
   keys = ring;

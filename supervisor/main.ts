@@ -321,6 +321,7 @@ export class Supervisor {
       },
       state: () => ({
         tenants: this.#tenants.ids(),
+        returning: this.#tenants.returning(),
         suspects: this.#placement.suspects(),
         keys: this.#keys.records(),
         sessions: this.#sessions.records(),

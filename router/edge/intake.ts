@@ -45,7 +45,7 @@ import type {ShippedFiles} from '../http/shipped-files.ts';
 import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import type {RateLimits} from '../rates/rate-limits.ts';
 import {decodedOrSame, decodeParameter, findPath, type PathEntry, type Route} from '../routes.ts';
-import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import type {Callers} from './callers.ts';
 import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
@@ -391,7 +391,7 @@ export class Intake {
   #tenantNamed(exchange: Exchange, id: string): PlacedTenant {
     judgeTenant(exchange.principal, id);
     const tenant = this.#parts.directory.find(id);
-    if (tenant === undefined) throw tenantNotFound(id);
+    if (tenant === undefined) throw this.#parts.directory.refusalOf(id);
     exchange.tenantId = id;
     exchange.account = tenant.reserved;
     exchange.traffic = tenant;

@@ -6,9 +6,9 @@ import {assert} from '../../shared/assert.ts';
 import type {ReservedTotal} from '../../shared/byte-accounts.ts';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {
+  RouterState,
   RouterToSupervisor,
   SupervisorToRouter,
-  TenantSuspects,
   TrafficReport,
   WorkerAddress,
 } from '../../shared/ipc/control.ts';
@@ -20,7 +20,7 @@ import type {PipeEnd} from '../live/tenant-pipes.ts';
 import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import {PlacedTenant} from './placed-tenant.ts';
+import {PlacedTenant, tenantNotFound, tenantReplaced} from './placed-tenant.ts';
 
 type Send = (message: RouterToSupervisor) => void;
 export type PlacementMessage = Extract<
@@ -42,6 +42,8 @@ export class TenantDirectory {
   readonly #tenants = new Map<string, PlacedTenant>();
   /** Tenants with a link or waiting requests: few, however many tenants there are. */
   readonly #placed = new Set<PlacedTenant>();
+  /** Tenants that are being replaced. */
+  readonly #returning: Set<string>;
   #active: PlacedTenant[] = [];
   /** Tenants with requests since the last report of traffic, or with sockets then. */
   readonly #trafficked = new Set<PlacedTenant>();
@@ -57,13 +59,13 @@ export class TenantDirectory {
 
   /** @param routers number of routers */
   constructor(
-    tenants: readonly string[],
-    suspects: readonly TenantSuspects[],
+    {tenants, returning, suspects}: Pick<RouterState, 'tenants' | 'returning' | 'suspects'>,
     routers: number,
     send: Send,
     log: Logger,
     metrics: RouterMetrics,
   ) {
+    this.#returning = new Set(returning);
     this.#send = send;
     this.#log = log;
     this.#metrics = metrics;
@@ -84,6 +86,11 @@ export class TenantDirectory {
 
   find(id: string): PlacedTenant | undefined {
     return this.#tenants.get(id);
+  }
+
+  /** Why there is no tenant of this id: session.tenant_not_found 404, session.worker_unavailable 503 */
+  refusalOf(id: string): ServiceError {
+    return this.#returning.has(id) ? tenantReplaced(id) : tenantNotFound(id);
   }
 
   /** All ids in code unit order. */
@@ -130,8 +137,9 @@ export class TenantDirectory {
         this.#add(message.tenant);
         return;
       case 'tenant_removed':
-        this.#tenants.get(message.tenant)?.remove();
+        this.#tenants.get(message.tenant)?.remove(message.returns);
         this.#tenants.delete(message.tenant);
+        if (message.returns) this.#returning.add(message.tenant);
         return;
       case 'suspects':
         this.#tenants.get(message.tenant)?.suspect(message);
@@ -176,6 +184,7 @@ export class TenantDirectory {
   };
 
   #add(id: string): void {
+    this.#returning.delete(id);
     if (this.#tenants.has(id)) return;
     const tenant: PlacedTenant = new PlacedTenant(id, {
       log: this.#log,

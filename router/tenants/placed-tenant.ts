@@ -61,8 +61,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
   readonly id: string;
   /** Had traffic since the last activity report. Set here, cleared by the directory. */
   isActive = false;
-  /** The tenant is being deleted: requests for it get 404. */
-  isRemoved = false;
+  /** What requests get, because the tenant is being deleted or replaced; null: it is served. */
+  removed: ServiceError | null = null;
   /** Its sockets' live queries. */
   readonly live: TenantLive;
   /** Its function sockets. */
@@ -111,6 +111,10 @@ export class PlacedTenant implements Holder, TrafficCounter {
     return this.#waiting.size;
   }
 
+  get isRemoved(): boolean {
+    return this.removed !== null;
+  }
+
   get isBusy(): boolean {
     return this.sockets > 0 || this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
   }
@@ -139,9 +143,9 @@ export class PlacedTenant implements Holder, TrafficCounter {
     return this.#waiting.size > 0 || this.live.size > 0 || this.pipes.size > 0;
   }
 
-  /** @throws session.overloaded 503, op.quarantined 503, session.tenant_not_found 404 */
+  /** @throws session.overloaded 503, op.quarantined 503; session.tenant_not_found 404, session.worker_unavailable 503: removed */
   forward(request: Forwarded): void {
-    if (this.isRemoved) throw tenantNotFound(this.id);
+    if (this.removed !== null) throw this.removed;
     if (this.#suspects !== null) this.#suspect(request, this.#suspects);
     if (this.#link !== null && (!request.bringsCode || this.#link.address.runsCode)) this.#link.send(request);
     else this.#wait(request);
@@ -211,13 +215,16 @@ export class PlacedTenant implements Holder, TrafficCounter {
     if (this.#needsWorker) this.#wake();
   }
 
-  remove(): void {
-    this.isRemoved = true;
-    for (const request of this.#takeWaiting()) request.fail(tenantNotFound(this.id));
-    this.live.end(tenantNotFound(this.id));
-    this.pipes.end(tenantNotFound(this.id));
+  /** @param returns it is replaced: clients come back, instead of taking it for deleted */
+  remove(returns: boolean): void {
+    const why = returns ? tenantReplaced(this.id) : tenantNotFound(this.id);
+    this.removed = why;
+    for (const request of this.#takeWaiting()) request.fail(why);
+    this.live.end(why);
+    if (returns) this.pipes.unavailable(why);
+    else this.pipes.end(why);
     const link = this.#dropLink();
-    link?.cutStreams('all', tenantNotFound(this.id));
+    link?.cutStreams('all', why);
     link?.retire();
   }
 
@@ -368,4 +375,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
 /** One message for both, so that an id that cannot exist and one that does not exist are indistinguishable. */
 export function tenantNotFound(id: string): ServiceError {
   return new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
+}
+
+export function tenantReplaced(id: string): ServiceError {
+  return unavailable(`the file of tenant ${JSON.stringify(id)} is being replaced; try again`);
 }

@@ -12,7 +12,7 @@ import {CloseCode} from '../live/close-code.ts';
 import {SocketShares} from '../live/socket-shares.ts';
 import {spendAll} from '../rates/rate-limits.ts';
 import {decodedOrSame} from '../routes.ts';
-import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import {FunctionSocket, type FunctionSocketData} from './function-socket.ts';
 import {checkOffered, requireSurface, type UpgradeParts, Upgrades} from './upgrades.ts';
 
@@ -39,7 +39,7 @@ export class FunctionSockets extends Upgrades<FunctionSocketData, FunctionSocket
     checkOffered(req, FUNCTION_PROTOCOL);
     const id = decodedOrSame(req.getParameter(0) ?? '');
     const tenant = this.#parts.directory.find(id);
-    if (tenant === undefined) throw tenantNotFound(id);
+    if (tenant === undefined) throw this.#parts.directory.refusalOf(id);
     if (this.isDraining) throw unavailable('the server is stopping');
     spendAll([this.#parts.rateLimits.ofTenant(tenant)]);
     const displaced = this.#shares.placeFor(tenant);

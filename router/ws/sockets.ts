@@ -23,7 +23,7 @@ import type {Exchange} from '../http/exchange.ts';
 import type {OriginRule} from '../http/origin.ts';
 import {SOCKET_FRAME_BYTES_READ} from '../limits.ts';
 import {type Allowance, spendAll} from '../rates/rate-limits.ts';
-import {type PlacedTenant, tenantNotFound} from '../tenants/placed-tenant.ts';
+import type {PlacedTenant} from '../tenants/placed-tenant.ts';
 import {Connection, type SocketData} from './connection.ts';
 import {type Attempt, checkOffered, offeredKey, requireSurface, type UpgradeParts, Upgrades} from './upgrades.ts';
 
@@ -105,7 +105,7 @@ export class Sockets extends Upgrades<SocketData, Connection> {
     if (tenantId === '') throw invalid('name the tenant in X-Tenant-Id or in the query parameter tenant_id');
     judgeTenant(principal, tenantId);
     const tenant = directory.find(tenantId);
-    if (tenant === undefined) throw tenantNotFound(tenantId.slice(0, 64));
+    if (tenant === undefined) throw directory.refusalOf(tenantId.slice(0, 64));
     spendAll(this.#allowances(principal, tenant));
     if (this.isDraining) throw unavailable('the server is stopping');
     if (this.open.size >= this.#parts.socketsMax) throw overloaded('too many sockets are open');

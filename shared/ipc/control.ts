@@ -112,6 +112,8 @@ export type TrafficReport = {
 /** The data that a starting router needs. */
 export type RouterState = {
   tenants: string[];
+  /** Tenants that are being replaced: they are added in a moment. */
+  returning: string[];
   suspects: TenantSuspects[];
   keys: KeyRecord[];
   sessions: SessionRecord[];
@@ -129,8 +131,11 @@ export type SupervisorToRouter =
   /** The session with this id has ended. */
   | {type: 'session_removed'; session: string}
   | {type: 'tenant_added'; tenant: string}
-  /** The tenant is being deleted: forget it, fail the requests that wait for it, close its connection. */
-  | {type: 'tenant_removed'; tenant: string}
+  /**
+   * The tenant is being deleted: forget it, fail the requests that wait for it, close its connection. `returns`: it is
+   * only replaced, and refused with 503 until it is added again.
+   */
+  | {type: 'tenant_removed'; tenant: string; returns: boolean}
   /** Everything sent before this was received: answered by `synced`. */
   | {type: 'sync'; id: number}
   /** All calls suspected of crashing this tenant's workers; replaces the previous list. */

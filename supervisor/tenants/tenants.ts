@@ -126,6 +126,12 @@ export class Tenants {
     return this.#parts.placement.ids().filter(id => !this.#leaving.has(id));
   }
 
+  /** Tenants that are being replaced, which routers refuse for a moment. */
+  returning(): string[] {
+    const {placement} = this.#parts;
+    return [...this.#creating].filter(id => placement.has(id) && (this.#leaving.has(id) || !placement.isServed(id)));
+  }
+
   /**
    * @throws session.tenant_exists 409, session.overloaded 503, session.worker_unavailable 503, session.storage_full 507
    */
@@ -190,7 +196,7 @@ export class Tenants {
         ...{timeline: randomBytes(16).toString('hex'), origin, replaces, serve},
       };
       const directory = await prepare(note);
-      const old = replace ? await this.#leave(id, note) : null;
+      const old = replace ? await this.#leave(id, 'returns', note) : null;
       try {
         const fault = await placeAdopted(files, registry, note, directory, now());
         if (fault !== null) log.error('a tenant was replaced on a disk that fails', {tenant: id, error: fault});
@@ -225,7 +231,7 @@ export class Tenants {
     try {
       const {generation, createdMs, isMarkedAwake} = entry;
       entry.isReturning = true;
-      const left = await this.#leave(id);
+      const left = await this.#leave(id, 'returns');
       try {
         const timeline = await files.noteTimeline(id, generation, createdMs);
         log.warn('the file of a tenant is older than its copies: it begins a new timeline', {tenant: id, timeline});
@@ -244,14 +250,14 @@ export class Tenants {
    * process uses its files.
    * @param by replaces it; it must still be the one that was to be replaced
    */
-  async #leave(id: string, by: AdoptNote | null = null): Promise<PlacedTenant> {
+  async #leave(id: string, why: 'deleted' | 'returns', by: AdoptNote | null = null): Promise<PlacedTenant> {
     const {placement, tellRouters} = this.#parts;
     this.#checkServed(id);
     if (by !== null && placement.find(id)!.generation !== by.replaces) {
       throw new ServiceError('op.conflict', `tenant ${id} was made again meanwhile: nothing was replaced`);
     }
     this.#leaving.add(id);
-    await tellRouters({type: 'tenant_removed', tenant: id});
+    await tellRouters({type: 'tenant_removed', tenant: id, returns: why === 'returns'});
     const left = placement.delete(id);
     this.#leaving.delete(id);
     return await left;
@@ -279,7 +285,7 @@ export class Tenants {
    */
   async delete(id: string): Promise<void> {
     const {files, placement, log} = this.#parts;
-    const deleted = await this.#leave(id);
+    const deleted = await this.#leave(id, 'deleted');
     const {generation} = deleted;
     try {
       await files.markDeleted(id, generation);

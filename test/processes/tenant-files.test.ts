@@ -1,5 +1,5 @@
 /** A whole tenant as one file: exported under writes, made a tenant again, and what is refused. */
-import {copyFileSync, readdirSync, writeFileSync} from 'node:fs';
+import {copyFileSync, readdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
@@ -126,6 +126,31 @@ test('a replaced tenant is kept in set-aside, also by a server that was killed a
   await until('the job again', async () => (await tenant.list('done')).length === 1);
   expect(readdirSync(join(service.data, 'set-aside')).join()).toMatch(new RegExp(`restored-\\d+-t_${tenant.id}_`));
   expect(readdirSync(join(service.data, 'incoming'))).toEqual([]);
+});
+
+test('a tenant that is being replaced is refused with 503, by a new router too, and comes back', async () => {
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {n: 1});
+  await command('export', tenant.id, '-o', path('first'));
+  await tenant.insert('t', {n: 2});
+  const worker = await service.workerOf(tenant.id);
+  process.kill(worker, 'SIGSTOP'); // it cannot end, so the replacement waits for it
+  const file = readFileSync(path('first'));
+  // Its answer is lost with the router.
+  const replaced = service.request('PUT', `/api/tenants/${tenant.id}/file?replace=true&live=true`, file).catch(Error);
+  const refused = () => tenant.request('GET', '/status');
+  await until('the tenant to be away', async () => (await refused()).status !== 200);
+  expectError(await refused(), 503, 'session.worker_unavailable');
+  expect((await refused()).headers['retry-after']).toBe('1');
+  expectError(await tenant.request('POST', '/documents', {table: 't', fields: {}}), 503, 'session.worker_unavailable');
+  expectError(await service.request('DELETE', `/api/tenants/${tenant.id}`), 503, 'session.worker_unavailable');
+  process.kill(service.children('router')[0]!, 'SIGKILL');
+  await until('another router', () => refused().catch(() => null));
+  expectError(await refused(), 503, 'session.worker_unavailable');
+  process.kill(worker, 'SIGCONT');
+  await replaced;
+  await until('the tenant to be back', async () => (await refused()).status === 200);
+  expect((await tenant.list('t')).map(({n}) => n)).toEqual([1]);
 });
 
 test('what is no file of a tenant, is damaged, or is in the way is refused, and nothing is left', async () => {

@@ -271,9 +271,9 @@ describe('calls of functions under way when the worker dies', () => {
       await worker.received(3);
       worker.die();
       await asked.next.promise; // the other one goes on to the next worker
-      tenant.remove();
+      tenant.remove(false);
       await other.outcome;
-      tenant.isRemoved = false;
+      tenant.removed = null;
     }
     expect(() => tenant.forward(call())).toThrowError(quarantined);
   });
@@ -387,14 +387,15 @@ describe('release', () => {
   });
 });
 
-test('a removed tenant lets go of what waits, and is 404 afterwards', async () => {
+test.each([
+  {returns: false, code: 'session.tenant_not_found'},
+  {returns: true, code: 'session.worker_unavailable'},
+])('a removed tenant lets go of what waits, and is $code afterwards', async ({returns, code}) => {
   const waiting = new RecordedRequest(true);
   tenant.forward(waiting);
-  tenant.remove();
-  expect(await waiting.outcome).toBe('session.tenant_not_found');
-  expect(() => tenant.forward(new RecordedRequest(true))).toThrowError(
-    expect.objectContaining({code: 'session.tenant_not_found'}),
-  );
+  tenant.remove(returns);
+  expect(await waiting.outcome).toBe(code);
+  expect(() => tenant.forward(new RecordedRequest(true))).toThrowError(expect.objectContaining({code}));
 });
 
 test('a streamed reply whose client goes is cancelled at the worker', async () => {

@@ -123,8 +123,7 @@ export class Edge {
     };
     const metrics = new RouterMetrics();
     const directory: TenantDirectory = new TenantDirectory(
-      [TENANT, 'asleep'],
-      [],
+      {tenants: [TENANT, 'asleep'], returning: [], suspects: []},
       1,
       message => {
         if (message.type === 'link_malformed') edge!.malformed.push(message.why);
