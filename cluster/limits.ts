@@ -54,7 +54,12 @@ export const NATS_PING_MS = 2_000;
 export const NATS_STREAMS_MS = 60_000;
 /** Streams that are made or checked at the same time; the next waits. (ours) */
 export const NATS_STREAMS_AT_ONCE = 8;
-/** Messages that a server sends ahead of a watch: with the largest ones, 16 MiB. Beyond: it waits. (ours) */
-export const NATS_WATCH_AHEAD = 32;
+/** Messages and bytes that one request for many returns, and that are in memory. Beyond: the next request. (ours) */
+export const NATS_PULL_MESSAGES = 256;
+export const NATS_PULL_BYTES = 8 * 1024 * KIB;
+/** Time that such a request waits for a message. Beyond: the next request; after 3 s without any sign: it failed. (ours) */
+export const NATS_PULL_MS = 1_000;
+/** Time that a server keeps a place in a stream of which nothing is requested. Beyond: the reader begins again. (ours) */
+export const NATS_CONSUMER_IDLE_MS = 60_000;
 /** Messages that a server has to take: a part, in the JSON of the answer to a read. (ours) */
 export const MESSAGE_BYTES_LEAST = 1024 * KIB;

@@ -47,8 +47,8 @@ export interface LogEngine {
   removeBefore(subject: Subject, sequence: number): Promise<void>;
   /**
    * The messages of all subjects with the prefix, in order: those from this sequence, then new ones as they arrive. It
-   * ends when the signal aborts. `null`, once: what was there when it began has been returned.
-   * @throws EngineError
+   * ends when the signal aborts. `null`, once: what was there when it began, according to a read, has been returned.
+   * @throws EngineError when it might miss a message: its server is lost. The caller begins again, and gets another `null`.
    */
   watch(
     stream: StreamName,

@@ -3,9 +3,8 @@
  * understood decides nothing. Messages have no `Nats-Msg-Id`, because servers take the retry of a message that they
  * refused for a duplicate of a stored one.
  */
-import {DeliverPolicy, type JetStreamClient, jetstream, type StreamConfig} from '@nats-io/jetstream';
 import {headers, type NatsConnection} from '@nats-io/transport-node';
-import {APPEND_RETRY_MS_MAX, NATS_REQUEST_MS, NATS_STREAMS_MS, NATS_WATCH_AHEAD} from '../limits.ts';
+import {APPEND_RETRY_MS_MAX, NATS_REQUEST_MS, NATS_STREAMS_MS} from '../limits.ts';
 import {
   EngineError,
   type LogEngine,
@@ -17,8 +16,9 @@ import {
 import type {Subjects} from '../log/subjects.ts';
 import {delay, REAL_TIMING} from '../log/timing.ts';
 import {connectToAny, type NatsOptions} from './connection.ts';
+import {pulledMessages} from './message-pull.ts';
 import {NatsRefusal} from './nats-refusal.ts';
-import {streamFault, streamNameOf, streamSettings} from './stream-settings.ts';
+import {type StreamConfig, streamFault, streamNameOf, streamSettings} from './stream-settings.ts';
 
 const WRONG_LAST_SEQUENCE = 10071;
 const STORE_FAILED = 10077;
@@ -33,19 +33,17 @@ type Answer = {
   readonly seq?: number;
   readonly duplicate?: boolean;
   readonly message?: {readonly subject: string; readonly seq: number; readonly data?: string};
-  readonly config?: Partial<StreamConfig>;
+  readonly config?: StreamConfig;
 };
 
 export class NatsEngine implements LogEngine {
   readonly #connection: NatsConnection;
-  readonly #jetstream: JetStreamClient;
   readonly #subjects: Subjects;
   /** Requests made without a connection would be sent whenever there is one. */
   #isConnected = true;
 
   private constructor(connection: NatsConnection, subjects: Subjects) {
     this.#connection = connection;
-    this.#jetstream = jetstream(connection, {timeout: NATS_REQUEST_MS});
     this.#subjects = subjects;
     void this.#follow();
   }
@@ -87,24 +85,20 @@ export class NatsEngine implements LogEngine {
     prefix: string,
     {from, signal}: {from: number; signal: AbortSignal},
   ): AsyncGenerator<Message | null> {
+    const filter = `${prefix.slice(0, prefix.lastIndexOf('.'))}.>`;
     const stream = streamNameOf(this.#subjects, name);
-    const messages = await this.#consume(stream, prefix, from);
-    const end = () => messages.iterator.stop();
-    signal.addEventListener('abort', end);
-    try {
-      let isBehind = messages.pending > 0;
-      if (!isBehind) yield null;
-      for await (const message of messages.iterator) {
-        const {subject, seq, data} = message;
-        const isLast = isBehind && message.info.pending === 0;
-        if (subject.startsWith(prefix)) yield {subject, sequence: seq, bytes: Buffer.from(data)};
-        if (isLast) yield null;
-        if (isLast) isBehind = false;
-        if (signal.aborted) return;
-      }
-    } finally {
-      signal.removeEventListener('abort', end);
-      end();
+    const newest = async () => (await this.#found(name, {last_by_subj: filter}))?.sequence ?? 0;
+    // Of the leader: the server that sends the messages can be behind.
+    let [seen, mark] = [from - 1, await newest()];
+    let isBehind = mark > seen;
+    if (!isBehind) yield null;
+    for await (const message of pulledMessages(this.#connection, this.#create, {stream, filter, from, signal})) {
+      if (message?.subject.startsWith(prefix) === true) yield message;
+      seen = message?.sequence ?? seen;
+      // The newest one can have been removed.
+      if (isBehind && message === null) mark = await newest();
+      if (isBehind && seen >= mark) yield null;
+      isBehind &&= seen < mark;
     }
   }
 
@@ -134,7 +128,7 @@ export class NatsEngine implements LogEngine {
     await this.#connection.close();
   }
 
-  async #made(name: string, settings: object): Promise<Partial<StreamConfig>> {
+  async #made(name: string, settings: object): Promise<StreamConfig> {
     const found = await this.#answer(`$JS.API.STREAM.INFO.${name}`, {});
     if (found.error !== undefined && found.error.err_code !== NO_STREAM) throw new EngineError(describe(found.error));
     const answer = found.error === undefined ? found : await this.#answer(`$JS.API.STREAM.CREATE.${name}`, settings);
@@ -143,27 +137,20 @@ export class NatsEngine implements LogEngine {
     return answer.config;
   }
 
-  async #consume(stream: string, prefix: string, from: number) {
-    try {
-      const consumer = await this.#jetstream.consumers.get(stream, {
-        filter_subjects: `${prefix.slice(0, prefix.lastIndexOf('.'))}.>`,
-        deliver_policy: DeliverPolicy.StartSequence,
-        opt_start_seq: Math.max(from, 1),
-      });
-      const {num_pending: pending} = await consumer.info();
-      return {iterator: await consumer.consume({max_messages: NATS_WATCH_AHEAD}), pending};
-    } catch (error) {
-      throw new EngineError(`watching failed: ${(error as Error).message}`, {cause: error});
-    }
-  }
+  readonly #create = (verb: string, request: object) => this.#api(verb, request);
 
   async #message(subject: Subject, query: object): Promise<Message | null> {
-    const stream = streamNameOf(this.#subjects, subject.stream);
-    const answer = await this.#answer(`$JS.API.STREAM.MSG.GET.${stream}`, query);
+    const message = await this.#found(subject.stream, query);
+    if (message !== null && message.subject !== subject.name) throw new EngineError('the answer is of another subject');
+    return message;
+  }
+
+  async #found(stream: StreamName, query: object): Promise<Message | null> {
+    const answer = await this.#answer(`$JS.API.STREAM.MSG.GET.${streamNameOf(this.#subjects, stream)}`, query);
     if (answer.error?.err_code === NO_MESSAGE) return null;
     if (answer.error !== undefined) throw new EngineError(describe(answer.error));
     const {message} = answer;
-    if (message?.subject !== subject.name) throw new EngineError('the answer has no message of the subject');
+    if (message === undefined) throw new EngineError('the answer has no message');
     return {subject: message.subject, sequence: message.seq, bytes: Buffer.from(message.data ?? '', 'base64')};
   }
 

@@ -2,9 +2,11 @@
  * The streams of a cluster, and the settings without which they lose or forget records. A stream with other settings is
  * refused, and never changed: an operator made it, or another program.
  */
-import type {StreamConfig} from '@nats-io/jetstream';
 import type {StreamName} from '../log/log-engine.ts';
 import type {Subjects} from '../log/subjects.ts';
+
+/** Settings of a stream, by their names in JetStream, as a server reports them. */
+export type StreamConfig = Readonly<Record<string, unknown>>;
 
 /** Copies of each stream, so that one server can be lost. */
 export const REPLICAS_LEAST = 3;
@@ -54,10 +56,7 @@ const FREE = new Set([
 ]);
 
 /** One sentence, or null: the stream is as it has to be. */
-export function streamFault(
-  found: Readonly<Partial<Record<keyof StreamConfig, unknown>>>,
-  expected: ReturnType<typeof streamSettings>,
-): string | null {
+export function streamFault(found: StreamConfig, expected: ReturnType<typeof streamSettings>): string | null {
   for (const setting of Object.keys(REASONS) as Setting[]) {
     const is = found[setting] ?? (typeof expected[setting] === 'boolean' ? false : undefined);
     const isRight =

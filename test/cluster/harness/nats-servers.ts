@@ -22,7 +22,8 @@ import {TcpLink} from './tcp-link.ts';
 const BINARY = process.env.SVC_TEST_NATS_SERVER ?? 'nats-server';
 const OUTPUT_KEPT = 100;
 
-type StreamDetail = {name: string; state: {bytes: number}; cluster?: {leader?: string}};
+type Led = {cluster?: {leader?: string}};
+type StreamDetail = Led & {name: string; state: {bytes: number}; consumer_detail?: Led[]};
 
 export class NatsServer {
   readonly name: string;
@@ -201,6 +202,17 @@ export class NatsServers {
     });
   }
 
+  /** The servers that have consumers of a stream, one for each consumer. */
+  async consumersOf(stream: StreamName): Promise<NatsServer[]> {
+    const found = await Promise.all(this.servers.map(server => this.#detail(server, stream).catch(() => undefined)));
+    const names = found.flatMap((detail, i) =>
+      (detail?.consumer_detail ?? []).flatMap(({cluster}) =>
+        cluster?.leader === this.servers[i]!.name ? [cluster.leader] : [],
+      ),
+    );
+    return names.map(name => this.servers.find(server => server.name === name)!);
+  }
+
   async bytesOf(stream: StreamName): Promise<number> {
     const leader = await this.leaderOf(stream);
     return (await this.#detail(leader, stream))!.state.bytes;
@@ -228,7 +240,7 @@ export class NatsServers {
   }
 
   async #detail(server: NatsServer, stream: StreamName): Promise<StreamDetail | undefined> {
-    const page = (await server.page('jsz?streams=true')) as {account_details?: {stream_detail?: StreamDetail[]}[]};
+    const page = (await server.page('jsz?consumers=true')) as {account_details?: {stream_detail?: StreamDetail[]}[]};
     const name = streamNameOf(SUBJECTS, stream);
     return page.account_details?.flatMap(account => account.stream_detail ?? []).find(found => found.name === name);
   }
