@@ -54,6 +54,8 @@ export const NATS_PING_MS = 2_000;
 export const NATS_STREAMS_MS = 60_000;
 /** Streams that are made or checked at the same time; the next waits. (ours) */
 export const NATS_STREAMS_AT_ONCE = 8;
+/** Messages of a read that are requested one by one, and one at a time in memory. Beyond: many with one request. (ours) */
+export const NATS_READ_SINGLY = 16;
 /** Messages and bytes that one request for many returns, and that are in memory. Beyond: the next request. (ours) */
 export const NATS_PULL_MESSAGES = 256;
 export const NATS_PULL_BYTES = 8 * 1024 * KIB;

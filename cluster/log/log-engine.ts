@@ -41,6 +41,13 @@ export interface LogEngine {
   publish(subject: Subject, bytes: Buffer, expected: number | null): Promise<PublishAnswer>;
   /** The first message of the subject with this sequence or a later one. @throws EngineError */
   next(subject: Subject, sequence: number): Promise<Message | null>;
+  /**
+   * The messages of the subject from a sequence to another one, in order, except those that have been removed. A few of
+   * them are in memory. It ends early when it is stopped.
+   * @param range.to sequence of a message that was read
+   * @throws EngineError: it cannot go on, and the caller reads from where it was
+   */
+  messages(subject: Subject, range: {readonly from: number; readonly to: number}): AsyncIterable<Message>;
   /** @throws EngineError */
   last(subject: Subject): Promise<Message | null>;
   /** Removes the messages of the subject before this sequence. @throws EngineError */

@@ -147,30 +147,34 @@ export class TenantLog {
   }
 
   /**
-   * The records after a position, up to the newest that the engine returns. It need not be the newest that there is: only
-   * an append shows that.
+   * The records after a position, up to the one that the engine returned as the newest when the reading began. It need not
+   * be the newest that there is: only an append shows that. A server that is behind, or has another log, can send
+   * the records between; the chain of their digests shows whether they are the ones.
    * @throws LogError, EngineError
    */
   async *read(from: LogPosition | null): AsyncGenerator<LogRecord> {
     const place = from?.sequence ?? 0;
-    let message = await this.#engine.next(this.#subject, Math.max(place, 1));
-    if (from !== null) {
-      if (message === null) throw new LogError('behind', `the log ends before ${describe(from)}`);
-      if (message.sequence === place) {
-        if (!decodeRecord(message.bytes, place).position.digest.equals(from.digest)) throw diverged(from);
-        message = await this.#engine.next(this.#subject, place + 1);
-      }
+    const newest = await this.tail();
+    if (newest === null || newest.sequence <= place) {
+      if (from !== null && (newest === null || newest.sequence < place)) throw behind(from);
+      if (from !== null && newest?.digest.equals(from.digest) === false) throw diverged(from);
+      return;
     }
-    for (let before = from; message !== null; ) {
+    const range = {from: Math.max(place, 1), to: newest.sequence};
+    let before = from;
+    for await (const message of this.#engine.messages(this.#subject, range)) {
       const record = decodeRecord(message.bytes, message.sequence);
+      if (message.sequence === place) {
+        if (from !== null && !record.position.digest.equals(from.digest)) throw diverged(from);
+        continue;
+      }
       checkFollows(before, record, from);
       before = record.position;
-      // The next record is on its way while the caller has this one.
-      const next = this.#engine.next(this.#subject, message.sequence + 1);
-      next.catch(() => undefined); // the caller may stop before it is awaited
       yield this.#recordOf(record);
-      message = await next;
     }
+    // The newest one as well can be removed meanwhile.
+    if (before === null || before.sequence < newest.sequence) throw behind(newest);
+    if (before.sequence === newest.sequence && !before.digest.equals(newest.digest)) throw diverged(newest);
   }
 
   /** The newest record that the engine returns. @throws LogError, EngineError */
@@ -186,7 +190,7 @@ export class TenantLog {
    */
   async trim(keep: LogPosition): Promise<void> {
     const message = await this.#engine.next(this.#subject, keep.sequence);
-    if (message === null) throw new LogError('behind', `the log ends before ${describe(keep)}`);
+    if (message === null) throw behind(keep);
     const {head, position} = decodeRecord(message.bytes, message.sequence);
     if (position.sequence === keep.sequence && !position.digest.equals(keep.digest)) throw diverged(keep);
     assert(position.sequence >= keep.sequence, 'the record that stays is in the log');
@@ -230,6 +234,10 @@ function checkFollows(before: LogPosition | null, {head, position}: DecodedRecor
   }
   if (before === from && from !== null) throw diverged(from);
   throw new LogError('damaged', `the record at ${position.sequence} ${fault}`);
+}
+
+function behind(position: LogPosition): LogError {
+  return new LogError('behind', `the log ends before ${describe(position)}`);
 }
 
 function diverged(from: LogPosition): LogError {

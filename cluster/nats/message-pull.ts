@@ -9,7 +9,7 @@
  */
 import {randomBytes} from 'node:crypto';
 import {createInbox, type Msg, type NatsConnection} from '@nats-io/transport-node';
-import {NATS_CONSUMER_IDLE_MS, NATS_PULL_BYTES, NATS_PULL_MESSAGES, NATS_PULL_MS} from '../limits.ts';
+import {APPEND_RETRY_MS, NATS_CONSUMER_IDLE_MS, NATS_PULL_BYTES, NATS_PULL_MESSAGES, NATS_PULL_MS} from '../limits.ts';
 import {EngineError, type Message} from '../log/log-engine.ts';
 
 export type PullOptions = {
@@ -24,6 +24,9 @@ export type PullOptions = {
 
 /** Of `NATS_PULL_MS` without a sign of the server, each a turn of the event loop: one that was blocked has not read what arrived. */
 const SILENT_TURNS = 3;
+/** With status 409, as servers describe the end of a request: there is no room for another message, or all were sent. */
+const COMPLETED = new Set(['message size exceeds maxbytes', 'batch completed']);
+const NO_RESPONDER = 503;
 const NANOSECONDS = 1_000_000;
 
 /**
@@ -85,7 +88,11 @@ class Pull {
   readonly #arrived: Msg[] = [];
   readonly #turns;
   #silentTurns = 0;
-  /** Messages that the request can still return; 0: there is none. */
+  #again: NodeJS.Timeout | undefined;
+  /** The server with the consumer has answered. */
+  #isFound = false;
+  #requests = 0;
+  /** Messages that the newest request can still return; 0: there is none. */
   #left = 0;
   #failure: EngineError | null = null;
   #notify = () => {};
@@ -93,7 +100,7 @@ class Pull {
   constructor(connection: NatsConnection, consumer: string) {
     this.#connection = connection;
     this.#consumer = consumer;
-    this.#subscription = connection.subscribe(this.#inbox, {
+    this.#subscription = connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => (error === null ? this.#receive(message) : this.#fail(error.message)),
     });
     this.#turns = setInterval(() => {
@@ -105,7 +112,10 @@ class Pull {
   async next(): Promise<Msg | null> {
     const before = this.#arrived.shift();
     if (before !== undefined) return before;
-    if (this.#failure === null && this.#left === 0) this.#request();
+    if (this.#failure === null && this.#left === 0) {
+      this.#silentTurns = 0;
+      this.#request();
+    }
     while (this.#arrived.length === 0 && this.#left > 0 && this.#failure === null) {
       await new Promise<void>(resolve => {
         this.#notify = resolve;
@@ -124,16 +134,16 @@ class Pull {
 
   close(): void {
     clearInterval(this.#turns);
+    clearTimeout(this.#again);
     this.#subscription.unsubscribe();
     if (!this.#connection.isClosed()) this.#connection.publish(`$JS.API.CONSUMER.DELETE.${this.#consumer}`);
   }
 
   #request(): void {
     this.#left = NATS_PULL_MESSAGES;
-    this.#silentTurns = 0;
     const request = {batch: this.#left, max_bytes: NATS_PULL_BYTES, expires: NATS_PULL_MS * NANOSECONDS};
     try {
-      const options = {reply: this.#inbox};
+      const options = {reply: `${this.#inbox}.${++this.#requests}`};
       this.#connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${this.#consumer}`, JSON.stringify(request), options);
     } catch (error) {
       this.#fail((error as Error).message);
@@ -141,14 +151,20 @@ class Pull {
   }
 
   #receive(message: Msg): void {
-    this.#silentTurns = 0;
     const {code = 0, description = ''} = message.headers ?? {};
+    if (code === NO_RESPONDER && !this.#isFound) {
+      // The server of this connection does not know yet where the new consumer is.
+      this.#again = setTimeout(() => this.#request(), APPEND_RETRY_MS);
+      return;
+    }
+    this.#isFound = true;
+    this.#silentTurns = 0;
     if (code === 0) {
       this.#arrived.push(message);
       this.#left--;
-    } else if (code === 404 || code === 408 || description.toLowerCase().includes('exceeds maxbytes')) {
-      // All of them were sent that there are, or for which there is room.
-      this.#left = 0;
+    } else if (code === 404 || code === 408 || COMPLETED.has(description.toLowerCase())) {
+      // The end of a request can arrive after its last message, and then there is another one.
+      if (message.subject === `${this.#inbox}.${this.#requests}`) this.#left = 0;
     } else {
       this.#fail(`${description} (${code})`);
     }

@@ -4,7 +4,7 @@
  * refused for a duplicate of a stored one.
  */
 import {headers, type NatsConnection} from '@nats-io/transport-node';
-import {APPEND_RETRY_MS_MAX, NATS_REQUEST_MS, NATS_STREAMS_MS} from '../limits.ts';
+import {APPEND_RETRY_MS_MAX, NATS_READ_SINGLY, NATS_REQUEST_MS, NATS_STREAMS_MS} from '../limits.ts';
 import {
   EngineError,
   type LogEngine,
@@ -67,6 +67,31 @@ export class NatsEngine implements LogEngine {
 
   next(subject: Subject, sequence: number): Promise<Message | null> {
     return this.#message(subject, {seq: sequence, next_by_subj: subject.name});
+  }
+
+  /** The first few come one by one from the leader: to make a consumer takes as long as several of them. */
+  async *messages(subject: Subject, {from, to}: {from: number; to: number}): AsyncGenerator<Message> {
+    let at = from;
+    let next = this.next(subject, at);
+    for (let left = NATS_READ_SINGLY; left > 0; left--) {
+      const message = await next;
+      if (message === null || message.sequence > to) return;
+      at = message.sequence + 1;
+      if (at <= to && left > 1) {
+        // The next one is on its way while the caller has this one.
+        next = this.next(subject, at);
+        next.catch(() => undefined); // the caller may stop before it is awaited
+      }
+      yield message;
+      if (at > to) return;
+    }
+    const stream = streamNameOf(this.#subjects, subject.stream);
+    const filter = subject.name;
+    for await (const message of pulledMessages(this.#connection, this.#create, {stream, filter, from: at})) {
+      if (message === null) throw new EngineError('the server that sends the messages is behind');
+      if (message.sequence <= to) yield message;
+      if (message.sequence >= to) return;
+    }
   }
 
   last(subject: Subject): Promise<Message | null> {

@@ -1,13 +1,15 @@
-/** Watches whose servers are lost. One server sends a watch its messages, and it need not be the leader. */
+/** Watches and readings whose servers are lost. One server sends their messages, and it need not be the leader. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {EngineError, type LogEngine} from '../../cluster/log/log-engine.ts';
+import {LogError} from '../../cluster/log/log-error.ts';
+import type {LogPosition} from '../../cluster/log/record.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import {encodeMember, MEMBER_FORMAT, memberKey} from '../../cluster/members/member-record.ts';
 import {Members} from '../../cluster/members/members.ts';
 import {until} from '../harness/until.ts';
 import {committed} from './harness/conformance.ts';
 import {LOG, natsRig} from './harness/nats-rig.ts';
-import {NatsServers} from './harness/nats-servers.ts';
+import {type NatsServer, NatsServers} from './harness/nats-servers.ts';
 import {CLUSTER, commit, newTenant, opened, SUBJECTS} from './harness/rig.ts';
 import {ABOUT} from './harness/test-member.ts';
 
@@ -21,6 +23,13 @@ beforeAll(async () => {
 afterAll(() => servers?.stop());
 
 const RECORDS = {kind: 'records'} as const;
+/** More than one request returns. */
+const RECORDS_READ = 600;
+
+function unlessUnavailable(caught: unknown): null {
+  if (caught instanceof EngineError || (caught instanceof LogError && caught.code === 'behind')) return null;
+  throw caught;
+}
 
 /** What updates its entry. */
 function memberOf(engine: LogEngine): () => Promise<number> {
@@ -95,4 +104,39 @@ test('a watch ends with an error while nothing reaches its host, and a new one r
   end.abort();
   await watching;
   expect(seen).toEqual([first.sequence, second.sequence]);
+});
+
+test('a reading that loses its server fails, and goes on from where it was; one that is stopped leaves nothing', async () => {
+  const [reading, writing] = [await servers.host(), await servers.host()];
+  const tenant = newTenant();
+  const log = new ReplicatedLog(writing.engine, CLUSTER).tenant(tenant);
+  let tail = await until('a leader', () => opened(log, 1).catch(unlessUnavailable));
+  const expected = [tail];
+  for (let i = 1; i < RECORDS_READ; i++) {
+    tail = await committed(log.append(tail, commit(1, `${i}`)));
+    expected.push(tail);
+  }
+  const reader = new ReplicatedLog(reading.engine, CLUSTER).tenant(tenant);
+  for await (const {head} of reader.read(null)) if (head.n > RECORDS_READ / 2) break;
+  await until('the end of the consumer', async () => (await servers.consumersOf(LOG)).length === 0);
+
+  const found: LogPosition[] = [];
+  let killed: NatsServer | undefined;
+  while (found.length < RECORDS_READ) {
+    try {
+      for await (const {position} of reader.read(found.at(-1) ?? null)) {
+        found.push(position);
+        if (killed !== undefined || found.length < RECORDS_READ / 2) continue;
+        [killed] = await until('a consumer', async () => {
+          const holders = await servers.consumersOf(LOG);
+          return holders.length > 0 && holders;
+        });
+        await killed!.kill();
+      }
+    } catch (error) {
+      unlessUnavailable(error);
+    }
+  }
+  expect(found).toEqual(expected);
+  await killed!.start();
 });

@@ -2,11 +2,13 @@
 import {expect} from 'vitest';
 import {PART_BYTES, SHARDS} from '../../../cluster/limits.ts';
 import type {BaseInfo} from '../../../cluster/log/base-list.ts';
+import {EngineError} from '../../../cluster/log/log-engine.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
 import type {TenantName} from '../../../cluster/log/subjects.ts';
 import type {AppendDecision, AppendOutcome} from '../../../cluster/log/tenant-log.ts';
 import {sourceOf} from '../../../engine/copies/bytes.ts';
 import {commitBody} from './commit-body.ts';
+import type {Fault} from './faulty-engine.ts';
 import {
   allOf,
   commit,
@@ -180,6 +182,51 @@ const trimKeepsLast: Scenario = async rig => {
   });
 };
 
+/** So many that an engine returns them by several requests: by their number, and by their bytes. */
+const READS = [
+  {records: 600, bytes: undefined},
+  {records: 24, bytes: 400_000},
+];
+
+const longRead: Scenario = async rig => {
+  for (const {records, bytes} of READS) {
+    const {a, b, tenant, tail} = await twoOwners(rig);
+    const others = await twoOwners(rig);
+    let [at, other] = [tail, others.tail];
+    const expected = [at];
+    for (let i = 1; i < records; i++) {
+      at = await committed(a.log(tenant).append(at, commit(1, `${i}`, bytes)));
+      if (i % 50 === 0) other = await committed(others.a.log(others.tenant).append(other, commit(1, `${i}`)));
+      expected.push(at);
+    }
+    const found: LogPosition[] = [];
+    for await (const record of b.log(tenant).read(null)) {
+      // What is appended since the reading began is for the next one.
+      if (found.length === 0) at = await committed(a.log(tenant).append(at, commit(1, 'since')));
+      found.push(record.position);
+      if (found.length === 1) for await (const part of record.body()) expect(part.length).toBeGreaterThan(0);
+    }
+    expect(found).toEqual(expected);
+    expect((await allOf(b.log(tenant), expected.at(-30)!)).map(({position}) => position)).toEqual([
+      ...expected.slice(-29),
+      at,
+    ]);
+    expect((await allOf(others.b.log(others.tenant))).at(-1)!.position).toEqual(other);
+  }
+};
+
+/** What arrives of a reading is never taken for more than it is. */
+const brokenReads: Scenario = async rig => {
+  const {a, b, tenant, tail} = await twoOwners(rig);
+  let at = tail;
+  for (let i = 0; i < 30; i++) at = await committed(a.log(tenant).append(at, commit(1, `${i}`)));
+  b.script('read', [...Array<Fault>(21).fill('none'), 'stale']);
+  await expect(allOf(b.log(tenant))).rejects.toMatchObject({code: 'behind'});
+  b.script('read', [...Array<Fault>(21).fill('none'), 'lost']);
+  await expect(allOf(b.log(tenant))).rejects.toThrow(EngineError);
+  expect(await allOf(b.log(tenant))).toHaveLength(31);
+};
+
 /** What a file can find when it comes back to its log. */
 const otherHistories: Scenario = async rig => {
   const {a, tenant, tail} = await twoOwners(rig);
@@ -333,6 +380,8 @@ export const SCENARIOS: Record<string, Scenario> = {
   'an open waits, before each attempt, for the owner that the log names': waitsForOwner,
   'a log that was trimmed to its last record takes no first one': emptiedSubject,
   'a trim keeps its record and those after it': trimKeepsLast,
+  'a long log is read to where it ended at the beginning, whole and in order': longRead,
+  'a reading that ends early, or fails, is not a shorter log': brokenReads,
   'a file of another history is noticed': otherHistories,
   'a full stream: refused, and appended once there is space': fullStream,
   'a writer killed between the parts of 16 MiB leaves no record': killedBetweenParts,

@@ -3,7 +3,7 @@
  * - `lost`: the request never arrives; `ack_lost`: it does, and its answer does not
  * - `late`: there is no answer, and the request arrives after so many milliseconds
  * - `duplicate`: it arrives twice, and the answer is that of the second
- * - `stale`: a read that misses the newest messages
+ * - `stale`: a read that misses the newest messages; one of many ends there
  */
 import type {LogEngine, Message, PublishAnswer, StreamName, Subject} from '../../../cluster/log/log-engine.ts';
 import {EngineError} from '../../../cluster/log/log-engine.ts';
@@ -50,6 +50,15 @@ export class FaultyEngine implements LogEngine {
 
   next(subject: Subject, sequence: number): Promise<Message | null> {
     return this.#read(subject, () => this.#engine.next(subject, sequence));
+  }
+
+  /** Any message of it can be the one at which it fails. */
+  async *messages(subject: Subject, range: {from: number; to: number}): AsyncGenerator<Message> {
+    for await (const message of this.#engine.messages(subject, range)) {
+      const found = await this.#read(subject, async () => message);
+      if (found === null) return;
+      yield found;
+    }
   }
 
   last(subject: Subject): Promise<Message | null> {

@@ -68,6 +68,16 @@ export class MemoryEngine implements LogEngine {
     return this.#answer(found ?? null);
   }
 
+  /** A hop for many: those that are there when it begins to return them. */
+  async *messages(subject: Subject, {from, to}: {from: number; to: number}): AsyncGenerator<Message> {
+    await delay(this.#timing, 2 * HOP_MS);
+    const {messages} = this.#streams.of(subject.stream);
+    for (const message of messages.filter(({subject: name, sequence}) => name === subject.name && sequence >= from)) {
+      if (message.sequence > to) return;
+      yield message;
+    }
+  }
+
   async last(subject: Subject): Promise<Message | null> {
     await delay(this.#timing, HOP_MS);
     const found = this.#streams.of(subject.stream).messages.findLast(message => message.subject === subject.name);

@@ -25,6 +25,7 @@ function withPublish(engine: LogEngine, publish: LogEngine['publish']): LogEngin
   return {
     publish,
     next: (subject: Subject, sequence) => engine.next(subject, sequence),
+    messages: (subject, range) => engine.messages(subject, range),
     last: subject => engine.last(subject),
     removeBefore: (subject, sequence) => engine.removeBefore(subject, sequence),
     watch: (stream, prefix, options) => engine.watch(stream, prefix, options),

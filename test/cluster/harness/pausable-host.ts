@@ -72,9 +72,20 @@ export class PausableHost implements Clock {
         yield message;
       }
     };
+    const messages = async function* (
+      this: PausableHost,
+      subject: Subject,
+      range: {from: number; to: number},
+    ): AsyncGenerator<Message> {
+      for await (const message of engine.messages(subject, range)) {
+        await this.step();
+        yield message;
+      }
+    };
     return {
       publish: (subject, bytes, expected) => stepped<PublishAnswer>(() => engine.publish(subject, bytes, expected)),
       next: (subject: Subject, sequence) => stepped(() => engine.next(subject, sequence)),
+      messages: messages.bind(this),
       last: subject => stepped(() => engine.last(subject)),
       removeBefore: (subject, sequence) => stepped(() => engine.removeBefore(subject, sequence)),
       watch: watch.bind(this),
