@@ -5,7 +5,7 @@
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {cpSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {StreamName} from '../../../cluster/log/log-engine.ts';
@@ -177,6 +177,20 @@ export class NatsServers {
       await Promise.all(links.map(link => link.close()));
     });
     return {engine, links};
+  }
+
+  /** Copies the stores of servers that are stopped. */
+  saveStores(servers = this.servers): void {
+    for (const {name} of servers)
+      cpSync(join(this.directory, name), join(this.directory, `${name}.saved`), {recursive: true});
+  }
+
+  /** Their stores are as they were when they were saved. */
+  rollBack(servers: readonly NatsServer[]): void {
+    for (const {name} of servers) {
+      rmSync(join(this.directory, name), {recursive: true});
+      cpSync(join(this.directory, `${name}.saved`), join(this.directory, name), {recursive: true});
+    }
   }
 
   /** As `svc start` is given them. */

@@ -22,7 +22,7 @@ const OPENS_MAX = 1_000;
 type Opener = (rig: Rig, log: TenantLog, epoch: number) => Promise<LogPosition | null>;
 
 /** Reads fail like other requests, or miss what is there; the owner reads on from where it is. */
-const opensLog: Opener = async (rig, log, epoch) => {
+export const opensLog: Opener = async (rig, log, epoch) => {
   let from: LogPosition | null = null;
   const apply = ({position}: LogRecord) => {
     from = position;
