@@ -23,7 +23,7 @@ import {EXIT_PARTIAL} from './backup/exit-codes.ts';
 import {counted} from './counted.ts';
 import {setAside} from './data-directory/set-aside.ts';
 import {CommandFailure, reportFailure} from './failure.ts';
-import {FOLLOW_NOTE, type FollowNote, STATE_DIRECTORY, standbyOf} from './restore/follow.ts';
+import {FOLLOW_NOTE, type FollowNote, STATE_DIRECTORY, STATE_FAULT, standbyOf} from './restore/follow.ts';
 import {inDataDirectory, lastGeneration, type OwnedDirectory} from './restore/place.ts';
 import {
   fetchServerState,
@@ -60,12 +60,13 @@ async function noteIn(data: string): Promise<FollowNote> {
 async function promote(repository: Repository, data: string): Promise<void> {
   const done = await inDataDirectory(data, owned => promoteAll(owned, repository));
   if (done === null) throw new CommandFailure(`${data} is in use: end svc restore --follow first`);
-  const {promoted, failed, older} = done.done;
+  const {promoted, failed, older, stateFault} = done.done;
   process.stdout.write(`promoted ${counted(promoted, 'tenant')}: svc start --data ${data} serves them\n`);
   const listed = (title: string, lines: string[]): string[] => (lines.length === 0 ? [] : [title, ...lines]);
   const faults = [
     ...listed('these are in set-aside/; try svc restore for each of them:', failed),
     ...listed('these may be older than what was stored:', older),
+    ...(stateFault === null ? [] : [`${STATE_FAULT}: ${stateFault}`]),
   ];
   if (faults.length > 0) throw new CommandFailure(faults.join('\n  '), EXIT_PARTIAL);
 }
@@ -73,7 +74,7 @@ async function promote(repository: Repository, data: string): Promise<void> {
 async function promoteAll(
   owned: OwnedDirectory,
   repository: Repository,
-): Promise<{promoted: number; failed: string[]; older: string[]}> {
+): Promise<{promoted: number; failed: string[]; older: string[]; stateFault: string | null}> {
   const root = join(owned.data, STANDBY_DIRECTORY);
   for (const name of await readdir(root)) await putBack(join(root, name));
   // From here on the old server stores nothing more, also after a restart: the lease is the new server's, and not free.
@@ -82,7 +83,7 @@ async function promoteAll(
   const lease = {host: hostname(), serverId: identity.server_id, place: serverPlace(owned.data), force: true};
   (await RepositoryWriter.open(repository, lease)).abandon();
   const there = new Set(owned.registry.rows().map(({id}) => id));
-  await fetchServerState(repository, join(root, STATE_DIRECTORY));
+  const stateFault = await fetchServerState(repository, join(root, STATE_DIRECTORY));
   const stored = await storedTenants(join(root, STATE_DIRECTORY));
   const {failed, gaps} = await standbyOf(repository, owned.data).sync(tenant => !there.has(tenant));
   const faults = failed.map(({tenant, error}) => `${tenant}: ${error.message}`);
@@ -99,7 +100,7 @@ async function promoteAll(
   if (faults.length === 0) await rm(root, {recursive: true});
   else await setAside(owned.data, root); // a server that starts has the others
   const older = [...gaps].map(([tenant, {finding}]) => `${tenant}: ${finding}`);
-  return {promoted, failed: faults, older};
+  return {promoted, failed: faults, older, stateFault: stateFault?.message ?? null};
 }
 
 /** @returns `deleted`: the server had deleted it. `fault`: why its file cannot be used */

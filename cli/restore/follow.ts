@@ -22,6 +22,7 @@ export type FollowNote = {from: string; key: string; repository: string};
 
 export const FOLLOW_NOTE = 'follow.json';
 export const STATE_DIRECTORY = 'state';
+export const STATE_FAULT = "the server's own files (keys, audit log, which tenants it had) are not up to date";
 
 export function standbyOf(repository: Repository, data: string): Standby {
   return new Standby(repository, tenant => join(data, STANDBY_DIRECTORY, tenantDirectoryName(tenant, 1)));
@@ -43,11 +44,15 @@ export async function follow(
   await writeFile(`${path}.new`, `${JSON.stringify(note)}\n`, {mode: 0o600, flush: true});
   await rename(`${path}.new`, path);
   const standby = standbyOf(repository, data);
-  let [syncedMs, fault] = [Number.NEGATIVE_INFINITY, ''];
+  let [syncedMs, fault, stateFault] = [Number.NEGATIVE_INFINITY, '', ''];
   while (!signal.aborted) {
     try {
       const isDue = performance.now() - syncedMs >= FOLLOW_SYNC_MS;
-      if (isDue) await fetchServerState(repository, join(root, STATE_DIRECTORY));
+      if (isDue) {
+        const found = await fetchServerState(repository, join(root, STATE_DIRECTORY));
+        if (found !== null && found.message !== stateFault) say(`${STATE_FAULT}: ${found.message}`);
+        stateFault = found?.message ?? '';
+      }
       const step = isDue ? await standby.sync() : await standby.step();
       if (isDue) syncedMs = performance.now();
       fault = reportStep(step, fault, say);

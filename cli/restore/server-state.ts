@@ -20,7 +20,8 @@ export type StoredTenants = {atMs: number; isPaused: ReadonlyMap<string, boolean
 
 /**
  * Downloads them into a directory, in place of what it has.
- * @returns why there are none, if their data key cannot be used: that is no fault of a tenant. @throws as Repository.copies
+ * @returns why they cannot be read, if it is their data key, which is no fault of a tenant: what the directory has stays.
+ * @throws as Repository.copies
  */
 export async function fetchServerState(
   repository: Repository,
@@ -39,6 +40,10 @@ export async function fetchServerState(
       await repository.fetch(SERVER, item, path);
       await utimes(path, item.timeMs / 1_000, item.timeMs / 1_000);
     }
+  }
+  if (fault !== null && existsSync(directory)) {
+    await rm(next, {recursive: true});
+    return fault;
   }
   await rm(directory, {recursive: true, force: true});
   await rename(next, directory);

@@ -5,6 +5,7 @@ import {hostname} from 'node:os';
 import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {keyName} from '../../copies/repository/object-names.ts';
 import {RepositoryWriter} from '../../copies/repository/repository-writer.ts';
 import {Standby} from '../../copies/restore/standby.ts';
 import {serverPlace} from '../../supervisor/files/server-id.ts';
@@ -88,6 +89,31 @@ test('a pack that is lost takes nothing from a standby that has it, and is named
   expectCommit(4);
   const other = new Standby(own.writer.repository, name => join(own.path, '../other', name));
   expect((await other.sync()).gaps.get('acme')).toMatchObject({newest: {commit: 4}});
+  await own.remove();
+});
+
+test("a damaged key of the server's own files is named by both commands, and the tenants are there all the same", async () => {
+  const own = await testRepository();
+  await own.writer.addPack([
+    {tenant: '.server', kind: 'state', name: 'tenants.json', bytes: Buffer.from('{"tenants": []}')},
+    {tenant: 'acme', kind: 'base', bytes: setBytes(SMALL, {first: 0, last: 2})},
+  ]);
+  const data = join(own.path, '../damaged-state');
+  const object = keyName('.server');
+  truncateSync(join(own.path, object), 40);
+  const args = ['restore', '--follow', '--every', '100ms', ...own.options, '--data', data];
+  const child = spawn(process.execPath, [CLI, ...args], {stdio: ['ignore', 'pipe', 'inherit'], timeout: 30_000});
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await until('a page set', () => said.includes('1 page set'));
+  expect(said).toContain(`the object ${object} is damaged`);
+  const ended = new Promise(resolve => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await ended;
+  const {code, stderr} = await svc(['promote', '--data', data]);
+  expect({code, stderr}).toMatchObject({code: 3, stderr: expect.stringContaining(`the object ${object} is damaged`)});
   await own.remove();
 });
 
