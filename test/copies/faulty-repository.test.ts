@@ -108,6 +108,22 @@ async function expectRestored(): Promise<void> {
   repository.close();
 }
 
+test('a server goes on while the store answers old lists, and what it stores meanwhile is found without them', async () => {
+  await until('a whole backup', backUp);
+  await store.set({kind: 'stale_lists'});
+  for (let n = 0; n < 20; n++) await tenant.insert('notes', {n, lists: 'old'});
+  await until('a whole backup', backUp);
+  process.kill(service.children('copier')[0]!, 'SIGKILL'); // the next one opens the repository with old lists
+  for (let n = 0; n < 20; n++) await tenant.insert('notes', {n, lists: 'old'});
+  await until('a whole backup by another copier', backUp);
+  expect((await statusOf(service)).state).toBe('running');
+  await expectRestored();
+  await store.set({kind: 'none'});
+  await tenant.insert('notes', {lists: 'whole'});
+  await until('a whole backup', backUp);
+  await expectRestored();
+});
+
 test('a second server that is pointed at the repository does not start, and says who writes to it', async () => {
   await until('a whole backup', backUp);
   const data = join(root, 'second');
@@ -124,7 +140,7 @@ test('a drill of a repository with a damaged object fails, and names it', async 
   const repository = await Repository.open(await openStore(url), keyBytes());
   const {timelines} = await repository.copies(tenant.id);
   repository.close();
-  const {pack} = timelines[0]!.bases[0]!.place;
+  const {pack} = timelines.at(-1)!.bases.at(-1)!.place;
   const drill = () => svc(['backup', 'drill', '--from', url, '--key', key, '--tenant', tenant.id], S3_ENV);
   expect(await drill()).toMatchObject({code: 0});
   store.flipFirst(`/copies/one/${pack}`);
