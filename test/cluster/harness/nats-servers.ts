@@ -91,6 +91,8 @@ type Options = {
   count?: number;
   /** Lines of the section `jetstream`. */
   jetstream?: string;
+  /** Directories of the stores. Default: below `directory`. */
+  stores?: readonly string[];
   /** Further sections. */
   sections?: string;
   /** Of an operator, and of hosts that come with none of their own. */
@@ -121,7 +123,13 @@ export class NatsServers {
   }
 
   static async start(options: Options = {}): Promise<NatsServers> {
-    const {count = 3, jetstream = 'sync_interval: always', sections = '', credentials = NO_CREDENTIALS} = options;
+    const {
+      count = 3,
+      jetstream = 'sync_interval: always',
+      sections = '',
+      stores,
+      credentials = NO_CREDENTIALS,
+    } = options;
     const directory = mkdtempSync(join(tmpdir(), 'svc-nats-'));
     const ports = async () => Promise.all(Array.from({length: count}, freePort));
     const [clients, routes, monitors] = [await ports(), await ports(), await ports()];
@@ -140,7 +148,7 @@ export class NatsServers {
         `server_name: n${i + 1}
          listen: "127.0.0.1:${clients[i]}"
          http: "127.0.0.1:${monitor}"
-         jetstream { store_dir: "${join(directory, `n${i + 1}`)}", ${jetstream} }
+         jetstream { store_dir: "${stores?.[i] ?? join(directory, `n${i + 1}`)}", ${jetstream} }
          ${count > 1 ? cluster : ''}
          ${sections}`,
       );
