@@ -135,8 +135,13 @@ export class TenantCopies {
     this.#giveUp('the capture thread is too slow, or has ended', null);
   }
 
-  /** Resolves when every commit that is durable now is in the spool, or cannot be. */
+  /** Resolves when every commit that is durable now is in the spool, or cannot be. A pause after a failure ends. */
   async flush(): Promise<void> {
+    if (this.#again !== null) {
+      clearTimeout(this.#again);
+      this.#again = null;
+      this.#onDue();
+    }
     const commit = this.#durable;
     const endsAt = performance.now() + CAPTURE_FLUSH_MS;
     this.request();
@@ -149,6 +154,7 @@ export class TenantCopies {
   close(commit: number, facts: DurableFacts): void {
     this.#isClosed = true;
     if (this.#again !== null) clearTimeout(this.#again);
+    this.#again = null;
     this.durable(commit, facts);
     if (!this.isTaken(CAPTURE_CLOSE_MS)) this.giveUp();
     this.#link.end();
@@ -175,6 +181,9 @@ export class TenantCopies {
   #beginLater(): void {
     if (!this.#isGivenUp || !this.#hasEnded || this.#isClosed || this.#givenUp >= CAPTURES_MAX) return;
     const pauseMs = backOffMs(this.#againMs, CAPTURE_AGAIN_MS_MAX, this.#givenUp - 1);
-    this.#again = setTimeout(() => this.#onDue(), pauseMs).unref();
+    this.#again = setTimeout(() => {
+      this.#again = null;
+      this.#onDue();
+    }, pauseMs).unref();
   }
 }

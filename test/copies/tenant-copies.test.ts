@@ -84,7 +84,6 @@ test.each([
   await until('copies to be given up', async () => (await givenUp()) === 1);
   expect(readdirSync(join(directory, 'spool'))).toEqual([]);
   expect(copies.isTaken(0)).toBe(true);
-  await copies.flush();
   await insert('two');
   copies.giveUp();
   expect(await givenUp()).toBe(1);
@@ -107,6 +106,22 @@ test.each([
     await until('it to be given up', async () => (await givenUp()) === n);
   }
   expect(began).toEqual([...began].sort((a, b) => a - b));
+  await groups.close();
+  copies.close(writer.numbers.newest, {lastSequence: writer.head.sequence, committedMs: 0});
+});
+
+test('a request to copy all ends the pause after a capture that was given up', async () => {
+  const copies = start(false, 3_600_000);
+  const groups = new CommitGroups({writer, metrics, log, stages: [], sync: promptSync, copies});
+  await groups.perform(own => insertEffect('t', {text: 'one'})(own));
+  copies.giveUp();
+  const flushes: Promise<void>[] = [];
+  await until('a capture to begin', () => {
+    flushes.push(copies.flush()); // the thread that was given up may not have ended yet
+    return began.length === 2;
+  });
+  copies.giveUp();
+  await Promise.all(flushes);
   await groups.close();
   copies.close(writer.numbers.newest, {lastSequence: writer.head.sequence, committedMs: 0});
 });
