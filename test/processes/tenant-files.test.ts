@@ -153,6 +153,46 @@ test('a tenant that is being replaced is refused with 503, by a new router too, 
   expect((await tenant.list('t')).map(({n}) => n)).toEqual([1]);
 });
 
+test('under constant writes, pauses lose nothing that was acknowledged, and a replacement is never 404', async () => {
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {n: -1});
+  await command('export', tenant.id, '-o', path('begin'));
+  const statuses = new Set<number>();
+  let acknowledged: number[] = [];
+  let isOver = false;
+  const writing = (async () => {
+    for (let n = 0; !isOver; n++) {
+      const {status} = await tenant.request('POST', '/documents', {table: 't', fields: {n}});
+      statuses.add(status);
+      if (status === 201) acknowledged.push(n);
+    }
+  })();
+  const moreWrites = (count: number) => {
+    const before = acknowledged.length;
+    return until('more writes', () => acknowledged.length >= before + count);
+  };
+  const numbers = async () => new Set((await tenant.list('t')).map(({n}) => n));
+  for (const serve of ['nothing', 'reads']) {
+    await moreWrites(10);
+    expect((await tenant.request('POST', `/pause?serve=${serve}`)).status).toBe(200);
+    expect((await tenant.request('POST', '/resume')).status).toBe(200);
+  }
+  await moreWrites(10);
+  const beforeReplacement = [...acknowledged];
+  const found = await numbers();
+  expect(beforeReplacement.filter(n => !found.has(n))).toEqual([]);
+  await command('import', path('begin'), '--as', tenant.id, '--replace', '--live');
+  acknowledged = [];
+  await moreWrites(10);
+  isOver = true;
+  await writing;
+  const after = await numbers();
+  expect(after.has(-1)).toBe(true);
+  expect(acknowledged.filter(n => !after.has(n))).toEqual([]);
+  expect(after.has(beforeReplacement[0]!)).toBe(false);
+  expect([...statuses].filter(status => ![201, 409, 503].includes(status))).toEqual([]);
+});
+
 test('what is no file of a tenant, is damaged, or is in the way is refused, and nothing is left', async () => {
   const tenant = await Tenant.make(service);
   await tenant.insert('t', {});
