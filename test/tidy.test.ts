@@ -152,6 +152,7 @@ const HOUSE: Record<string, string[]> = {
     'cluster/log',
     'cluster/placement',
     'cluster/members',
+    'cluster/ownership',
     'cluster/nats',
     'cluster/owner',
   ],

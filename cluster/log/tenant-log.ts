@@ -56,12 +56,13 @@ export type OpenOptions = {
   /** Brings the file to the record, before the next one is read. */
   readonly apply: (record: LogRecord) => Promise<void> | void;
   /**
-   * Resolves when the owner that opened the log last serves no reads any more: it has closed, or its lease has ended. It is
+   * Resolves when the owner that opened the log last serves no reads any more: it has closed, or its lease has ended. It may
+   * also resolve when the log has gone on after `tail`, the newest record that was read: then the `open` is refused. It is
    * called before each attempt to append the `open`, because between two of them another host can have opened the log and
    * begun to serve. The owner is the one that the log names: a host can become the owner elsewhere and end before it
    * opened.
    */
-  readonly ownerEnds: (owner: {openedBy: string | null; hasClosed: boolean}) => Promise<void> | void;
+  readonly ownerEnds: (owner: {openedBy: string | null; tail: LogPosition}) => Promise<void> | void;
   readonly signal?: AbortSignal;
 };
 
@@ -101,7 +102,7 @@ export class TenantLog {
         if (tail.kind === 'open') openedBy = await noteOf(record);
       }
       if (tail !== null && tail.epoch >= epoch) return {kind: 'superseded', epoch: tail.epoch};
-      if (tail !== null) await ownerEnds({openedBy, hasClosed: tail.kind === 'close'});
+      if (tail !== null) await ownerEnds({openedBy, tail});
       const entry: LogEntry = {kind: 'open', epoch, body: sourceOf(Buffer.from(note))};
       const outcome = await this.append(tail, entry, signal);
       const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;

@@ -130,8 +130,8 @@ const waitsForOwner: Scenario = async rig => {
   const waited: unknown[] = [];
   const outcome = await b.log(tenant).open({
     ...openOptions(3, null),
-    ownerEnds: async owner => {
-      waited.push(owner);
+    ownerEnds: async ({openedBy, tail: newest}) => {
+      waited.push({openedBy, hasClosed: newest.kind === 'close'});
       if (waited.length === 1) await committed(a.log(tenant).append(tail, commit(1, 'meanwhile')));
       if (waited.length === 2) await committed(a.log(tenant).append(await tailOf(a, tenant), note('close', 1)));
       if (waited.length === 3) await opened(c.log(tenant), 2);
