@@ -42,13 +42,14 @@ class MemoryHolder implements Holder {
     const {log, epoch, note: by, ownerEnds, signal} = grant;
     const {mutant} = this.#host;
     const apply = (record: LogRecord) => this.#apply(record);
-    const found = mutant === 'log_not_opened' ? await log.tail() : null;
-    if (found !== null && found.kind !== 'close') {
+    if (mutant === 'log_not_opened') {
       for await (const record of log.read(this.#tail)) await apply(record);
-      // The format refuses a later epoch without its `open`, so it goes on with the earlier one.
-      this.#grant = {...grant, epoch: this.#tail!.epoch};
-      this.isServing = true;
-      return {kind: 'opened', position: this.#tail!};
+      if (this.#tail !== null && this.#tail.kind !== 'close') {
+        // The format refuses a later epoch without its `open`, so it goes on with the earlier one.
+        this.#grant = {...grant, epoch: this.#tail.epoch};
+        this.isServing = true;
+        return {kind: 'opened', position: this.#tail};
+      }
     }
     const outcome = await log.open({
       epoch,
