@@ -24,7 +24,13 @@ export async function digestOfLargeFile(
   if (pages * pageBytes < leastBytes) return digestOfFile(fd, pages, pageBytes);
   const order: DigestOrder = {fd, pages, pageBytes, taken: new Int32Array(new SharedArrayBuffer(4))};
   const second = inThread(thread, order);
-  const own = digestOfParts(order);
+  let own: PagesDigest;
+  try {
+    own = digestOfParts(order);
+  } catch (caught) {
+    await second; // it uses the file
+    throw caught;
+  }
   const other = await second;
   // What it had taken when it failed is not known.
   if (other === null) return digestOfFile(fd, pages, pageBytes);

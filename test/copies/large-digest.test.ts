@@ -49,3 +49,10 @@ test.each([
   const division = {thread: pathToFileURL(thread), leastBytes: 0};
   expect(await digestOfLargeFile(fd, PAGES, PAGE_BYTES, division)).toEqual(digestOfFile(fd, PAGES, PAGE_BYTES));
 });
+
+test('a file that cannot be read is an error, and no thread uses it any more', async () => {
+  const directoryFd = openSync(directory, 'r');
+  const division = {thread: BUILT, leastBytes: 0};
+  await expect(digestOfLargeFile(directoryFd, PAGES, PAGE_BYTES, division)).rejects.toThrow('EISDIR');
+  closeSync(directoryFd);
+});
