@@ -8,6 +8,7 @@ import {type Command, InvalidArgumentError} from 'commander';
 import {drillTenant} from '../../copies/drill/drill.ts';
 import type {Proof} from '../../copies/drill/proof.ts';
 import type {Repository} from '../../copies/repository/repository.ts';
+import {SERVER} from '../../copies/repository/tenant-copies.ts';
 import {RestoreError} from '../../copies/restore/restore-error.ts';
 import {checkFile} from '../../engine/verify/check-file.ts';
 import type {DrillCheck, DrilledFile, ExpectedPoint} from '../../shared/ipc/drill.ts';
@@ -33,7 +34,8 @@ export function register(backup: Command): void {
 }
 
 async function drill(repository: Repository, {tenant, tenants, scratch, json}: Options): Promise<void> {
-  const all = await repository.tenants();
+  const lost = [...(await repository.lostKeys()).keys()].filter(each => each !== SERVER);
+  const all = [...(await repository.tenants()), ...lost];
   if (tenant !== undefined && !all.includes(tenant)) {
     throw new CommandFailure(`the repository has no copies of the tenant ${tenant}`);
   }

@@ -87,7 +87,8 @@ export class Runs {
     const left = [...(run.targets ?? new Map<TenantCopy, Target>()).keys()];
     const missing = left.map(({tenant}) => tenant).sort();
     const why = this.#fault() ?? left.find(({isStuck}) => isStuck)?.fault?.message ?? null;
-    const what = run.targets === null ? 'the tenants were not copied' : `${missing.length} tenants are not copied`;
+    const some = missing.length === 1 ? '1 tenant is' : `${missing.length} tenants are`;
+    const what = run.targets === null ? 'the tenants were not copied' : `${some} not copied`;
     run.reject(
       unavailable(`${what} yet${why === null ? '' : `: ${why}`}`, {
         missing: missing.slice(0, MISSING_NAMED_MAX),

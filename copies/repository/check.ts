@@ -49,9 +49,10 @@ export async function check(repository: Repository, options: CheckOptions): Prom
     for (const timeline of copies.timelines) findings.push(...gapsOf(timeline, tenant));
     if (options.readData) await readAll(repository, tenant, there, options, findings);
   }
-  for (const [tenant, {object, message}] of await repository.lostKeys())
-    findings.push({object, tenant, finding: message});
-  return {tenants: tenants.length, items, bytes, findings: distinct(findings)};
+  const lost = await repository.lostKeys();
+  for (const [tenant, {object, message}] of lost) findings.push({object, tenant, finding: message});
+  lost.delete(SERVER);
+  return {tenants: tenants.length + lost.size, items, bytes, findings: distinct(findings)};
 }
 
 /** Null: there are none, or they cannot be read. */

@@ -110,7 +110,8 @@ export class Repository {
   async copies(tenant: string): Promise<TenantCopies> {
     const key = await this.dataKey(tenant);
     if (key === null) {
-      throw new RepositoryError('no_copies', `${this.store.url} has no copies of the tenant ${tenant}`);
+      const none = new RepositoryError('no_copies', `${this.store.url} has no copies of the tenant ${tenant}`);
+      throw (await this.keyFault(tenant)) ?? none;
     }
     const found = await newestManifest(this.store, key, this.id, tenant);
     const manifest = found?.manifest ?? emptyManifest(tenant);

@@ -50,6 +50,11 @@ test.each(['damaged', 'lost'])('a key that is %s is reported, and all other tena
   const proof = await drillTenant({repository: later, tenant: 'other', directory, check: async () => SOUND});
   expect(proof).toMatchObject({passed: true, point: {commit: 3}});
 
+  // A reader does not take the tenant for one that was never copied.
+  await expect(later.copies('acme')).rejects.toEqual(fault);
+  const failed = await drillTenant({repository: later, tenant: 'acme', directory, check: async () => SOUND});
+  expect(failed).toMatchObject({passed: false, checks: [{findings: [expect.stringContaining(name)]}]});
+
   // No pack is removed: which of them the tenant needs cannot be known.
   const packs = await store.list(PACKS, {most: 100});
   await expect(removeUnneeded(writer, {nowMs: Date.now() + YEAR_MS})).resolves.toMatchObject({faults: [fault]});

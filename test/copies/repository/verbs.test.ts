@@ -1,5 +1,5 @@
 /** `svc backup init`, `list`, `check` and `expire`, from an empty directory on. */
-import {readdirSync, readFileSync, statSync, truncateSync} from 'node:fs';
+import {readdirSync, readFileSync, rmSync, statSync, truncateSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterEach, expect, test, vi} from 'vitest';
 import {run} from '../../../cli/program.ts';
@@ -154,4 +154,18 @@ test('list and check say what is there and what is damaged, and a server in use 
   truncateSync(join(path, place!.pack), 30);
   const checked = await svc('check', ...options, '--json');
   expect(checked).toMatchObject({code: 3, out: expect.stringContaining(`{"object":"${place!.pack}","tenant":"acme"`)});
+});
+
+test('a tenant whose key is lost is named by every verb that reads it', async () => {
+  const {path, repository, options} = await prepared();
+  const writer = await writerOf(repository, SERVER_A);
+  await writer.addPack([segment('acme', 0, 1), segment('other', 0, 1)]);
+  for (const tenant of ['acme', 'other']) await writer.writeManifest(tenant);
+  await writer.release();
+  rmSync(join(path, 'keys/acme.json'));
+  const named = expect.stringContaining('the object keys/acme.json is damaged: it is missing');
+  expect(await svc('list', ...options)).toMatchObject({code: 3, out: named});
+  expect(await svc('list', 'acme', ...options)).toMatchObject({code: 1, err: named});
+  expect(await svc('check', ...options)).toMatchObject({code: 3, out: named});
+  expect(await svc('drill', '--tenant', 'acme', ...options)).toMatchObject({code: 1, out: named});
 });
