@@ -41,13 +41,14 @@ function eventRecord({timeMs, kind, id, text}: TenantEvent) {
   return {type: kind, time: new Date(timeMs).toISOString(), id, text};
 }
 
-/** @param next the timeline after it, whose events are not shown with this one */
+/** @param next the timeline after it, whose events are not shown with this one; null: it is the present one */
 function show(timeline: TimelineCopies, next: TimelineCopies | null, events: readonly TenantEvent[]): void {
   const points = pointsOf(timeline);
   const {origin} = timeline;
   const from = origin === null ? '' : `, restored from commit ${origin.commit} of ${origin.timeline}`;
   const shown = points.slice(-POINTS_SHOWN);
-  print(`timeline ${timeline.timeline}: ${counted(points.length, 'point')}${from}`);
+  const ended = next === null ? '' : '; it has ended';
+  print(`timeline ${timeline.timeline}: ${counted(points.length, 'point')}${from}${ended}`);
   if (shown.length < points.length) print(`  ${points.length - shown.length} earlier ones: --json shows all`);
   const fromMs = shown[0]?.timeMs ?? 0;
   const during = events.filter(({timeMs}) => timeMs >= fromMs && (next === null || timeMs < next.startedMs));
