@@ -4,7 +4,12 @@ import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, onTestFinished, test, vi} from 'vitest';
-import {parentWatch} from '../../../worker/runtime/process/parent-watch.ts';
+
+/** Its results are of this process, and files share one: this instance has none yet. */
+const source = '../../../worker/runtime/process/parent-watch.ts';
+const {parentWatch}: typeof import('../../../worker/runtime/process/parent-watch.ts') = await import(
+  /* @vite-ignore */ `${source}?fresh`
+);
 
 test('a probe that was killed is repeated, and a result is kept', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'svc-test-'));
