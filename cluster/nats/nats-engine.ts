@@ -36,6 +36,10 @@ type Answer = {
   readonly config?: StreamConfig;
 };
 
+/** What is left of a sentence about a stream that a cluster had. */
+export const GONE =
+  'is gone, and so are the records in it that were acknowledged: bring back the stores of the NATS servers, or remove the cluster.';
+
 export class NatsEngine implements LogEngine {
   readonly #connection: NatsConnection;
   readonly #subjects: Subjects;
@@ -129,14 +133,19 @@ export class NatsEngine implements LogEngine {
 
   /**
    * Makes a stream, or checks the settings of one that is there. It is tried again while the servers elect their leaders.
-   * @throws NatsRefusal
+   * @param isNew false: the stream was made before, and its records are lost if it is gone. @throws NatsRefusal
    */
-  async prepare(stream: StreamName, replicas: number, signal?: AbortSignal): Promise<void> {
+  async prepare(
+    stream: StreamName,
+    {replicas, isNew, signal}: {replicas: number; isNew: boolean; signal?: AbortSignal},
+  ): Promise<void> {
     const settings = streamSettings(this.#subjects, stream, replicas);
     const until = performance.now() + NATS_STREAMS_MS;
     for (;;) {
       try {
-        const fault = streamFault(await this.#made(settings.name, settings), settings);
+        const config = isNew ? await this.#made(settings.name, settings) : await this.#config(settings.name);
+        if (config === null) throw new NatsRefusal(`the stream ${settings.name} ${GONE}`);
+        const fault = streamFault(config, settings);
         if (fault !== null) throw new NatsRefusal(fault);
         return;
       } catch (error) {
@@ -149,17 +158,31 @@ export class NatsEngine implements LogEngine {
     }
   }
 
+  /** Whether the stream has a message. @throws EngineError: also if there is no such stream */
+  async isUsed(stream: StreamName): Promise<boolean> {
+    return (await this.#found(stream, {last_by_subj: `${this.#subjects.prefix(stream)}>`})) !== null;
+  }
+
   async close(): Promise<void> {
     await this.#connection.close();
   }
 
   async #made(name: string, settings: object): Promise<StreamConfig> {
-    const found = await this.#answer(`$JS.API.STREAM.INFO.${name}`, {});
-    if (found.error !== undefined && found.error.err_code !== NO_STREAM) throw new EngineError(describe(found.error));
-    const answer = found.error === undefined ? found : await this.#answer(`$JS.API.STREAM.CREATE.${name}`, settings);
-    if (answer.error !== undefined) throw new EngineError(describe(answer.error));
-    if (answer.config === undefined) throw new EngineError('the answer has no settings');
-    return answer.config;
+    const found = await this.#config(name);
+    if (found !== null) return found;
+    const {error, config} = await this.#answer(`$JS.API.STREAM.CREATE.${name}`, settings);
+    if (error !== undefined) throw new EngineError(describe(error));
+    if (config === undefined) throw new EngineError('the answer has no settings');
+    return config;
+  }
+
+  /** Null: there is no such stream. */
+  async #config(name: string): Promise<StreamConfig | null> {
+    const {error, config} = await this.#answer(`$JS.API.STREAM.INFO.${name}`, {});
+    if (error?.err_code === NO_STREAM) return null;
+    if (error !== undefined) throw new EngineError(describe(error));
+    if (config === undefined) throw new EngineError('the answer has no settings');
+    return config;
   }
 
   readonly #create = (verb: string, request: object) => this.#api(verb, request);

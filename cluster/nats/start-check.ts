@@ -3,16 +3,18 @@
  * the servers, because a host has to start while one of them is down. Every server that can be reached is checked.
  */
 import type {NatsConnection} from '@nats-io/transport-node';
-import {NATS_STREAMS_AT_ONCE, SHARDS} from '../limits.ts';
-import type {StreamName} from '../log/log-engine.ts';
+import {APPEND_RETRY_MS_MAX, NATS_STREAMS_AT_ONCE, NATS_STREAMS_MS, SHARDS} from '../limits.ts';
+import {EngineError, type StreamName} from '../log/log-engine.ts';
+import {ReplicatedLog} from '../log/replicated-log.ts';
 import {isClusterName, Subjects} from '../log/subjects.ts';
+import {delay, REAL_TIMING} from '../log/timing.ts';
 import {connectionFault, connectOnce} from './connection.ts';
 import {type Credentials, NO_CREDENTIALS} from './credentials.ts';
-import {NatsEngine} from './nats-engine.ts';
+import {GONE, NatsEngine} from './nats-engine.ts';
 import {NatsRefusal} from './nats-refusal.ts';
 import {checkPermissions} from './permissions.ts';
 import {countFault, serversFault, type Varz, varzOf} from './server-settings.ts';
-import {REPLICAS_LEAST} from './stream-settings.ts';
+import {REPLICAS_LEAST, streamNameOf} from './stream-settings.ts';
 
 export type NatsServerAddress = {
   /** Such as `nats://10.0.0.1:4222`. */
@@ -38,8 +40,8 @@ export type Started = {
 
 /** One of each kind. */
 const STREAMS: readonly StreamName[] = [{kind: 'records'}, {kind: 'bases'}, {kind: 'log', shard: 0}];
-const ALL_STREAMS: readonly StreamName[] = [
-  {kind: 'records'},
+/** All but that of the small records. */
+const REST: readonly StreamName[] = [
   {kind: 'bases'},
   ...Array.from({length: SHARDS}, (_, shard) => ({kind: 'log', shard}) as const),
 ];
@@ -59,7 +61,7 @@ export async function startOnNats(options: StartOptions): Promise<Started> {
   const warnings = await checkServers(servers, {subjects, name, credentials});
   const engine = await NatsEngine.connect(subjects, {servers: servers.map(({server}) => server), name, credentials});
   try {
-    await prepareAll(engine, servers.length < REPLICAS_LEAST ? 1 : REPLICAS_LEAST);
+    await prepareAll(engine, cluster, servers.length < REPLICAS_LEAST ? 1 : REPLICAS_LEAST);
   } catch (error) {
     await engine.close();
     throw error;
@@ -107,13 +109,47 @@ async function checkServer(
   }
 }
 
+/** Records that the streams of the cluster were made. Without it, an earlier start was interrupted, or there was none. */
+const MADE_KEY = 'cluster';
+const MADE = Buffer.from(JSON.stringify({format: 1}));
+
+/** A stream is made only for a new cluster. @throws NatsRefusal */
+async function prepareAll(engine: NatsEngine, cluster: string, replicas: number): Promise<void> {
+  const {records} = new ReplicatedLog(engine, cluster);
+  await engine.prepare({kind: 'records'}, {replicas, isNew: true});
+  const isNew = (await answered(() => records.get(MADE_KEY))) === null;
+  await prepareRest(engine, {replicas, isNew});
+  if (!isNew) return;
+  for (const stream of REST) {
+    if (stream.kind === 'log' && (await answered(() => engine.isUsed(stream)))) {
+      throw new NatsRefusal(`the stream ${streamNameOf(new Subjects(cluster), {kind: 'records'})} ${GONE}`);
+    }
+  }
+  const outcome = await records.set(MADE_KEY, MADE, 0);
+  const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+  // Another host was first if it is a conflict.
+  if (kind === 'full') throw new NatsRefusal('the NATS servers have no space for the records of the cluster.');
+}
+
+/** While the servers elect their leaders, it is tried again. @throws NatsRefusal */
+async function answered<T>(read: () => Promise<T>): Promise<T> {
+  for (const until = performance.now() + NATS_STREAMS_MS; ; await delay(REAL_TIMING, APPEND_RETRY_MS_MAX)) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      if (performance.now() > until) throw new NatsRefusal(`the NATS servers do not answer: ${error.message}.`);
+    }
+  }
+}
+
 /** `NATS_STREAMS_AT_ONCE` at the same time. The first that is refused ends it. */
-async function prepareAll(engine: NatsEngine, replicas: number): Promise<void> {
-  const left = [...ALL_STREAMS];
+async function prepareRest(engine: NatsEngine, how: {replicas: number; isNew: boolean}): Promise<void> {
+  const left = [...REST];
   const end = new AbortController();
   const work = async () => {
     for (let stream = left.shift(); stream !== undefined && !end.signal.aborted; stream = left.shift()) {
-      await engine.prepare(stream, replicas, end.signal);
+      await engine.prepare(stream, {...how, signal: end.signal});
     }
   };
   try {

@@ -27,8 +27,8 @@ test('a stream that would forget records is refused in one sentence, and stays a
   const settings = streamSettings(SUBJECTS, stream, 3);
   await servers.configure('STREAM.CREATE', {...settings, max_age: 3_600_000_000_000});
   const sentence = 'the stream svc_test_log_8 has max_age 3600000000000 and needs 0: ';
-  await expect(engine.prepare(stream, 3)).rejects.toThrow(sentence);
-  await expect(engine.prepare(stream, 3)).rejects.toThrow(sentence);
+  await expect(engine.prepare(stream, {replicas: 3, isNew: true})).rejects.toThrow(sentence);
+  await expect(engine.prepare(stream, {replicas: 3, isNew: true})).rejects.toThrow(sentence);
 });
 
 test('a server that syncs now and then is refused', async () => {

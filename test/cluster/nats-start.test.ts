@@ -136,6 +136,25 @@ test('a host starts with what it is allowed, and starts again; a stream that som
   await servers.configure('STREAM.UPDATE', settings);
 });
 
+test('a stream that is gone is refused, and not made again in its place', async () => {
+  await (await start(files())).engine.close();
+  const log = streamSettings(SUBJECTS, {kind: 'log', shard: 3}, 3);
+  await servers.configure('STREAM.DELETE', log);
+  await expect(start(files())).rejects.toThrow('the stream svc_test_log_3 is gone, and so are the records in it');
+  await expect(start(files())).rejects.toThrow('the stream svc_test_log_3 is gone');
+  await servers.configure('STREAM.CREATE', log);
+
+  // Without the stream of the small records, it is not known that there was a cluster; but logs have records.
+  const {engine} = await start(files());
+  const tenant = SUBJECTS.log({id: 'acme', generation: 1});
+  expect(await engine.publish(tenant, Buffer.from('x'), 0)).toMatchObject({kind: 'stored'});
+  await engine.close();
+  await servers.configure('STREAM.DELETE', streamSettings(SUBJECTS, {kind: 'records'}, 3));
+  await expect(start(files())).rejects.toThrow('the stream svc_test_records is gone');
+  await expect(start(files())).rejects.toThrow('the stream svc_test_records is gone');
+  await servers.configure('STREAM.DELETE', streamSettings(SUBJECTS, tenant.stream, 3));
+});
+
 /** The streams that the first one led elect leaders meanwhile. */
 test('one server that is down is a warning, and two are a refusal', async () => {
   const [first, second] = servers.servers;

@@ -16,7 +16,9 @@ export async function natsRig(
 ): Promise<Rig> {
   const {engine} = await servers.host();
   const replicas = servers.servers.length;
-  for (const stream of [LOG, {kind: 'records'}, {kind: 'bases'}] as const) await engine.prepare(stream, replicas);
+  for (const stream of [LOG, {kind: 'records'}, {kind: 'bases'}] as const) {
+    await engine.prepare(stream, {replicas, isNew: true});
+  }
   return {
     timing: REAL_TIMING,
     connect: async () => wrap((await servers.host()).engine),

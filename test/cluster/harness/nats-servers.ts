@@ -245,7 +245,10 @@ export class NatsServers {
     const servers = this.addresses.map(({server}) => server);
     const connection = await connectToAny({servers, name: 'operator', credentials: this.#credentials});
     try {
-      const answer = await connection.request(`$JS.API.${verb}.${config.name}`, JSON.stringify(config));
+      const answer = await connection.request(
+        `$JS.API.${verb}.${config.name}`,
+        verb === 'STREAM.DELETE' ? '' : JSON.stringify(config),
+      );
       const {error} = answer.json<{error?: {description: string}}>();
       if (error !== undefined) throw new Error(error.description);
     } finally {
