@@ -1,0 +1,108 @@
+/**
+ * A get never answers with what an acknowledged write has replaced: not through another router, not after the worker was
+ * killed, and not through a router that stood still meanwhile.
+ */
+import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {rounds} from '../harness/nightly.ts';
+import {seededRandom} from '../harness/random.ts';
+import {RoutedClient, routersOf} from '../harness/routed.ts';
+import {Service} from '../harness/service.ts';
+import {Tenant} from '../harness/tenant.ts';
+
+const CLIENTS_OF_ROUTER = 3;
+/** Few, so that each is read by all soon after it was written. */
+const DOCUMENTS_OF_CLIENT = 2;
+const STEPS = rounds({commit: 200, nightly: 1_000});
+/** Of the steps of the first client: after so many, the worker is killed. */
+const STEPS_OF_WORKER = rounds({commit: 70, nightly: 200});
+/** Likewise: after so many, a router stands still during some requests. */
+const STEPS_OF_ROUTER = 25;
+
+let service: Service;
+let routers: number[];
+let clients: RoutedClient[];
+
+beforeAll(async () => {
+  service = await Service.start({spares: 1, args: ['--routers', '2']});
+  routers = await routersOf(service, 2);
+  clients = [];
+  for (let i = 0; i < CLIENTS_OF_ROUTER * 2; i++) clients.push(await RoutedClient.of(service, routers[i % 2]!));
+});
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await service.stop();
+});
+beforeEach(() => service.showLogOnFailure());
+
+/** All that a document may hold: each write attempts the next version. */
+class Model {
+  readonly path: string;
+  /** By version; null: there is no document. */
+  readonly attempted: (number | null)[] = [null];
+  acknowledged = 0;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** @param isGone the version is a deletion. A client that is refused does not know whether it was made. */
+  async write(client: RoutedClient, isGone: boolean): Promise<void> {
+    const version = this.attempted.push(null) - 1;
+    if (!isGone) this.attempted[version] = version;
+    const {status} = await (isGone
+      ? client.request('DELETE', this.path)
+      : client.request('PUT', this.path, {fields: {version}}));
+    expect(isGone ? [204, 404, 503] : [200, 201, 503]).toContain(status);
+    if (status !== 503) this.acknowledged = version;
+  }
+
+  /** @returns whether it was answered */
+  async read(client: RoutedClient): Promise<boolean> {
+    const least = this.acknowledged;
+    const {status, body} = await client.request('GET', this.path);
+    if (status === 503) return false;
+    const found = status === 404 ? null : (body as {document: {version: number}}).document.version;
+    expect(this.attempted.slice(least), `${this.path} from version ${least} on`).toContain(found);
+    return true;
+  }
+}
+
+test('gets of two routers, between writes, kills and pauses', async () => {
+  const tenant = await Tenant.make(service);
+  const models = Array.from(
+    {length: clients.length * DOCUMENTS_OF_CLIENT},
+    // With an id of the client's choice, because one that was deleted can be put again.
+    (_, n) => new Model(`/api/tenants/${tenant.id}/documents/t/document-${n}`),
+  );
+  const seed = Math.floor(Math.random() * 2 ** 32);
+  console.info(`seed ${seed}`);
+  const random = seededRandom(seed);
+  const oneOf = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  let answered = 0;
+
+  const step = async (client: RoutedClient, own: readonly Model[]): Promise<void> => {
+    if (random() < 0.3) await oneOf(own).write(client, random() < 0.2);
+    else if (await oneOf(models).read(client)) answered++;
+  };
+  const run = async (client: RoutedClient, nth: number): Promise<void> => {
+    // One writer of each document, so that its versions have an order.
+    const own = models.filter((_, at) => at % clients.length === nth);
+    for (let at = 1; at <= STEPS; at++) {
+      if (nth === 0 && at % STEPS_OF_WORKER === 0) process.kill(await service.workerOf(tenant.id), 'SIGKILL');
+      if (nth !== 0 || at % STEPS_OF_ROUTER !== 0) await step(client, own);
+      else await whileStill(routers[1]!, () => step(client, own));
+    }
+  };
+  await Promise.all(clients.map(run));
+  expect(answered).toBeGreaterThan(STEPS);
+  for (const model of models) for (const client of clients) await model.read(client);
+}, 120_000);
+
+/** The request is sent before the router goes on; its answer may need that router. */
+async function whileStill(router: number, act: () => Promise<void>): Promise<void> {
+  process.kill(router, 'SIGSTOP');
+  const acting = act();
+  await new Promise(resolve => setImmediate(resolve));
+  process.kill(router, 'SIGCONT');
+  await acting;
+}
