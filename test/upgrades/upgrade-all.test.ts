@@ -2,6 +2,7 @@
 import {copyFileSync, mkdtempSync, rmSync, statSync, utimesSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
 import {isDeepStrictEqual} from 'node:util';
 import {afterAll, expect, test} from 'vitest';
 import {STORAGE_VERSION} from '../../engine/storage/migrations.ts';
@@ -9,11 +10,15 @@ import type {UpgradeStatus} from '../../shared/protocol/upgrades.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {svc} from '../harness/command.ts';
 import {directoryIn} from '../harness/data-directory.ts';
+import {rounds} from '../harness/nightly.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 import {unpackFixture} from './fixture.ts';
 
 const VERSION = 14;
+const KILLS = rounds({commit: 3, nightly: 20});
+/** After the request. The server needs some 200 ms. */
+const KILLED_WITHIN_MS = 400;
 const work = mkdtempSync(join(tmpdir(), 'svc-upgrade-all-'));
 afterAll(() => rmSync(work, {recursive: true}));
 
@@ -65,6 +70,40 @@ test('svc upgrade --all migrates sleeping tenants, which sleep again, and skips 
     await service.killAll();
   }
 }, 60_000);
+
+test('a server that is killed while it migrates all goes on at the next request, and loses nothing', async () => {
+  const data = unpackFixture(VERSION, join(work, 'killed'));
+  const service = await Service.start({data});
+  service.showLogOnFailure();
+  const all = () => svc(['upgrade', '--all', '--data', data, '--url', service.url]);
+  const notes = async () => {
+    const {body} = await service.post(`/api/tenants/${APP}/query`, {table: 'notes', filters: [], limit: 100});
+    return (body as {data: unknown[]}).data;
+  };
+  try {
+    await until('the job', async () => JSON.stringify(await notes()).includes('from a job'));
+    expect((await service.request('DELETE', `/api/tenants/${APP}/crons/hourly`)).status).toBe(204);
+    await service.end('SIGTERM');
+    for (let kill = 0; kill < KILLS; kill++) {
+      makeOlder(data);
+      await service.run();
+      const interrupted = service.post('/api/upgrade').catch(() => null);
+      await delay((KILLED_WITHIN_MS * (kill + Math.random())) / KILLS);
+      await service.killAll();
+      await interrupted;
+      await service.run();
+      expect(await all()).toMatchObject({code: 0, stdout: expect.stringContaining(', 0 failed\n')});
+      // The job of the older file was due once more.
+      await until('the job', async () => JSON.stringify(await notes()).includes('from a job'));
+      const state = (await service.get('/api/upgrade')).body as UpgradeStatus;
+      expect(state.versions.map(({storage_version: version}) => version)).toEqual([STORAGE_VERSION, null]);
+      await service.end('SIGTERM');
+    }
+    expect((await svc(['verify', '--data', data])).code).toBe(0);
+  } finally {
+    await service.killAll();
+  }
+}, 180_000);
 
 /** Puts the file of the fixture back, as a server that knows nothing of it finds it. */
 function makeOlder(data: string): void {
