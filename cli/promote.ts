@@ -9,7 +9,9 @@ import {readdir, readFile, rename, rm} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {join} from 'node:path';
 import type {Command} from 'commander';
+import {keyName} from '../copies/repository/object-names.ts';
 import type {Repository} from '../copies/repository/repository.ts';
+import {RepositoryError} from '../copies/repository/repository-error.ts';
 import {RepositoryWriter} from '../copies/repository/repository-writer.ts';
 import {CopyError} from '../engine/copies/copy-error.ts';
 import {CopyFile} from '../engine/copies/copy-file.ts';
@@ -60,21 +62,21 @@ async function noteIn(data: string): Promise<FollowNote> {
 async function promote(repository: Repository, data: string): Promise<void> {
   const done = await inDataDirectory(data, owned => promoteAll(owned, repository));
   if (done === null) throw new CommandFailure(`${data} is in use: end svc restore --follow first`);
-  const {promoted, failed, older, stateFault} = done.done;
+  const {promoted, failed, older, missing, stateFault} = done.done;
   process.stdout.write(`promoted ${counted(promoted, 'tenant')}: svc start --data ${data} serves them\n`);
   const listed = (title: string, lines: string[]): string[] => (lines.length === 0 ? [] : [title, ...lines]);
   const faults = [
     ...listed('these are in set-aside/; try svc restore for each of them:', failed),
     ...listed('these may be older than what was stored:', older),
+    ...listed('these were not followed; put the object back, then svc restore for each of them:', missing),
     ...(stateFault === null ? [] : [`${STATE_FAULT}: ${stateFault}`]),
   ];
   if (faults.length > 0) throw new CommandFailure(faults.join('\n  '), EXIT_PARTIAL);
 }
 
-async function promoteAll(
-  owned: OwnedDirectory,
-  repository: Repository,
-): Promise<{promoted: number; failed: string[]; older: string[]; stateFault: string | null}> {
+type Promoted = {promoted: number; failed: string[]; older: string[]; missing: string[]; stateFault: string | null};
+
+async function promoteAll(owned: OwnedDirectory, repository: Repository): Promise<Promoted> {
   const root = join(owned.data, STANDBY_DIRECTORY);
   for (const name of await readdir(root)) await putBack(join(root, name));
   // From here on the old server stores nothing more, also after a restart: the lease is the new server's, and not free.
@@ -86,21 +88,29 @@ async function promoteAll(
   const stateFault = await fetchServerState(repository, join(root, STATE_DIRECTORY));
   const stored = await storedTenants(join(root, STATE_DIRECTORY));
   const {failed, gaps} = await standbyOf(repository, owned.data).sync(tenant => !there.has(tenant));
-  const faults = failed.map(({tenant, error}) => `${tenant}: ${error.message}`);
+  // Without its data key nothing that was stored since can be read; the file is as good as it was.
+  const keyless = new Map(failed.filter(isOfKey).map(({tenant, error}) => [tenant, error.message]));
+  const unusable = failed.filter(({tenant}) => !keyless.has(tenant));
+  const faults = unusable.map(({tenant, error}) => `${tenant}: ${error.message}`);
+  const older: string[] = [];
   let promoted = there.size;
   for (const name of await readdir(root)) {
     const tenant = parseDirectoryName(name)?.id;
     if (tenant === undefined || there.has(tenant)) continue;
-    if (failed.some(one => one.tenant === tenant)) continue;
+    if (unusable.some(one => one.tenant === tenant)) continue;
     const done = await promoteOne(owned, tenant, join(root, name), stored);
     if (done === 'promoted') promoted++;
     else if (done !== 'deleted') faults.push(`${tenant}: ${done.fault}`);
+    const why = keyless.get(tenant);
+    keyless.delete(tenant);
+    if (done === 'promoted' && why !== undefined) older.push(`${tenant}: ${why}`);
   }
+  const missing = [...keyless].map(([tenant, why]) => `${tenant}: ${why}`);
   await placeServerState(join(root, STATE_DIRECTORY), owned.data);
   if (faults.length === 0) await rm(root, {recursive: true});
   else await setAside(owned.data, root); // a server that starts has the others
-  const older = [...gaps].map(([tenant, {finding}]) => `${tenant}: ${finding}`);
-  return {promoted, failed: faults, older, stateFault: stateFault?.message ?? null};
+  older.push(...[...gaps].map(([tenant, {finding}]) => `${tenant}: ${finding}`));
+  return {promoted, failed: faults, older, missing, stateFault: stateFault?.message ?? null};
 }
 
 /** @returns `deleted`: the server had deleted it. `fault`: why its file cannot be used */
@@ -141,6 +151,10 @@ async function promoteOne(
   await placeAdopted(owned.files, owned.registry, note, adopted, Date.now());
   await rm(directory, {recursive: true});
   return 'promoted';
+}
+
+function isOfKey({tenant, error}: {tenant: string; error: Error}): boolean {
+  return error instanceof RepositoryError && error.object === keyName(tenant);
 }
 
 /** A run that was killed left the file in the directory that was to become the tenant's. */

@@ -19,7 +19,7 @@ import {PACKAGES_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts'
 import {plan} from '../repository/plan.ts';
 import type {Repository} from '../repository/repository.ts';
 import {RepositoryError} from '../repository/repository-error.ts';
-import {type CopyItem, isFile, positionAfter} from '../repository/tenant-copies.ts';
+import {type CopyItem, isFile, positionAfter, SERVER} from '../repository/tenant-copies.ts';
 import {fetched} from './fetched.ts';
 import {withSet} from './restore-file.ts';
 import {restorePackages} from './restore-packages.ts';
@@ -27,7 +27,7 @@ import {restorePackages} from './restore-packages.ts';
 /** Pages that a power cut lost are found by the digest of all pages, which `svc promote` compares. */
 const UNSYNCED_DISK: Disk = {...DISK, sync: () => undefined, syncDirectory: () => undefined};
 
-type Source = Pick<Repository, 'tenants' | 'packsAfter' | 'copies' | 'fetch'>;
+type Source = Pick<Repository, 'tenants' | 'lostKeys' | 'packsAfter' | 'copies' | 'fetch'>;
 
 export type StandbyStep = {
   /** Page sets that were applied, bases included. */
@@ -36,6 +36,7 @@ export type StandbyStep = {
   newestMs: number | null;
   /** Tenants of which the repository has stored newer commits that cannot be read, by the last look at all of it. */
   gaps: ReadonlyMap<string, BackupGap>;
+  /** Tenants that are not up to date, by the last look at each. One whose data key is lost is among them. */
   failed: {tenant: string; error: Error}[];
 };
 
@@ -45,6 +46,7 @@ export class Standby {
   /** Counter of the newest pack that was looked at; null: none was. */
   #through: number | null = null;
   readonly #gaps = new Map<string, BackupGap>();
+  readonly #failed = new Map<string, Error>();
 
   /** @param directoryOf where the file of a tenant is, which need not exist */
   constructor(repository: Source, directoryOf: (tenant: string) => string) {
@@ -70,6 +72,10 @@ export class Standby {
   async sync(isWanted: (tenant: string) => boolean = () => true): Promise<StandbyStep> {
     const packs = await this.#repository.packsAfter(this.#through ?? 0);
     const tenants = (await this.#repository.tenants()).filter(isWanted);
+    this.#failed.clear();
+    for (const [tenant, fault] of await this.#repository.lostKeys()) {
+      if (tenant !== SERVER && isWanted(tenant)) this.#failed.set(tenant, fault);
+    }
     const step = await this.#each(tenants, tenant => this.#catchUp(tenant));
     this.#through = Math.max(this.#through ?? 0, ...packs.map(({counter}) => counter));
     return step;
@@ -77,6 +83,8 @@ export class Standby {
 
   async #each(tenants: readonly string[], advance: (tenant: string) => Promise<Advance>): Promise<StandbyStep> {
     const step: StandbyStep = {sets: 0, newestMs: null, gaps: this.#gaps, failed: []};
+    // The sets of one that failed in a step before can follow its file by now.
+    for (const tenant of tenants) this.#failed.delete(tenant);
     for (const tenant of tenants) {
       try {
         const {sets, timeMs} = await advance(tenant);
@@ -85,9 +93,10 @@ export class Standby {
       } catch (caught) {
         if (caught instanceof RepositoryError && caught.code === 'no_copies') continue; // it was forgotten
         if (!(caught instanceof Error) || 'syscall' in caught) throw caught;
-        step.failed.push({tenant, error: caught});
+        this.#failed.set(tenant, caught);
       }
     }
+    step.failed = [...this.#failed].map(([tenant, error]) => ({tenant, error}));
     return step;
   }
 

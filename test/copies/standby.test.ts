@@ -101,19 +101,35 @@ test("a damaged key of the server's own files is named by both commands, and the
   const data = join(own.path, '../damaged-state');
   const object = keyName('.server');
   truncateSync(join(own.path, object), 40);
-  const args = ['restore', '--follow', '--every', '100ms', ...own.options, '--data', data];
-  const child = spawn(process.execPath, [CLI, ...args], {stdio: ['ignore', 'pipe', 'inherit'], timeout: 30_000});
-  let said = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-  });
-  await until('a page set', () => said.includes('1 page set'));
+  const said = await follow(own, data, '1 page set', 'SIGTERM');
   expect(said).toContain(`the object ${object} is damaged`);
-  const ended = new Promise(resolve => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  await ended;
   const {code, stderr} = await svc(['promote', '--data', data]);
   expect({code, stderr}).toMatchObject({code: 3, stderr: expect.stringContaining(`the object ${object} is damaged`)});
+  await own.remove();
+});
+
+test('a lost data key is named by both commands, and what was followed before is promoted', async () => {
+  const own = await testRepository();
+  const tenant = await Tenant.make(service);
+  await tenant.insert('t', {n: 0});
+  const copied = await CopiedTenant.begin(service, tenant.id, own);
+  const data = join(own.path, '../lost-key-data');
+  await follow(own, data, '1 page set', 'SIGTERM');
+  copied.close();
+  await own.writer.addPack([{tenant: 'late', kind: 'base', bytes: setBytes(SMALL, {first: 0, last: 2})}]);
+  for (const name of [tenant.id, 'late']) {
+    await own.writer.writeManifest(name);
+    rmSync(join(own.path, keyName(name)));
+  }
+  expect(await follow(own, data, keyName('late'), 'SIGTERM')).toContain(keyName(tenant.id));
+  const {code, stdout, stderr} = await svc(['promote', '--data', data]);
+  expect({code, stdout}).toMatchObject({code: 3, stdout: expect.stringContaining('promoted 1 tenant')});
+  const [older, missing] = stderr.split('these were not followed');
+  expect(older).toContain(keyName(tenant.id));
+  expect(missing).toContain(keyName('late'));
+  const promoted = await Service.start({data});
+  expect((await Tenant.of(promoted, tenant.id).list('t')).map(({n}) => n)).toEqual([0]);
+  await promoted.end('SIGTERM');
   await own.remove();
 });
 
@@ -123,18 +139,7 @@ test('a directory follows, is killed, follows again, and is promoted to the serv
   await tenant.insert('t', {n: 0});
   const copied = await CopiedTenant.begin(service, tenant.id, own);
   const data = join(own.path, '../standby-data');
-  const follows = async (until_: string, signal: NodeJS.Signals) => {
-    const args = ['restore', '--follow', '--every', '100ms', ...own.options, '--data', data];
-    const child = spawn(process.execPath, [CLI, ...args], {stdio: ['ignore', 'pipe', 'inherit'], timeout: 30_000});
-    let said = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-    await until(`${until_} was said`, () => said.includes(until_));
-    const ended = new Promise(resolve => child.once('exit', resolve));
-    child.kill(signal);
-    await ended;
-  };
+  const follows = (said: string, signal: NodeJS.Signals) => follow(own, data, said, signal);
   await follows('1 page set', 'SIGKILL');
   await tenant.insert('t', {n: 1});
   await copied.point();
@@ -172,3 +177,18 @@ test('a directory follows, is killed, follows again, and is promoted to the serv
   });
   await own.remove();
 });
+
+/** Runs `svc restore --follow` until it has said something. @returns all that it said */
+async function follow(own: TestRepository, data: string, what: string, signal: NodeJS.Signals): Promise<string> {
+  const args = ['restore', '--follow', '--every', '100ms', ...own.options, '--data', data];
+  const child = spawn(process.execPath, [CLI, ...args], {stdio: ['ignore', 'pipe', 'inherit'], timeout: 30_000});
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await until(`${what} was said`, () => said.includes(what));
+  const ended = new Promise(resolve => child.once('exit', resolve));
+  child.kill(signal);
+  await ended;
+  return said;
+}
