@@ -22,7 +22,6 @@ const SHARED_SERVICE = "/shared-service.ts'";
 const SLOW = [
   'test/schedule/runner.test.ts',
   'test/functions/edge/uploads.test.ts',
-  'test/supervisor/interrupted.test.ts',
   'test/supervisor/child.test.ts',
   'test/queries/bounds.test.ts',
   'test/functions/socket/subscribed-reads.test.ts',

@@ -195,7 +195,9 @@ async function atEveryStep(
   check: (data: string, server: Server, isDone: boolean) => void,
 ): Promise<void> {
   let cuts = 0;
-  for (let steps = 1; steps <= STEPS_MAX; steps++) {
+  for (let steps = 1, isCut = true; isCut; steps++) {
+    expect(steps).toBeLessThanOrEqual(STEPS_MAX);
+    isCut = false;
     for (const isAfter of [false, true]) {
       const data = join(directory, `data-${steps}-${isAfter}`);
       const first = new Server(data);
@@ -207,13 +209,18 @@ async function atEveryStep(
       const server = new Server(data, power);
       await server.tenants.recover(refuse);
       const outcome = await Promise.race([operation(server).then(() => 'done' as const), power.gone]);
-      if (outcome === 'gone') cuts++;
-      // The start after it is cut as well, at each of its first steps.
-      for (let startSteps = 1; startSteps <= 6; startSteps++) {
+      if (outcome === 'gone') [cuts, isCut] = [cuts + 1, true];
+      // The start after it is cut as well, at each of its steps, and once not at all.
+      for (let startSteps = 1, isStartCut = true; isStartCut; startSteps++) {
+        expect(startSteps).toBeLessThanOrEqual(STEPS_MAX);
         const left = disk(data);
         const startPower = new Power(startSteps, isAfter);
         const cut = new Server(left, startPower);
-        await Promise.race([cut.tenants.recover(refuse).catch(() => startPower.gone), startPower.gone]);
+        const started = cut.tenants.recover(refuse).then(
+          () => 'started',
+          () => startPower.gone,
+        );
+        isStartCut = (await Promise.race([started, startPower.gone])) === 'gone';
         const again = disk(left);
         const last = new Server(again);
         await last.tenants.recover(refuse);
