@@ -50,6 +50,9 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   completion: () => import('./completion.ts'),
 };
 
+/** Further names of verbs, as the verbs register them. */
+const ALIASES: Record<string, string> = {tenant: 'tenants'};
+
 const EXIT_WRONG_USAGE = 2;
 
 /** Variables that name the target. Scripts pass them on unchanged, so an empty one counts as unset. */
@@ -57,8 +60,10 @@ const TARGET_VARIABLES = ['SVC_URL', 'SVC_TENANT', 'SVC_DATA', 'SVC_ACCESS_TOKEN
 
 export async function run(argv: string[]): Promise<void> {
   for (const name of TARGET_VARIABLES) if (process.env[name] === '') delete process.env[name];
-  const verb = argv[2] ?? '';
-  const program = await programOf(Object.hasOwn(VERBS, verb) ? [verb] : Object.keys(VERBS));
+  const name = argv[2] ?? '';
+  const verb = Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name;
+  const isVersion = name === '--version' || name === '-V';
+  const program = await programOf(Object.hasOwn(VERBS, verb) ? [verb] : isVersion ? [] : Object.keys(VERBS));
   try {
     await program.parseAsync(argv);
   } catch (caught) {
