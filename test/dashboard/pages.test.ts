@@ -157,7 +157,7 @@ test('every page is accessible and within its policy, in light or on a dark phon
     ...TENANT_PAGES.map((title): [string, string] => [title, `/t/${app.tenant}/${pathOf(title)}`]),
   ];
   for (const [title, path] of pages) {
-    await window.goto(path);
+    await rounds({commit: () => window.visit(path), nightly: () => window.goto(path)})();
     await window.settled(title);
     if (title === 'Server') await page.getByRole('cell', {name: 'supervisor'}).waitFor();
     await look(title === app.tenant ? 'Overview' : title);
