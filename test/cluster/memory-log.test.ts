@@ -3,18 +3,21 @@ import {PART_BYTES} from '../../cluster/limits.ts';
 import type {BaseInfo} from '../../cluster/log/base-list.ts';
 import {delay} from '../../cluster/log/timing.ts';
 import {sourceOf} from '../../engine/copies/bytes.ts';
+import {rounds} from '../harness/nightly.ts';
 import {rivals, SCENARIOS} from './harness/conformance.ts';
 import {memoryRig} from './harness/memory-rig.ts';
 import {hostOf, newTenant, opened} from './harness/rig.ts';
+
+const RIVAL_ROUNDS = rounds({commit: 2_000, nightly: 10_000});
 
 test.each(Object.entries(SCENARIOS))('%s', async (_, scenario) => {
   const rig = memoryRig();
   await rig.run(() => scenario(rig));
 });
 
-test('of six rivals with one expectation, one wins, in each of 10,000 rounds', async () => {
+test(`of six rivals with one expectation, one wins, in each of ${RIVAL_ROUNDS} rounds`, async () => {
   const rig = memoryRig();
-  await rig.run(() => rivals(10_000)(rig));
+  await rig.run(() => rivals(RIVAL_ROUNDS)(rig));
 });
 
 test('a writer of a base whose parts another host has removed ends, and the list has the other base', async () => {

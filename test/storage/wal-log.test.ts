@@ -172,12 +172,19 @@ describe('a log with one flipped bit', () => {
   });
 });
 
+/** How many frames of the log count, by its index. */
+function framesOf(path: string): number {
+  return readFileSync(`${path}-shm`).readUInt32LE(16);
+}
+
 describe('a log that lost its end', () => {
   test('is refused as long as its index is there; cut where it says, and without the index, it opens', async () => {
     const path = join(directory, 'cut');
-    const acknowledged = await killedWriter(path, 12);
+    let acknowledged = await killedWriter(path, 12);
+    // After a checkpoint, the log starts over in a file that stays as long as it was.
+    while (framesOf(path) < 8) acknowledged = await killedWriter(path, 12);
     const wal = readFileSync(`${path}-wal`);
-    for (const left of [wal.length >> 1, 32 + 3 * FRAME_BYTES, 100, 0]) {
+    for (const left of [32 + (framesOf(path) >> 1) * FRAME_BYTES, 32 + 3 * FRAME_BYTES, 100, 0]) {
       truncateSync(`${path}-wal`, left);
       expect(findLogDamage(path)).not.toBeNull();
       writeFileSync(`${path}-wal`, wal);
