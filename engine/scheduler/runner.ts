@@ -2,10 +2,12 @@
  * Runs due jobs and crons. One timer waits for the next due job or cron, however many are pending. When it fires, due
  * work enters the commit group like any other write, a few at a time, so that requests get their turn in between.
  *
- *   idle ──arm──▶ armed ──time──▶ running ──nothing due──▶ armed | idle
- *     ▲                              ├─ a batch settles: check again
+ *   idle ──arm──▶ armed ──time──▶ running ──nothing due, and all settled──▶ armed | idle
+ *     ▲                              ├─ a batch has run, and the one before has settled: check again
  *     │                              └─ the writer refuses: the work stays due, and is retried
  *     └──stop── any
+ *
+ * So a batch runs while the disk syncs the one before.
  *
  * Refused work blocks nothing else (up to DUE_AT_ONCE jobs, and every cron): a tenant at its quota refuses work that
  * adds data, and work that would free space is due, too.
@@ -35,6 +37,14 @@ function refuseToRun(): never {
 
 const KIND = 'due work';
 
+/** Work that was submitted together. */
+type Batch = {
+  /** Each has run in a group, which may not be durable yet, or has settled. */
+  readonly ran: Promise<unknown>;
+  /** Each is durable, or was refused. */
+  readonly settled: Promise<unknown>;
+};
+
 export class ScheduleRunner implements Stage {
   readonly #writer: Writer;
   readonly #background: BackgroundWrites;
@@ -48,6 +58,8 @@ export class ScheduleRunner implements Stage {
   /** Refused by the writer, and waiting for a retry. */
   readonly #refusedJobs = new Set<string>();
   readonly #refusedCrons = new Set<string>();
+  /** The writer has them: one that has run is due again for a moment if its group is rolled back. */
+  readonly #submittedJobs = new Set<string>();
   /** Jobs whose functions could not be loaded: skipped until the next poll. */
   readonly #unprepared = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
@@ -145,7 +157,14 @@ export class ScheduleRunner implements Stage {
     this.#running = true;
     this.#unprepared.clear();
     await this.#rephase();
-    while (!this.#stopped && (await this.#runDue()) > 0);
+    let before: Batch | null = null;
+    while (!this.#stopped) {
+      const batch = await this.#submitDue();
+      if (batch === null && before === null) break;
+      await Promise.all([batch?.ran, before?.settled]);
+      before = batch;
+    }
+    await before?.settled;
     this.#notDue.clear();
     this.#isCareful = false;
     this.#running = false;
@@ -161,25 +180,34 @@ export class ScheduleRunner implements Stage {
     this.#log.warn('the clock was set back; crons keep their phase in the new time', {crons: moved});
   }
 
-  /** Runs one batch of due work; returns its size, without previously refused work. */
-  async #runDue(): Promise<number> {
+  /** Submits one batch of due work; null: nothing is due but work that was refused or that the writer has. */
+  async #submitDue(): Promise<Batch | null> {
     const nowMs = this.#clock();
     const {statements} = this.#writer;
+    const skipped = [this.#damaged, this.#refusedJobs, this.#unprepared, this.#submittedJobs];
     const jobs = statements.dueJobs
-      .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedJobs.size + this.#unprepared.size)
-      .filter(id => !this.#damaged.has(id) && !this.#refusedJobs.has(id) && !this.#unprepared.has(id))
+      .all(nowMs, DUE_AT_ONCE + skipped.reduce((sum, {size}) => sum + size, 0))
+      .filter(id => !skipped.some(ids => ids.has(id)))
       .slice(0, Math.max(0, DUE_AT_ONCE - this.#refusedJobs.size - this.#unprepared.size));
     const crons = statements.dueCrons
       .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedCrons.size)
       .filter(name => !this.#damaged.has(name) && !this.#refusedCrons.has(name))
       .slice(0, DUE_AT_ONCE);
-    const count = jobs.length + crons.length;
+    if (jobs.length + crons.length === 0) return null;
     if (this.#isCareful) for (const id of jobs.splice(0)) if (!this.#stopped) await this.#runCarefully(id);
-    await Promise.all([
-      ...jobs.map(id => this.#runJob(id, this.#runFunction)),
-      ...crons.map(name => this.#runCron(name)),
-    ]);
-    return count;
+    const submitted = jobs.map(id => this.#submitJob(id));
+    const ticks = crons.map(name => this.#runCron(name));
+    return {
+      ran: Promise.all([...ticks, ...submitted.map(({ran, settled}) => Promise.race([ran, settled]))]),
+      settled: Promise.all([...ticks, ...submitted.map(({settled}) => settled)]),
+    };
+  }
+
+  #submitJob(id: string): Batch {
+    const {promise: ran, resolve: hasRun} = Promise.withResolvers<void>();
+    this.#submittedJobs.add(id);
+    const settled = this.#runJob(id, this.#runFunction, hasRun).then(() => this.#submittedJobs.delete(id));
+    return {ran, settled};
   }
 
   /** Resolves when the work is done or was refused: then it is retried, and nothing waits for it. */
@@ -220,13 +248,17 @@ export class ScheduleRunner implements Stage {
     await this.#runJob(id, runFunction);
   }
 
-  async #runJob(id: string, runFunction: RunFunctionJob): Promise<void> {
+  /** @param hasRun called when the job has run in a group, which may not be durable yet */
+  async #runJob(id: string, runFunction: RunFunctionJob, hasRun?: () => void): Promise<void> {
     const path = this.#writer.statements.jobFunction.get(id) ?? null;
     if (path !== null && !(await this.#prepareFunction(path))) {
       this.#unprepared.add(id);
       return;
     }
-    const run = (writer: Writer) => runJob(writer, this.#clock(), id, runFunction);
+    const run = (writer: Writer) => {
+      hasRun?.();
+      return runJob(writer, this.#clock(), id, runFunction);
+    };
     await this.#perform(id, this.#refusedJobs, run, ran => {
       if (ran === 'damaged') this.#damaged.add(id);
       else if (ran === null) this.#wasNotDue('job', id);
