@@ -40,12 +40,13 @@ const owner = (path: string) => statSync(path).uid;
 const ownersIn = (directory: string) => new Set(readdirSync(directory).map(name => owner(join(directory, name))));
 const userOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
-/** A process that code in the tenant's worker started, and that does not end with it. */
-function leftBehind(directory: string, command = ['sleep', '1000']): number {
+/** A process that code in the tenant's worker started, and that does not end with it. It is of the tenant's user when it is given. */
+async function leftBehind(directory: string, command = ['sleep', '1000']): Promise<number> {
   const id = owner(directory);
   const args = [`--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--', ...command];
   const child = spawn('setpriv', args, {detached: true, stdio: 'ignore'});
   child.unref();
+  await until('its user, or its end', () => !isAlive(child.pid!) || userOf(child.pid!) === id);
   return child.pid!;
 }
 
@@ -113,7 +114,7 @@ nightly.test('a copy of the data directory has other users', async () => {
 
 describe("what code left running under its tenant's user", () => {
   test('ends with the worker', async () => {
-    const left = leftBehind(service.directoryOf(tenant.id)!);
+    const left = await leftBehind(service.directoryOf(tenant.id)!);
     const worker = await service.workerOf(tenant.id);
     process.kill(worker, 'SIGKILL');
     await until('its end', () => !isAlive(left));
@@ -123,10 +124,10 @@ describe("what code left running under its tenant's user", () => {
   test("ends also when it ends all processes of its user, and the user is not the next tenant's", async () => {
     const directory = service.directoryOf(tenant.id)!;
     const id = owner(directory);
-    const left = leftBehind(directory, ['sh', '-c', 'while :; do kill -KILL -1; done']);
+    const left = await leftBehind(directory, ['sh', '-c', 'while :; do kill -KILL -1; done']);
     await until('its end', () => !isAlive(left));
     expect(await tenant.list('t')).toMatchObject([{n: 1}]);
-    const again = leftBehind(directory, ['sh', '-c', 'while :; do kill -KILL -1; done']);
+    const again = await leftBehind(directory, ['sh', '-c', 'while :; do kill -KILL -1; done']);
     expect((await service.request('DELETE', `/api/tenants/${tenant.id}`)).status).toBe(204);
     expect(isAlive(again)).toBe(false);
     await service.end('SIGTERM');
@@ -139,7 +140,7 @@ describe("what code left running under its tenant's user", () => {
   test('ends with the next start, when the server was killed', async () => {
     const directory = service.directoryOf(tenant.id)!;
     await service.killAll();
-    const left = leftBehind(directory);
+    const left = await leftBehind(directory);
     await service.run();
     await until('its end', () => !isAlive(left));
     expect(service.log).toContain('processes of an earlier server are ended');
