@@ -3,7 +3,7 @@
  * cannot notice it, its processes get the time that the server and its load leave: the browsers of operators run on
  * machines of their own.
  */
-import {readdirSync, readFileSync} from 'node:fs';
+import {existsSync, readdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {constants, setPriority} from 'node:os';
 import type {BrowserContext} from 'playwright-core';
 import {Browser, type Window} from '../../test/harness/browser.ts';
@@ -30,8 +30,7 @@ export class DashboardWindows {
     const browser = await (inBackground ? Browser.launchOwn() : Browser.launch());
     if (inBackground) {
       // Windows get processes that inherit it.
-      for (const pid of chromiumProcesses())
-        if (!others.includes(pid)) setPriority(pid, constants.priority.PRIORITY_LOW);
+      for (const pid of chromiumProcesses()) if (!others.includes(pid)) toBackground(pid);
     }
     const first = await DashboardWindow.open(browser, peer);
     await first.signIn(peer.token);
@@ -58,6 +57,20 @@ export class DashboardWindows {
 
   async close(): Promise<void> {
     await this.#browser.close();
+  }
+}
+
+/**
+ * A priority belongs to a thread, and Chromium's were started before. Where the kernel groups threads by session, it
+ * counts within the session alone, and the session has a priority of its own.
+ */
+function toBackground(pid: number): void {
+  try {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), constants.priority.PRIORITY_LOW);
+    const session = `/proc/${pid}/autogroup`;
+    if (existsSync(session)) writeFileSync(session, String(constants.priority.PRIORITY_LOW));
+  } catch (caught) {
+    if (existsSync(`/proc/${pid}`)) throw caught; // otherwise it has ended
   }
 }
 
