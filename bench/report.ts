@@ -55,6 +55,8 @@ type RowReport = Row & {
   routerUs: number | null;
   workerUs: number | null;
   generatorCpu: number | null;
+  /** Processors of the machine that did nothing meanwhile. */
+  idleCpus: number | null;
   errors: number;
   /** The generator used (nearly) a whole processor: the server could have done more. */
   generatorIsTheLimit: boolean;
@@ -145,7 +147,7 @@ export function printed({
     `${settings.rounds} rounds of ${settings.seconds} s, ${settings.connections} connections, load from ${settings.generator}` +
       (pocketBaseVersion === null ? '' : `, PocketBase ${pocketBaseVersion}`),
     '',
-    row('', 'per s', 'range', 'p50 ms', 'p99 ms', 'CPU µs', 'router', 'worker', 'server', 'load', 'writes'),
+    row('', 'per s', 'range', 'p50 ms', 'p99 ms', 'CPU µs', 'router', 'worker', 'server', 'load', 'idle', 'writes'),
     ...rows.map(each =>
       row(
         each.name,
@@ -158,12 +160,13 @@ export function printed({
         whole(each.workerUs),
         fixed(each.serverCpu),
         `${fixed(each.generatorCpu)}${each.generatorIsTheLimit ? ' !' : ''}`,
+        fixed(each.idleCpus),
         `${each.durability}${each.errors > 0 ? `; ${each.errors} ERRORS` : ''}`,
       ),
     ),
     '',
     'CPU µs: processor time for each request, of all processes of the server; of svc its router and worker beside it',
-    'server, load: processors used, by the server with all its processes and by the load generator;',
+    'server, load: processors used, by the server with all its processes and by the load generator; idle: used by nothing;',
     '! the load generator used a whole processor, so the server may be able to do more',
     '',
     `first response of a sleeping tenant: ${wake.coldMs.toFixed(1)} ms; with a spare worker ${wake.spareMs.toFixed(1)} ms`,
@@ -196,7 +199,7 @@ export function printed({
 
 function rowReport(definition: Row, figures: Figures[]): RowReport {
   const rates = figures.map(each => each.requestsPerS);
-  const of = (key: 'p50Ms' | 'p99Ms' | 'serverCpu' | 'generatorCpu'): number | null =>
+  const of = (key: 'p50Ms' | 'p99Ms' | 'serverCpu' | 'generatorCpu' | 'idleCpus'): number | null =>
     medianOrNull(figures.map(each => each[key] ?? null));
   const generatorCpu = of('generatorCpu');
   const us = (part: (times: CpuTimes) => number): number | null =>
@@ -214,6 +217,7 @@ function rowReport(definition: Row, figures: Figures[]): RowReport {
     routerUs: isSvc ? us(({router}) => router) : null,
     workerUs: isSvc ? us(({worker}) => worker) : null,
     generatorCpu,
+    idleCpus: of('idleCpus'),
     errors: figures.reduce((sum, each) => sum + (each.errors ?? 0), 0),
     generatorIsTheLimit: generatorCpu !== null && generatorCpu >= NEARLY_ONE_CPU,
   };
@@ -224,7 +228,7 @@ function medianOrNull(values: (number | null)[]): number | null {
   return known.length === 0 ? null : median(known);
 }
 
-const WIDTHS = [24, 8, 14, 8, 8, 7, 7, 7, 7, 7];
+const WIDTHS = [24, 8, 14, 8, 8, 7, 7, 7, 7, 7, 7];
 
 function row(name: string, ...cells: string[]): string {
   const last = cells.length - 1;

@@ -1,6 +1,7 @@
 /** Runs one job with the chosen load generator and measures what it and the servers took of the processors meanwhile. */
 import {fork, spawn} from 'node:child_process';
 import {once} from 'node:events';
+import {cpus} from 'node:os';
 import {join} from 'node:path';
 import {type CpuTimes, cpuSeconds, cpuTimes} from '../measure/process-tree.ts';
 import type {LoadJob, LoadResult} from './job.ts';
@@ -11,19 +12,23 @@ export type Generator = (typeof GENERATORS)[number];
 
 /**
  * `cpu`: processor time a second, so 1 is one processor used up. `cpuUs`: microseconds of it for each request, which hold on a
- * machine that does other things too. Null where the system does not tell.
+ * machine that does other things too. Null where the system does not tell. `idleCpus`: processors that did nothing meanwhile, of
+ * all that the machine has.
  */
 export type Measurement = LoadResult & {
   generatorCpu: number | null;
   serverCpu: number | null;
   cpuUs: CpuTimes | null;
+  idleCpus: number;
 };
 
 /** @param serverPid the process whose tree is the server */
 export async function runLoad(generator: Generator, job: LoadJob, serverPid: number): Promise<Measurement> {
+  const [idleBeforeMs, startedMs] = [idleMs(), performance.now()];
   const before = cpuTimes(serverPid);
   const {result, cpuS} = generator === 'wrk' ? await runWrk(job) : await runNode(job);
   const after = cpuTimes(serverPid);
+  const idleCpus = (idleMs() - idleBeforeMs) / (performance.now() - startedMs);
   const known = before === null || after === null ? null : {before, after};
   const taken = (part: keyof CpuTimes): number => (known === null ? 0 : known.after[part] - known.before[part]);
   const us = (part: keyof CpuTimes): number => (taken(part) * 1e6) / Math.max(result.requestsPerS * job.seconds, 1);
@@ -32,7 +37,12 @@ export async function runLoad(generator: Generator, job: LoadJob, serverPid: num
     generatorCpu: cpuS === null ? null : cpuS / job.seconds,
     serverCpu: known === null ? null : (taken('router') + taken('worker') + taken('other')) / job.seconds,
     cpuUs: known === null ? null : {router: us('router'), worker: us('worker'), other: us('other')},
+    idleCpus,
   };
+}
+
+function idleMs(): number {
+  return cpus().reduce((sum, {times}) => sum + times.idle, 0);
 }
 
 type Run = {result: LoadResult; cpuS: number | null};

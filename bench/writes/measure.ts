@@ -2,7 +2,6 @@
  * Durable writes as their number and their disk change: with 1 to 256 connections, at half of the full rate (requests that arrive by
  * themselves), with reads of the same tenant at once, and spread over 100 tenants. On this disk and on one that takes 5 ms per sync.
  */
-import {cpus} from 'node:os';
 import {join} from 'node:path';
 import type {LoadJob, LoadResult} from '../load/job.ts';
 import {type Generator, type Measurement, runLoad} from '../load/run.ts';
@@ -18,10 +17,7 @@ export const MIXED_CONNECTIONS = 16;
 const FULL_CONNECTIONS = 64;
 const WARM_UP_S = 1;
 
-export type WriteFigures = LoadResult & {
-  /** Processors that did nothing meanwhile, of all that the machine has. */
-  idleCpus: number;
-};
+export type WriteFigures = LoadResult & Pick<Measurement, 'idleCpus'>;
 export type WriteRow =
   | `insert ${(typeof CONNECTIONS)[number]}`
   | 'insert half rate'
@@ -74,8 +70,8 @@ async function measureRows(
     rows[name] = figures;
     say(name, figures);
   };
-  const load = (job: Omit<LoadJob, 'port' | 'seconds'>, kind = generator) =>
-    watched(() => runLoad(kind, {...job, port: peer.port, seconds}, peer.process.pid));
+  const load = (job: Omit<LoadJob, 'port' | 'seconds'>, kind = generator): Promise<WriteFigures> =>
+    runLoad(kind, {...job, port: peer.port, seconds}, peer.process.pid);
   const one = await seedTenant(peer, 'one');
   await runLoad(
     generator,
@@ -105,15 +101,4 @@ async function measureRows(
     took(name, await load({connections: FULL_CONNECTIONS, requests}));
   }
   return rows as Record<WriteRow, WriteFigures>;
-}
-
-/** A load with what the processors of the whole machine did meanwhile. */
-async function watched(run: () => Promise<Measurement>): Promise<WriteFigures> {
-  const [before, startedMs] = [idleMs(), performance.now()];
-  const {requestsPerS, p50Ms, p99Ms, errors} = await run();
-  return {requestsPerS, p50Ms, p99Ms, errors, idleCpus: (idleMs() - before) / (performance.now() - startedMs)};
-}
-
-function idleMs(): number {
-  return cpus().reduce((sum, {times}) => sum + times.idle, 0);
 }
