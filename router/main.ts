@@ -100,6 +100,7 @@ function receive(message: SupervisorToRouter): void {
     case 'suspects':
     case 'call_answered':
     case 'worker_ready':
+    case 'served_elsewhere':
     case 'worker_failed':
     case 'release':
     case 'give_up':

@@ -316,7 +316,7 @@ export class Supervisor {
       confinement: confinement.router,
       settings: {
         ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, dashboard, rateLimits, routers},
-        ...{accessTokenSha256, adminTokenSha256, grantKey},
+        ...{accessTokenSha256, adminTokenSha256, grantKey, peers: null},
         ...{version: VERSION, build: BUILD},
       },
       state: () => ({

@@ -32,6 +32,7 @@ export type PlacementMessage = Extract<
       | 'suspects'
       | 'call_answered'
       | 'worker_ready'
+      | 'served_elsewhere'
       | 'worker_failed'
       | 'release'
       | 'give_up';
@@ -150,6 +151,9 @@ export class TenantDirectory {
       case 'worker_ready':
         this.#workerReady(message.address);
         return;
+      case 'served_elsewhere':
+        assert(false, 'a server that is no host of a cluster serves all its tenants');
+        return;
       case 'worker_failed':
         this.#tenants.get(message.tenant)?.workerFailed(errorIn(message.error), message.retryAfterS);
         return;
@@ -193,7 +197,7 @@ export class TenantDirectory {
       bytes: this.#bytes,
       limits: this.#limits,
       routers: this.#routers,
-      wake: forCode => this.#send({type: 'wake', tenant: id, forCode}),
+      wake: forCode => this.#send({type: 'wake', tenant: id, forCode, forPeer: false}),
       givenUp: () => this.#send({type: 'given_up', tenant: id}),
       lost: (worker, calls) => this.#send({type: 'link_lost', tenant: id, worker, calls}),
       malformed: (worker, why) => {

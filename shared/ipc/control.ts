@@ -39,6 +39,24 @@ export type WorkerAddress = {
   runsCode: boolean;
 };
 
+/**
+ * A tenant that another host of the cluster serves. Routers reach its worker through a router of that host. `worker` is
+ * another name each time that a host becomes the owner. `address`: host and port of the peer port.
+ */
+export type RemoteAddress = {tenant: string; worker: WorkerName; host: string; address: string};
+
+/** How routers of a cluster reach each other: TLS in both directions, with certificates of the cluster's own CA. */
+export type PeerSettings = {
+  /** Of this host. The certificate of a host has its name as a DNS name. */
+  host: string;
+  /** The addresses at which other hosts connect. */
+  listen: {host: string; port: number};
+  /** PEM. */
+  ca: string;
+  certificate: string;
+  key: string;
+};
+
 /* ── router ── */
 
 /** The function and arguments of a request: worker crashes are attributed to these. */
@@ -92,6 +110,8 @@ export type RouterSettings = {
   adminTokenSha256: string;
   /** For signed grants (shared/egress/signed-grant.ts). */
   grantKey: string;
+  /** Null: the server is not part of a cluster. */
+  peers: PeerSettings | null;
   version: string;
   build: string;
 };
@@ -144,6 +164,8 @@ export type SupervisorToRouter =
   | {type: 'call_answered'; tenant: string; key: string}
   /** A worker serves this tenant. The answer to `wake`; sent after the messages that its predecessor's crash caused. */
   | {type: 'worker_ready'; address: WorkerAddress}
+  /** As `worker_ready`, if another host serves the tenant. */
+  | {type: 'served_elsewhere'; address: RemoteAddress}
   /** The tenant's worker has ended or could not be started: fail the waiting requests with this error. */
   | {type: 'worker_failed'; tenant: string; error: ErrorObject; retryAfterS: number}
   /** Stop using this worker if no request is in flight, and answer `released`. */
@@ -168,10 +190,11 @@ export type RouterToSupervisor =
   /** Start-up failed (port taken, address unavailable): one sentence for the operator. */
   | {type: 'listen_failed'; message: string}
   /**
-   * A request needs this tenant's worker; answered by `worker_ready` or `worker_failed`. `forCode`: the worker must be
-   * able to run code; the tenant is moved to such a worker if necessary.
+   * A request needs this tenant's worker; answered by `worker_ready`, `served_elsewhere` or `worker_failed`. `forCode`:
+   * the worker must be able to run code; the tenant is moved to such a worker if necessary. `forPeer`: a router of
+   * another host needs it, which was referred to this host.
    */
-  | {type: 'wake'; tenant: string; forCode: boolean}
+  | {type: 'wake'; tenant: string; forCode: boolean; forPeer: boolean}
   /** Answered by `reply` (null) or `reply_error`. */
   | {type: 'request'; id: number; action: 'tenant_create' | 'tenant_delete'; tenant: string}
   /** Answered by `reply` with the body of the route's response. */
