@@ -12,6 +12,7 @@ import type {RateLimit} from '../shared/rate-limit.ts';
 import type {UsersSetting} from '../supervisor/confinement/users.ts';
 import type {SupervisorSettings} from '../supervisor/server/settings.ts';
 import {backupKeep} from './backup-keep.ts';
+import {type ClusterOptions, clusterFault, clusterOptions} from './cluster-settings.ts';
 import {coresToUse} from './cores.ts';
 import {allowedOrigins, dashboardOrigin, rateLimit, trustedProxies} from './edge-settings.ts';
 import {
@@ -24,8 +25,9 @@ import {
   SERVICES_MEMORY_MB_MAX,
   TENANT_STORAGE_BYTES_DEFAULT,
 } from './limits.ts';
+import {duration, integer, path, size, yesOrNo} from './option-values.ts';
 
-export type StartOptions = {
+export type StartOptions = ClusterOptions & {
   port: number;
   host: string;
   routers: number;
@@ -69,13 +71,9 @@ export type StartOptions = {
 };
 
 const MINUTE_MS = 60_000;
-const DURATION_UNITS_MS = {ms: 1, s: 1_000, m: MINUTE_MS, h: 60 * MINUTE_MS} as const;
 /** Smaller ids belong to the system; the largest one belongs to no user, and means "unchanged" to the system. */
 const USER_ID_MIN = 1_000;
 const USER_ID_MAX = 4_294_967_293;
-const SIZE_POWERS = {m: 2, g: 3, t: 4} as const;
-/** A year: a longer duration is a typing mistake. */
-const DURATION_MS_MAX = 365 * 24 * 60 * MINUTE_MS;
 
 export function addStartOptions(command: Command): Command {
   const options = [
@@ -193,6 +191,7 @@ export function addStartOptions(command: Command): Command {
     )
       .argParser(spoolSize)
       .default(COPIES_SPOOL_BYTES_DEFAULT, '256m'),
+    ...clusterOptions(),
     new Option('--log-level <level>', 'least level of log lines').choices([...LOG_LEVELS]).default('info'),
     new Option('--log-format <format>', 'form of log lines; auto: pretty on a terminal, else json')
       .choices([...LOG_FORMATS])
@@ -254,10 +253,16 @@ function checkTogether(command: Command): void {
   if (backupTo === undefined && (backupKey ?? backupHeartbeat) !== undefined) {
     command.error('error: --backup-key and --backup-heartbeat need --backup-to, the repository');
   }
+  const fault = clusterFault(command.opts<StartOptions>(), name => isGiven(command, name));
+  if (fault !== null) command.error(`error: ${fault}`);
   if (listenBeyondLoopback || isLoopback(host)) return;
   command.error(
     `error: --host ${host} can be reached from other machines: add --listen-beyond-loopback if that is meant`,
   );
+}
+
+function isGiven(command: Command, name: string): boolean {
+  return ['cli', 'env'].includes(command.getOptionValueSource(name) ?? '');
 }
 
 /** Where routers cannot share a port, `auto` means one. */
@@ -270,16 +275,6 @@ function routers(text: string): number {
   throw new InvalidArgumentError(`It must be an integer from 1 to ${ROUTERS_MAX}, or auto.`);
 }
 
-function integer(least: number, most: number): (text: string) => number {
-  return text => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    const range =
-      most === Number.MAX_SAFE_INTEGER ? `an integer from ${least} on` : `an integer from ${least} to ${most}`;
-    throw new InvalidArgumentError(`It must be ${range}.`);
-  };
-}
-
 /** The first id is the group of all of them. */
 function users(text: string): UsersSetting {
   if (text === 'auto' || text === 'none') return text;
@@ -288,28 +283,6 @@ function users(text: string): UsersSetting {
   throw new InvalidArgumentError(
     `It must be two numbers from ${USER_ID_MIN} to ${USER_ID_MAX} with a dash between, the smaller first, or auto, or none.`,
   );
-}
-
-function duration(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
-  if (text === '0') return 0;
-  const valueMs =
-    match === null ? Number.NaN : Number(match[1]) * DURATION_UNITS_MS[match[2] as keyof typeof DURATION_UNITS_MS];
-  if (valueMs === 0 || (valueMs >= 1 && valueMs <= DURATION_MS_MAX)) return Math.round(valueMs);
-  throw new InvalidArgumentError('It must be a number with its unit, as 500ms, 300s, 5m or 1h, or 0 for never.');
-}
-
-function size(text: string): number {
-  const match = /^(\d+)([mgt])$/i.exec(text);
-  if (text === '0') return 0;
-  const bytes = match === null ? 0 : Number(match[1]) * 1024 ** SIZE_POWERS[match[2]!.toLowerCase() as 'm'];
-  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
-  throw new InvalidArgumentError('It must be an integer with its unit, as 512m, 10g or 1t, or 0 for no limit.');
-}
-
-function path(text: string): string {
-  if (text !== '') return resolve(text);
-  throw new InvalidArgumentError('It must be the path of a file.');
 }
 
 function repository(text: string): string {
@@ -347,11 +320,4 @@ function hosts(text: string, previous: string[]): string[] {
     }
   }
   return [...previous, ...names];
-}
-
-/** The flag alone means yes; the variable needs an explicit value, because `=0` as a yes would surprise. */
-function yesOrNo(text: string): boolean {
-  if (['1', 'true', 'yes'].includes(text)) return true;
-  if (['0', 'false', 'no', ''].includes(text)) return false;
-  throw new InvalidArgumentError('It must be 1 or 0.');
 }

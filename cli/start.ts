@@ -10,6 +10,7 @@ import type {Credentials} from '../supervisor/keys/credentials.ts';
 import {DASHBOARD_CODE_MS} from '../supervisor/limits.ts';
 import {BUNDLED_ENTRIES, Supervisor} from '../supervisor/main.ts';
 import type {Listening} from '../supervisor/processes/router-process.ts';
+import {clusterSettings} from './cluster-settings.ts';
 import {addStartOptions, backupSettings, dataDirectory, type StartOptions} from './config.ts';
 import {forgetServer, noteServer} from './server-note.ts';
 import {shellQuoted} from './shell-quoted.ts';
@@ -51,6 +52,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
         rateLimits: {tenant: options.rateLimitTenant ?? null, key: options.rateLimitKey ?? null},
         idleStopMs: options.idleStop,
         ...backupSettings(options),
+        ...clusterSettings(options),
         entries: BUNDLED_ENTRIES,
       },
       process.env,

@@ -32,6 +32,12 @@ export const BASES_KEPT = 2;
 
 /** The lease of a host, from when it sent its newest stored update. Beyond: its workers answer no reads. (design) */
 export const LEASE_MS = 6_000;
+/**
+ * Leases that --lease accepts. Below: an election of NATS, which takes up to 9 s, or a short pause ends more leases. Beyond:
+ * a lost host costs a minute. (ours)
+ */
+export const LEASE_MS_MIN = 3_000;
+export const LEASE_MS_MAX = 60_000;
 /** Between two updates of the entry of a host. (design) */
 export const RENEW_MS = 1_000;
 /** A host waits for so many leases of a silent one. The rest is for clocks of different speed. (design) */
@@ -44,6 +50,18 @@ export const HOSTS_MAX = 64;
 export const CAPACITY_MAX = 1_000_000;
 /** Pause before a host looks again who owns a tenant, when the log did not answer or another change was first. (ours) */
 export const OWNER_RETRY_MS = 100;
+
+/** --standbys at most: each copies every commit of a tenant to its disk. (ours) */
+export const STANDBYS_MAX = 7;
+/** --copy-rate unless it is given: three servers store about as much in a second, and commits need some of it. (ours) */
+export const COPY_RATE_BYTES_DEFAULT = 16 * 1024 * KIB;
+/** --replication-lag-max unless it is given, and what it accepts: what a lost host may cost with --ack local. (design) */
+export const LAG_MS_DEFAULT = 5_000;
+export const LAG_MS_MIN = 100;
+export const LAG_MS_MAX = 3_600_000;
+/** --drain-timeout unless it is given, and at most. Beyond: other hosts open the rest after this host stopped. (ours) */
+export const DRAIN_MS_DEFAULT = 60_000;
+export const DRAIN_MS_MAX = 3_600_000;
 
 /* NATS */
 

@@ -177,7 +177,7 @@ const HOUSE: Record<string, string[]> = {
   ],
   egress: ['shared', 'egress'],
   sdk: ['shared', 'sdk'],
-  cli: ['shared', 'sdk', 'supervisor', 'engine', 'copies', 'build/check-node.cjs', 'cli'],
+  cli: ['shared', 'sdk', 'supervisor', 'engine', 'copies', 'cluster', 'build/check-node.cjs', 'cli'],
   build: ['shared', 'build', 'cli'],
   dashboard: [
     'shared',

@@ -22,6 +22,39 @@ export type BackupSettings = {
   tenantBytesMax: number;
 };
 
+/** One NATS server, as `nats://10.0.0.1:4222`, and its monitoring page, as `https://10.0.0.1:8222`. */
+export type NatsAddress = {server: string; monitor: string};
+
+/** Paths are absolute. */
+export type ClusterSettings = {
+  /** Name of the cluster. */
+  cluster: string;
+  /** Name of this host. */
+  host: string;
+  servers: NatsAddress[];
+  /** Null each: NATS is on this machine, without TLS and users. */
+  nats: {ca: string | null; certificate: string | null; key: string | null; seed: string | null};
+  peers: {
+    listen: {host: string; port: number};
+    /** Host and port at which other hosts reach it. */
+    address: string;
+    files: {ca: string; certificate: string; key: string};
+  };
+  ack: 'replicated' | 'local';
+  /** With `ack: local`: how long acknowledged writes can be on this host alone. */
+  lagMaxMs: number;
+  /** Copies of each tenant, in addition to that of its owner. */
+  standbys: number;
+  leaseMs: number;
+  /** Weight of this host among the others. */
+  capacity: number;
+  allowSingleLog: boolean;
+  /** Bytes in a second that copies of whole tenants may use; 0: no limit. */
+  copyRateBytes: number;
+  /** Time to hand tenants over before the server stops. */
+  drainTimeoutMs: number;
+};
+
 /** Settings that are passed on to routers unchanged. */
 type EdgeSettings = Pick<
   RouterSettings,
@@ -50,6 +83,8 @@ export type SupervisorSettings = PlacementSettings &
     entries: {router: string; worker: string; egress: string; copier: string};
     /** Null: no backups are made. */
     backup: BackupSettings | null;
+    /** Null: this server is no host of a cluster. */
+    cluster: ClusterSettings | null;
   };
 
 /** @param listening the ports that were free; null: it does not listen yet */
@@ -81,7 +116,24 @@ export function settingsShown(settings: SupervisorSettings, listening: Listening
     backup_drill_ms: settings.backup?.drillEveryMs ?? null,
     backup_keep: settings.backup?.keep ?? null,
     copies_spool_max_bytes: settings.copies?.spoolBytesMax ?? null,
+    cluster: settings.cluster && clusterShown(settings.cluster),
     log_level: settings.logLevel,
     log_format: settings.logFormat,
+  };
+}
+
+function clusterShown(settings: ClusterSettings): NonNullable<ServerStatus['settings']['cluster']> {
+  return {
+    name: settings.cluster,
+    host: settings.host,
+    nats: settings.servers.map(({server}) => server),
+    peer_address: settings.peers.address,
+    ack: settings.ack,
+    lag_max_ms: settings.ack === 'local' ? settings.lagMaxMs : null,
+    standbys: settings.standbys,
+    lease_ms: settings.leaseMs,
+    capacity: settings.capacity,
+    copy_rate_bytes: settings.copyRateBytes,
+    drain_timeout_ms: settings.drainTimeoutMs,
   };
 }

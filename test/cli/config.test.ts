@@ -51,6 +51,15 @@ describe('svc start: settings', () => {
       requireSandbox: false,
       backupEvery: 1_000,
       copiesSpoolMax: 256 * 1024 ** 2,
+      ack: 'replicated',
+      replicationLagMax: 5_000,
+      standbys: 1,
+      lease: 6_000,
+      capacity: 1,
+      copyRate: 16 * 1024 ** 2,
+      drainTimeout: 60_000,
+      allowSingleLog: false,
+      natsPlain: false,
     });
   });
 

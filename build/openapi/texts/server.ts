@@ -83,6 +83,7 @@ const SERVER = {
     backup_drill_ms: null,
     backup_keep: null,
     copies_spool_max_bytes: null,
+    cluster: null,
     log_level: 'info',
     log_format: 'auto',
   },
