@@ -3,7 +3,7 @@
  * server must find the tenant of an id after any restart without a list of all sessions. A tenant's id contains no dot.
  */
 import {randomBytes} from 'node:crypto';
-import {TENANT_ID} from './protocol/tenants.ts';
+import {TENANT_ID} from './tenant-id.ts';
 
 const RANDOM = /^[0-9a-f]{32}$/;
 

@@ -12,8 +12,8 @@ import {OPERATION_TYPES, type OperationTypes} from '../../shared/operation-types
 import type {OPERATIONS, Operation} from '../../shared/operations.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {SERVICE_NAME} from '../../shared/protocol/services.ts';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import {PROTOCOL} from '../../shared/protocol/ws/version.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 import {OPERATION_TEXTS} from './operation-texts.ts';
 import type {DescribedRoute, Name} from './routes.ts';
 import type {Schema, Schemas} from './schemas.ts';

@@ -4,7 +4,7 @@
  */
 import {createHash} from 'node:crypto';
 import {assert} from '../../shared/assert.ts';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 import {SHARDS} from '../limits.ts';
 import type {StreamName, Subject} from './log-engine.ts';
 

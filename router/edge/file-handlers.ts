@@ -15,7 +15,7 @@ import {spaceFindingOf} from '../../shared/free-space.ts';
 import type {FileAdoption} from '../../shared/ipc/files.ts';
 import {TENANT_FILE_BYTES_MAX} from '../../shared/limits.ts';
 import {ROUTER_OPERATIONS} from '../../shared/operations.ts';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 import {judgeTenant, keyEnded} from '../auth/rights.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';

@@ -9,7 +9,7 @@ import {
   TABLE_NAME_CHARS_MAX,
 } from '../limits.ts';
 import {SCOPES} from '../rights.ts';
-import {TENANT_ID} from './tenants.ts';
+import {TENANT_ID} from '../tenant-id.ts';
 
 const closed = {additionalProperties: false} as const;
 const EpochMs = Type.Number({description: 'epoch milliseconds'});

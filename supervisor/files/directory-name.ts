@@ -4,7 +4,7 @@
  * names have the same length, so that a deletion needs no additional space in the parent directory.
  */
 import {assert} from '../../shared/assert.ts';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 
 export type DirectoryName = {kind: 'tenant' | 'deleted'; id: string; generation: number};
 

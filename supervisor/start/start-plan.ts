@@ -17,8 +17,8 @@
  * A directory with a tenant's file is removed for one reason only: its name is `d_…`, which a deletion gave it.
  */
 
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import type {AdoptNote} from '../../shared/tenant-directory.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 import {tenantDirectoryName} from '../files/directory-name.ts';
 import type {StoredRow} from '../files/registry.ts';
 import type {FoundDirectory} from '../files/tenant-files.ts';

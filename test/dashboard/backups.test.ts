@@ -2,7 +2,7 @@
 import {expect, test} from 'vitest';
 import {choiceOf, endOf, localText, notesOf, proofOf, rowsOf, stateOf} from '../../dashboard/pages/backups/points.ts';
 import {isLookOf, lookName, lookOf} from '../../dashboard/parts/look.ts';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 
 const AT = Date.UTC(2026, 10, 23, 17, 5, 9, 250);
 const point = (at: number, sequence: number) => ({at, sequence, commit: sequence + 1});

@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import {afterEach, beforeEach, describe, expect, onTestFinished, test, vi} from 'vitest';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from '../../supervisor/files/directory-name.ts';
 import {Registry, readRegistry} from '../../supervisor/files/registry.ts';
 
