@@ -11,21 +11,29 @@ export type Claim =
 
 /** Null: there is no such tenant. It can be older than the newest; only a claim shows that. @throws LogError, EngineError */
 export async function findTenant(records: SmallRecords, id: string): Promise<FoundTenant | null> {
+  const found = await findEntry(records, id);
+  return found === null || found.record.isDeleted ? null : found;
+}
+
+/** As `findTenant`, and deleted ones as well. */
+export async function findEntry(records: SmallRecords, id: string): Promise<FoundTenant | null> {
   return decoded(id, await records.get(tenantKey(id)));
 }
 
 /**
- * Makes this host the owner, under a new epoch.
+ * Makes a host the owner, under a new epoch.
  * @param above the epoch that the log has, if it is known: an entry that was lost and made again can be behind it
+ * @param opens the owner opens it now, so another host has to open it if that one is lost
  */
 export async function claim(
   records: SmallRecords,
   id: string,
   {record, revision}: FoundTenant,
-  {owner, above, signal}: {owner: Owner; above: number; signal: AbortSignal},
+  {owner, above, opens, signal}: {owner: Owner; above: number; opens: boolean; signal: AbortSignal},
 ): Promise<Claim> {
   const epoch = Math.max(record.epoch, above) + 1;
-  const outcome = await records.set(tenantKey(id), encodeTenant({...record, epoch, owner}), revision, signal);
+  const next = {...record, epoch, owner, dueMs: opens ? 0 : record.dueMs};
+  const outcome = await records.set(tenantKey(id), encodeTenant(next), revision, signal);
   const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
   if (decision.kind === 'stored') return {kind: 'claimed', epoch};
   return {kind: decision.kind};

@@ -67,6 +67,10 @@ export type HostTenantsParts = {
   readonly holderOf: (tenant: TenantName) => Holder;
   /** Receives a sentence when a tenant's entry can't be read, or its log has lost records. */
   readonly report: (sentence: string) => void;
+  /** An entry as the watch received it, and the one before; null: there was none. */
+  readonly changed?: (id: string, entry: TenantRecord, before: TenantRecord | null) => void;
+  /** The watch has received all entries that there were when it began. It is called again after the log was lost. */
+  readonly listed?: () => void;
 };
 
 export type Located =
@@ -132,7 +136,7 @@ export class HostTenants {
     const {records} = this.#parts.replicated;
     const found = await findTenant(records, id);
     if (found === null) return false;
-    const {kind} = await claim(records, id, found, {owner: to, above: 0, signal});
+    const {kind} = await claim(records, id, found, {owner: to, above: 0, opens: false, signal});
     return kind === 'claimed';
   }
 
@@ -143,6 +147,7 @@ export class HostTenants {
       try {
         for await (const change of replicated.records.watch(TENANT_PREFIX, signal)) {
           if (change !== null) this.#changed(change);
+          else this.#parts.listed?.();
         }
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
@@ -153,14 +158,32 @@ export class HostTenants {
 
   #changed({key, record: {value}}: RecordChange): void {
     const id = key.slice(TENANT_PREFIX.length);
+    const before = this.#watched.get(id) ?? null;
     try {
-      if (value === null) this.#watched.delete(id);
-      else this.#watched.set(id, decodeTenant(id, value));
+      const entry = value === null ? null : decodeTenant(id, value);
+      if (entry === null || entry.isDeleted) this.#watched.delete(id);
+      else this.#watched.set(id, entry);
+      if (entry !== null) this.#parts.changed?.(id, entry, before);
     } catch (error) {
       if (!(error instanceof LogError)) throw error;
       this.#parts.report(error.message);
     }
     this.#releaseMoved(id);
+  }
+
+  /** The entries of tenants that there are, as the watch received them. */
+  entries(): ReadonlyMap<string, TenantRecord> {
+    return this.#watched;
+  }
+
+  /** Resolves when no worker of this host ends. */
+  async ended(id: string): Promise<void> {
+    await this.#ending.get(id);
+  }
+
+  /** Whether a worker of this host has the tenant's file, or is about to. */
+  holds(id: string): boolean {
+    return this.#held.has(id) || this.#ending.has(id);
   }
 
   #releaseMoved(id: string): void {
@@ -249,7 +272,7 @@ export class HostTenants {
     {owner, above, signal}: {owner: Owner; above: number; signal: AbortSignal},
   ): Promise<Located | {kind: 'again'} | {kind: 'above'; epoch: number}> {
     const {replicated, members, clock, holderOf} = this.#parts;
-    const claimed = await claim(replicated.records, id, found, {owner, above, signal});
+    const claimed = await claim(replicated.records, id, found, {owner, above, opens: true, signal});
     if (claimed.kind === 'conflict') return {kind: 'again'};
     if (claimed.kind !== 'claimed') return claimed;
     if (this.#held.has(id) || signal.aborted) return {kind: 'again'};

@@ -19,6 +19,9 @@ const StoredTenant = Type.Object(
       Type.Object({host: HostName, incarnation: Type.Integer({minimum: 1})}, {additionalProperties: false}),
     ]),
     pin: Type.Union([Type.Null(), HostName]),
+    createdMs: Count,
+    dueMs: Type.Union([Type.Null(), Count]),
+    isDeleted: Type.Boolean(),
   },
   {additionalProperties: false},
 );
@@ -27,6 +30,9 @@ const StoredTenant = Type.Object(
  * - `owner` may open the tenant's log in `epoch`, which grows with each claim. It need not have done so: only the log says
  *   who serves. Null: the tenant was never opened.
  * - `pin`: the host that should own it; null: the placement says.
+ * - `dueMs`: when it has work without a request, epoch milliseconds. 0: it was opened, and has not been closed since.
+ *   Null: never.
+ * - `isDeleted`: an operator deleted the tenant of this generation. Without an entry, nothing is known of a tenant.
  */
 export type TenantRecord = Omit<Static<typeof StoredTenant>, 'format'>;
 /** One membership of a host. */
@@ -34,6 +40,11 @@ export type Owner = NonNullable<TenantRecord['owner']>;
 
 /** A stored record and its revision. */
 export type FoundTenant = {readonly record: TenantRecord; readonly revision: number};
+
+/** The entry of a tenant that was never opened. */
+export function newTenant(generation: number, createdMs: number): TenantRecord {
+  return {generation, epoch: 0, owner: null, pin: null, createdMs, dueMs: null, isDeleted: false};
+}
 
 export function tenantKey(id: string): string {
   return TENANT_PREFIX + id;

@@ -57,7 +57,15 @@ test(
   TIMEOUT_MS,
 );
 
-const TENANT = {generation: 3, epoch: 7, owner: {host: 'a', incarnation: 2}, pin: null};
+const TENANT = {
+  generation: 3,
+  epoch: 7,
+  owner: {host: 'a', incarnation: 2},
+  pin: null,
+  createdMs: 1,
+  dueMs: null,
+  isDeleted: false,
+};
 
 test('an entry is read as it was written', () => {
   for (const record of [TENANT, {...TENANT, owner: null, pin: 'b'}]) {

@@ -160,7 +160,15 @@ export async function ownerHistory(
   const course = async () => {
     const creator = new OwningHost(time, streams, {host: 'creator'});
     for (const id of TENANTS) {
-      const record = encodeTenant({generation: 1, epoch: 0, owner: null, pin: null});
+      const record = encodeTenant({
+        generation: 1,
+        epoch: 0,
+        owner: null,
+        pin: null,
+        createdMs: 1,
+        dueMs: null,
+        isDeleted: false,
+      });
       await creator.replicated.records.set(tenantKey(id), record, 0);
     }
     await creator.kill();

@@ -1,0 +1,76 @@
+/**
+ * Changes entries of tenants, each by its revision. Whether a tenant exists is what its entry says; a tenant that is made
+ * again under the same id has a higher generation, which no tenant of the cluster had before.
+ */
+import type {SetDecision, SmallRecords} from '../log/small-records.ts';
+import {findEntry, findTenant} from './claim.ts';
+import {encodeTenant, newTenant, type TenantRecord, tenantKey} from './tenant-record.ts';
+
+/** The newest generation, as decimal digits. */
+const GENERATION_KEY = 'counter.generation';
+
+export type EntryOutcome =
+  | {readonly kind: 'stored'; readonly record: TenantRecord}
+  /** There is one already, or there is none. */
+  | {readonly kind: 'exists'}
+  | {readonly kind: 'missing'}
+  | {readonly kind: 'full'}
+  | {readonly kind: 'abandoned'};
+
+export class TenantEntries {
+  readonly #records: SmallRecords;
+  readonly #signal: AbortSignal;
+
+  constructor(records: SmallRecords, signal: AbortSignal) {
+    this.#records = records;
+    this.#signal = signal;
+  }
+
+  /** @throws LogError, EngineError */
+  async create(id: string, nowMs: number): Promise<EntryOutcome> {
+    if ((await findTenant(this.#records, id)) !== null) return {kind: 'exists'};
+    const generation = await this.#nextGeneration();
+    if (typeof generation === 'string') return {kind: generation};
+    const record = newTenant(generation, nowMs);
+    for (;;) {
+      const before = await findEntry(this.#records, id);
+      if (before !== null && !before.record.isDeleted) return {kind: 'exists'};
+      const decision = await this.#set(tenantKey(id), encodeTenant(record), before?.revision ?? 0);
+      if (decision.kind === 'stored') return {kind: 'stored', record};
+      if (decision.kind !== 'conflict') return {kind: decision.kind};
+    }
+  }
+
+  /** @returns `stored` with the entry as it is now. @throws LogError, EngineError */
+  remove(id: string): Promise<EntryOutcome> {
+    return this.update(id, record => ({...record, owner: null, dueMs: null, isDeleted: true}));
+  }
+
+  /** @param change returns what it got if nothing changes. @throws LogError, EngineError */
+  async update(id: string, change: (record: TenantRecord) => TenantRecord): Promise<EntryOutcome> {
+    for (;;) {
+      const found = await findTenant(this.#records, id);
+      if (found === null) return {kind: 'missing'};
+      const next = change(found.record);
+      if (next === found.record) return {kind: 'stored', record: next};
+      const decision = await this.#set(tenantKey(id), encodeTenant(next), found.revision);
+      if (decision.kind === 'stored') return {kind: 'stored', record: next};
+      if (decision.kind !== 'conflict') return {kind: decision.kind};
+    }
+  }
+
+  async #nextGeneration(): Promise<number | 'full' | 'abandoned'> {
+    for (;;) {
+      const before = await this.#records.get(GENERATION_KEY);
+      const next = Number(before?.value?.toString() ?? '0') + 1;
+      const decision = await this.#set(GENERATION_KEY, Buffer.from(String(next)), before?.revision ?? 0);
+      if (decision.kind === 'stored') return next;
+      if (decision.kind !== 'conflict') return decision.kind;
+    }
+  }
+
+  async #set(key: string, value: Buffer, revision: number): Promise<SetDecision> {
+    const outcome = await this.#records.set(key, value, revision, this.#signal);
+    return outcome.kind === 'unknown' ? await outcome.decided : outcome;
+  }
+}
