@@ -62,6 +62,25 @@ export const LAG_MS_MAX = 3_600_000;
 /** --drain-timeout unless it is given, and at most. Beyond: other hosts open the rest after this host stopped. (ours) */
 export const DRAIN_MS_DEFAULT = 60_000;
 export const DRAIN_MS_MAX = 3_600_000;
+/** How often a host looks for tenants that have work and no owner. (ours) */
+export const DUE_POLL_MS = 1_000;
+/** How often a host that drains looks whether it still has tenants. (ours) */
+export const DRAIN_POLL_MS = 100;
+
+/* Workers */
+
+/** A worker waits so long for the cluster process to listen for it. Beyond: its tenant is not opened. (ours) */
+export const ENDPOINT_CONNECT_MS = 5_000;
+export const ENDPOINT_CONNECT_RETRY_MS = 10;
+/** Requests of one worker that are under way. Beyond: its connection is closed, because no worker sends as many. (ours) */
+export const ENDPOINT_REQUESTS_MAX = 64;
+/** Answers to one worker that it has not read. Beyond: its requests are not read. (ours) */
+export const ENDPOINT_UNREAD_BYTES_MAX = 16 * 1024 * KIB;
+/** Messages and bytes of one answer. Beyond: the worker requests the rest. (ours) */
+export const ENDPOINT_MESSAGES_MAX = 256;
+export const ENDPOINT_MESSAGES_BYTES = 8 * 1024 * KIB;
+/** Between two attempts of a worker to open its tenant's log, while the log does not answer. (ours) */
+export const OPEN_RETRY_MS = 100;
 
 /* NATS */
 

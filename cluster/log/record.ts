@@ -27,7 +27,8 @@ import {NOTE_BYTES_MAX, PART_BYTES, PARTS_MAX} from '../limits.ts';
 import {LogError} from './log-error.ts';
 
 const MAGIC = Buffer.from('svcrecrd');
-const FORMAT = 1;
+/** The newest format that this svc reads and writes. */
+export const RECORD_FORMAT = 1;
 const HEADER_BYTES = 144;
 const PART_ENTRY_BYTES = 44;
 const DIGEST_BYTES = 32;
@@ -85,7 +86,7 @@ export function encodeRecord(head: RecordHead, body: Buffer): Buffer {
   assert(body.length === (head.parts.length === 0 ? head.bodyBytes : 0), 'a body is in the record or in parts');
   const bytes = Buffer.alloc(HEADER_BYTES + head.parts.length * PART_ENTRY_BYTES);
   MAGIC.copy(bytes);
-  bytes.writeUInt16BE(FORMAT, 8);
+  bytes.writeUInt16BE(RECORD_FORMAT, 8);
   bytes[10] = KINDS.indexOf(head.kind);
   bytes.writeUInt32BE(head.parts.length, 12);
   writeNumber(bytes, head.epoch, 16);
@@ -116,7 +117,7 @@ export function decodeRecord(bytes: Buffer, sequence: number): DecodedRecord {
   const fail = (detail: string) => new LogError('damaged', `the record at ${sequence} ${detail}`);
   if (bytes.length < HEADER_BYTES || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw fail('is no record');
   const format = bytes.readUInt16BE(8);
-  if (format !== FORMAT) throw fail(`has the format ${format}; this svc knows ${FORMAT}`);
+  if (format !== RECORD_FORMAT) throw fail(`has the format ${format}; this svc knows ${RECORD_FORMAT}`);
   const kind = KINDS[bytes[10]!];
   const partCount = bytes.readUInt32BE(12);
   if (kind === undefined || bytes[11] !== 0) throw fail(`has the kind ${bytes[10]}`);
@@ -144,6 +145,19 @@ export function decodeRecord(bytes: Buffer, sequence: number): DecodedRecord {
   if (partCount === 0) checkBody(head, body, fail);
   const {epoch, n, digest} = head;
   return {head, position: {kind, epoch, n, sequence, digest}, body: partCount === 0 ? body : null};
+}
+
+/**
+ * The place of a record by its header alone, for a process that passes records on. Whether the header is true is checked
+ * where the record is read. Null: it is no header of this format.
+ */
+export function placeInHeader(bytes: Buffer, sequence: number): LogPosition | null {
+  if (bytes.length < HEADER_BYTES || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return null;
+  const [kind, epoch, n] = [KINDS[bytes[10]!], readNumber(bytes, 16), readNumber(bytes, 24)];
+  const isPlace = kind !== undefined && epoch >= 1 && n >= 1 && Number.isSafeInteger(epoch) && Number.isSafeInteger(n);
+  return isPlace && bytes.readUInt16BE(8) === RECORD_FORMAT
+    ? {kind, epoch, n, sequence, digest: slice(bytes, 72)}
+    : null;
 }
 
 /** Whether the record can come after the other. Null: it can. */

@@ -1,6 +1,6 @@
 /** Appends the commits of one tenant for one epoch. It is the other end of a worker's `Appender`. */
 import {sourceOf} from '../../engine/copies/bytes.ts';
-import type {AppendDecision, Appender, AppendOutcome} from '../../engine/replication/appender.ts';
+import type {AppendDecision, Appender, AppendOutcome, LogPlace} from '../../engine/replication/appender.ts';
 import type {LogPosition} from '../log/record.ts';
 import type {AppendDecision as LogDecision, TenantLog} from '../log/tenant-log.ts';
 import {encodePlace} from './place.ts';
@@ -38,13 +38,13 @@ export class TenantAppender implements Appender {
     return {kind: 'unknown', decided: outcome.decided.then(decision => this.#decided(decision))};
   }
 
-  /** The file is as the log ends, and no commit follows. @returns whether the log has it */
-  async close(): Promise<boolean> {
+  /** The file is as the log ends, and no commit follows. @returns the place of the record; null: the log does not have it */
+  async close(): Promise<LogPlace | null> {
     const {log, opened, note, signal} = this.#parts;
     const entry = {kind: 'close', epoch: opened.epoch, body: sourceOf(Buffer.from(note))} as const;
     const outcome = await log.append(this.#tail, entry, signal);
     const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
-    return decision.kind === 'committed';
+    return decision.kind === 'committed' ? encodePlace(decision.position, note) : null;
   }
 
   #decided(decision: LogDecision): AppendDecision {

@@ -80,8 +80,23 @@ export class ReplicatedCommit implements Durability {
     });
   }
 
-  /** Call it after every connection of its process was closed, and no commit is pending. */
-  close(): void {
+  /**
+   * Appends the last commit, which was made outside of groups, once it is on disk. Until it is decided.
+   * @returns false: the log has not taken it, and the process ends without closing its log
+   */
+  async last(facts: CommitFacts): Promise<boolean> {
+    if (facts.commit === this.#pages.position.commit) return true;
+    const outcome = await this.#parts.appender.append(this.#pages.next(facts));
+    const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+    return decision.kind === 'committed';
+  }
+
+  /**
+   * Call it after every connection of its process was closed, and no commit is pending.
+   * @param closed the record that closes the log, behind which the next open reads; null: there is none
+   */
+  close(closed: LogPlace | null = null): void {
+    if (closed !== null) savePlace(this.#parts.path, {at: this.#pages.position, log: closed});
     this.#log.close();
   }
 

@@ -9,7 +9,7 @@
  * appended if they continue the log, and cut off if the log has another record in their place. A copy has a position
  * beside it (`copies/copy-file.ts`), so a process that ends at any step leaves a file that the next one goes on with.
  */
-import {closeSync, existsSync, fsyncSync, ftruncateSync, openSync, rmSync} from 'node:fs';
+import {closeSync, existsSync, fsyncSync, ftruncateSync, openSync, renameSync, rmSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
 import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
@@ -42,6 +42,8 @@ export class ReplicatedFile {
   #at: Position | null = null;
   /** Of the newest record that the file is known to have. */
   #place: LogPlace | null = null;
+  /** There is a file, and nothing says where in the log it is: the log has nothing of it, or it is set aside. */
+  #isUnplaced = false;
 
   /**
    * Completes what a process that ended has begun.
@@ -58,7 +60,7 @@ export class ReplicatedFile {
       refuseDamagedLog(path);
       this.#at = place.at;
       this.#own = ownFile(path, place.at, nowMs);
-    } else if (existsSync(path)) throw new CopyError(`${path} has no place in the log`);
+    } else this.#isUnplaced = existsSync(path);
   }
 
   /** The newest record that it is known to have, behind which the log is read; null: from its beginning. */
@@ -69,6 +71,7 @@ export class ReplicatedFile {
   /** The next record, with the page set of its commits. @throws CopyError; PageSetError */
   apply(set: PageSet, place: LogPlace): void {
     if (this.#at === null) {
+      if (this.#isUnplaced) this.#setAside();
       this.#copy = CopyFile.create(this.#path, set);
       this.#at = this.#copy.position;
     } else if (set.after.commit > this.#at.commit) {
@@ -131,6 +134,17 @@ export class ReplicatedFile {
     this.#copy?.close();
     this.#own = null;
     this.#copy = null;
+  }
+
+  /** The log has another file, or this one as it was before its process ended. */
+  #setAside(): void {
+    for (const suffix of ['', '-wal', '-shm']) {
+      const path = this.#path + suffix;
+      if (existsSync(path)) renameSync(path, `${this.#path}.unplaced${suffix}`);
+    }
+    rmSync(join(dirname(this.#path), LOGGED_FILE), {force: true});
+    syncDirectory(dirname(this.#path));
+    this.#isUnplaced = false;
   }
 
   /** Whether the file's own commits are those of the set. */

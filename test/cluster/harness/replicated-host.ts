@@ -247,7 +247,7 @@ class Owner {
 
   async close(): Promise<boolean> {
     await this.#groups.close();
-    if (!(await this.#parts.appender.close())) return false;
+    if ((await this.#parts.appender.close()) === null) return false;
     this.#db.close();
     this.#commit?.close();
     return true;

@@ -1,0 +1,76 @@
+/**
+ * What a worker requests of the cluster process, over a Unix socket of its own. Frames are those of `shared/ipc/frame.ts`:
+ * `hello` with the secret, `request` with a LogRequest as its meta, `response` with a LogAnswer. A response on stream 0
+ * is sent unasked, and has a LeaseNotice.
+ */
+import Type, {type Static} from 'typebox';
+import Value from 'typebox/value';
+import {NOTE_BYTES_MAX} from '../limits.ts';
+
+/** Incremented whenever the meaning of the messages changes. Both ends are of one build, unless it is replaced meanwhile. */
+export const ENDPOINT_VERSION = 1;
+
+const Sequence = Type.Integer({minimum: 0, maximum: Number.MAX_SAFE_INTEGER});
+const Count = Type.Integer({minimum: 1, maximum: Number.MAX_SAFE_INTEGER});
+const Kind = Type.Union([Type.Literal('open'), Type.Literal('commit'), Type.Literal('migrate'), Type.Literal('close')]);
+const Position = Type.Object(
+  {kind: Kind, epoch: Count, n: Count, sequence: Count, digest: Type.String({pattern: '^[0-9a-f]{64}$'})},
+  {additionalProperties: false},
+);
+/** Of the tenant: its log, the parts of its records, its bases and the list of them. */
+const SubjectName = Type.String({minLength: 1, maxLength: 256});
+
+const LogRequest = Type.Union([
+  /** The body is the message. `expected` null: any. Answered by `published`. */
+  Type.Object(
+    {does: Type.Literal('publish'), subject: SubjectName, expected: Type.Union([Type.Null(), Sequence])},
+    {additionalProperties: false},
+  ),
+  /** Answered by `messages` with one message or none. */
+  Type.Object({does: Type.Literal('next'), subject: SubjectName, sequence: Sequence}, {additionalProperties: false}),
+  Type.Object({does: Type.Literal('last'), subject: SubjectName}, {additionalProperties: false}),
+  /** Answered by `messages` with as many as fit into one answer: none, if there are none. */
+  Type.Object(
+    {does: Type.Literal('messages'), subject: SubjectName, from: Sequence, to: Sequence},
+    {additionalProperties: false},
+  ),
+  /** Answered by `done` when the former owner serves no reads. */
+  Type.Object(
+    {
+      does: Type.Literal('await_owner'),
+      openedBy: Type.Union([Type.Null(), Type.String({maxLength: NOTE_BYTES_MAX})]),
+      tail: Position,
+    },
+    {additionalProperties: false},
+  ),
+  /** The file is at its log and the log is open for the worker, or it will not be. Answered by `done`. */
+  Type.Object({does: Type.Literal('opened'), position: Position}, {additionalProperties: false}),
+  Type.Object({does: Type.Literal('superseded'), epoch: Count}, {additionalProperties: false}),
+  Type.Object({does: Type.Literal('full')}, {additionalProperties: false}),
+]);
+export type LogRequest = Static<typeof LogRequest>;
+export type WirePosition = Static<typeof Position>;
+
+export type LogAnswer =
+  | {
+      readonly is: 'published';
+      readonly answer: {kind: string; sequence?: number; isDuplicate?: boolean; reason?: string};
+    }
+  /** The body has the messages one behind the other. */
+  | {readonly is: 'messages'; readonly messages: readonly {subject: string; sequence: number; bytes: number}[]}
+  | {readonly is: 'done'}
+  /** The log did not answer. */
+  | {readonly is: 'failed'; readonly reason: string};
+
+/** `untilMs`: an instant of the host's monotonic clock. `freeBytes` null: no limit of the log is known. */
+export type LeaseNotice = {readonly is: 'lease'; readonly untilMs: number; readonly freeBytes: number | null};
+
+/** Null: it is no request. A worker runs code of its tenant, so what it sends is outside input. */
+export function logRequestIn(text: string): LogRequest | null {
+  try {
+    const request: unknown = JSON.parse(text);
+    return Value.Check(LogRequest, request) ? request : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * The cluster process's end of the connection to a worker: it passes on requests that concern the log of the worker's
+ * tenant, in the epoch that this host was granted. A worker runs code of its tenant, so everything it sends is checked,
+ * and a worker that breaks the rules loses its connection, without which it ends.
+ *
+ *   listening ──the worker, with the secret──▶ connected ──▶ opened │ superseded │ full
+ *       └──────────────────────────────────────────┴── end: nothing is passed on any more
+ */
+import {createHash, timingSafeEqual} from 'node:crypto';
+import {rmSync} from 'node:fs';
+import {createServer, type Server, type Socket} from 'node:net';
+import {unreachable} from '../../shared/assert.ts';
+import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
+import {
+  ENDPOINT_MESSAGES_BYTES,
+  ENDPOINT_MESSAGES_MAX,
+  ENDPOINT_REQUESTS_MAX,
+  ENDPOINT_UNREAD_BYTES_MAX,
+  MESSAGE_BYTES_LEAST,
+} from '../limits.ts';
+import {EngineError, type LogEngine, type Message, type Subject} from '../log/log-engine.ts';
+import {type LogPosition, placeInHeader} from '../log/record.ts';
+import {type Subjects, type TenantName, tokenOf} from '../log/subjects.ts';
+import type {OpenOptions, OpenOutcome} from '../log/tenant-log.ts';
+import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer, type LogRequest, logRequestIn} from './endpoint-message.ts';
+import {fromWire} from './wire-position.ts';
+
+export type LogEndpointParts = {
+  readonly socketPath: string;
+  readonly secret: string;
+  readonly tenant: TenantName;
+  /** The worker appends in this epoch, and what its file has of earlier ones. */
+  readonly epoch: number;
+  readonly engine: LogEngine;
+  readonly subjects: Subjects;
+  readonly ownerEnds: OpenOptions['ownerEnds'];
+  /** What became of the opening. */
+  readonly onOpened: (outcome: OpenOutcome) => void;
+  /** The worker is gone, or broke a rule. */
+  readonly onClosed: (why: string) => void;
+};
+
+const EMPTY: Buffer = Buffer.alloc(0);
+
+export class LogEndpoint {
+  readonly #parts: LogEndpointParts;
+  readonly #server: Server;
+  #socket: Socket | null = null;
+  #writer: FrameWriter | null = null;
+  #isGreeted = false;
+  #isEnded = false;
+  #underWay = 0;
+  readonly #publishing = new Set<Promise<unknown>>();
+  /** The newest record that the worker read or appended. */
+  #tail: LogPosition | null = null;
+  #lease: LeaseNotice | null = null;
+
+  constructor(parts: LogEndpointParts) {
+    this.#parts = parts;
+    this.#server = createServer(socket => this.#entered(socket));
+    this.#server.maxConnections = 1;
+    this.#server.on('error', error => this.#fail(`its socket cannot be made: ${error.message}`));
+    this.#server.listen({path: parts.socketPath, writableAll: true, readableAll: true});
+  }
+
+  get tail(): LogPosition | null {
+    return this.#tail;
+  }
+
+  /** The lease of the host, and the space of the log. */
+  tell(notice: LeaseNotice): void {
+    this.#lease = notice;
+    if (this.#isGreeted) this.#send(0, notice);
+  }
+
+  /** Resolves when nothing of the worker is under way. The worker is not ended by this. */
+  async end(): Promise<void> {
+    this.#isEnded = true;
+    this.#server.close();
+    this.#socket?.destroy();
+    rmSync(this.#parts.socketPath, {force: true});
+    await Promise.allSettled([...this.#publishing]);
+  }
+
+  #entered(socket: Socket): void {
+    if (this.#isEnded || this.#socket !== null) {
+      socket.destroy();
+      return;
+    }
+    this.#socket = socket;
+    this.#writer = new FrameWriter(bytes => socket.write(bytes), process.nextTick);
+    const reader = new FrameReader((kind, stream, _flags, meta, body) => this.#frame(kind, stream, meta, body));
+    socket.on('data', chunk => {
+      try {
+        reader.push(chunk as Buffer);
+      } catch (error) {
+        if (!(error instanceof MalformedFrame)) throw error;
+        this.#fail(error.message);
+      }
+      if (socket.writableLength > ENDPOINT_UNREAD_BYTES_MAX) socket.pause();
+    });
+    socket.on('drain', () => socket.resume());
+    socket.on('error', () => undefined); // `close` follows
+    socket.on('close', () => this.#fail('it has closed its connection'));
+  }
+
+  #frame(kind: number, stream: number, meta: Buffer, body: Buffer): void {
+    if (!this.#isGreeted) {
+      if (kind !== FrameKind.hello || !isSame(meta.toString('latin1'), this.#parts.secret)) {
+        throw new MalformedFrame('its first frame has another secret');
+      }
+      if (body.toString('latin1') !== String(ENDPOINT_VERSION)) throw new MalformedFrame('it is of another build');
+      this.#isGreeted = true;
+      if (this.#lease !== null) this.#send(0, this.#lease);
+      return;
+    }
+    if (kind !== FrameKind.request) throw new MalformedFrame(`a frame of kind ${kind}`);
+    const request = logRequestIn(meta.toString());
+    if (request === null) throw new MalformedFrame('a request that no worker sends');
+    if (++this.#underWay > ENDPOINT_REQUESTS_MAX) throw new MalformedFrame('more requests at once than a worker has');
+    void this.#answer(stream, request, Buffer.from(body)).finally(() => this.#underWay--);
+  }
+
+  async #answer(stream: number, request: LogRequest, body: Buffer): Promise<void> {
+    try {
+      const [answer, bytes] = await this.#answered(request, body);
+      this.#send(stream, answer, bytes);
+    } catch (error) {
+      if (error instanceof EngineError) this.#send(stream, {is: 'failed', reason: error.message});
+      else if (error instanceof MalformedFrame) this.#fail(error.message);
+      else throw error;
+    }
+  }
+
+  /** @throws MalformedFrame: the worker broke a rule; EngineError */
+  async #answered(request: LogRequest, body: Buffer): Promise<[LogAnswer, Buffer?]> {
+    const {engine, ownerEnds} = this.#parts;
+    switch (request.does) {
+      case 'publish':
+        return [{is: 'published', answer: await this.#publish(request, body)}];
+      case 'next': {
+        const message = await engine.next(this.#readable(request.subject), request.sequence);
+        return this.#messages(message === null ? [] : [message]);
+      }
+      case 'last': {
+        const message = await engine.last(this.#readable(request.subject));
+        return this.#messages(message === null ? [] : [message]);
+      }
+      case 'messages':
+        return this.#messages(await this.#read(request));
+      case 'await_owner':
+        await ownerEnds({openedBy: request.openedBy, tail: fromWire(request.tail)});
+        return [{is: 'done'}];
+      case 'opened': {
+        const position = fromWire(request.position);
+        if (position.epoch !== this.#parts.epoch) throw new MalformedFrame('it opened another epoch');
+        this.#tail = position;
+        this.#parts.onOpened({kind: 'opened', position});
+        return [{is: 'done'}];
+      }
+      case 'superseded':
+        this.#parts.onOpened({kind: 'superseded', epoch: request.epoch});
+        return [{is: 'done'}];
+      case 'full':
+        this.#parts.onOpened({kind: 'full'});
+        return [{is: 'done'}];
+      default:
+        return unreachable(request);
+    }
+  }
+
+  async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer) {
+    const {engine, subjects, tenant, epoch} = this.#parts;
+    if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
+    const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
+    if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
+    if (subject === parts.name) return await this.#awaited(engine.publish(parts, body, null));
+    if (subject !== log.name || expected === null) throw new MalformedFrame('it publishes to another subject');
+    const place = placeInHeader(body, 0);
+    if (place === null || place.epoch > epoch) throw new MalformedFrame('it appends no record of its epoch');
+    if (place.kind === 'open' && place.epoch !== epoch) throw new MalformedFrame('it opens an epoch that has ended');
+    const answer = await this.#awaited(engine.publish(log, body, expected));
+    if (answer.kind === 'stored' && !answer.isDuplicate && answer.sequence > 0) {
+      this.#noteTail({...place, sequence: answer.sequence});
+    }
+    return answer;
+  }
+
+  async #awaited<T>(publishing: Promise<T>): Promise<T> {
+    this.#publishing.add(publishing);
+    try {
+      return await publishing;
+    } finally {
+      this.#publishing.delete(publishing);
+    }
+  }
+
+  async #read({subject, from, to}: Extract<LogRequest, {does: 'messages'}>): Promise<Message[]> {
+    const found: Message[] = [];
+    let bytes = 0;
+    for await (const message of this.#parts.engine.messages(this.#readable(subject), {from, to})) {
+      found.push(message);
+      bytes += message.bytes.length;
+      if (found.length >= ENDPOINT_MESSAGES_MAX || bytes >= ENDPOINT_MESSAGES_BYTES) break;
+    }
+    return found;
+  }
+
+  #messages(messages: Message[]): [LogAnswer, Buffer] {
+    const log = this.#parts.subjects.log(this.#parts.tenant).name;
+    const newest = messages.at(-1);
+    if (newest?.subject === log) this.#noteTail(placeInHeader(newest.bytes, newest.sequence));
+    const heads = messages.map(({subject, sequence, bytes}) => ({subject, sequence, bytes: bytes.length}));
+    return [{is: 'messages', messages: heads}, Buffer.concat(messages.map(({bytes}) => bytes))];
+  }
+
+  #noteTail(place: LogPosition | null): void {
+    if (place !== null && (this.#tail === null || place.n > this.#tail.n)) this.#tail = place;
+  }
+
+  /** @throws MalformedFrame: it is not of this tenant */
+  #readable(name: string): Subject {
+    const {subjects, tenant} = this.#parts;
+    const token = tokenOf(tenant);
+    const [log, parts, list] = [subjects.log(tenant), subjects.parts(tenant), subjects.record(`base.${token}`)];
+    for (const subject of [log, parts, list]) if (subject.name === name) return subject;
+    const prefix = `${subjects.prefix({kind: 'bases'})}${token}.`;
+    const id = name.slice(prefix.length);
+    if (name.startsWith(prefix) && /^[0-9a-f]+$/.test(id)) return subjects.base(tenant, id);
+    throw new MalformedFrame('it reads another subject');
+  }
+
+  #send(stream: number, message: LogAnswer | LeaseNotice, body: Buffer = EMPTY): void {
+    if (this.#isEnded || this.#socket === null || this.#socket.destroyed) return;
+    this.#writer?.frame(FrameKind.response, stream, FrameFlag.none, JSON.stringify(message), body, true);
+  }
+
+  #fail(why: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#server.close();
+    this.#socket?.destroy();
+    this.#parts.onClosed(why);
+  }
+}
+
+function isSame(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}
