@@ -13,7 +13,10 @@ import {KILL_REASONS, type KillReason} from '../processes/child.ts';
 import {ProcessUse, type UseByKind} from '../processes/process-use.ts';
 import type {Lifecycle} from '../tenants/lifecycle-states.ts';
 
-const STATES = ['queued', 'waking', 'awake', 'releasing', 'moving', 'closing', 'resting', 'deleting'] as const;
+const STATES = [
+  ...['acquiring', 'remote', 'queued', 'waking', 'awake', 'releasing', 'moving', 'handing_over', 'closing'],
+  ...['resting', 'deleting'],
+] as const;
 
 /** Read when metrics are requested. */
 export type Gauges = {

@@ -27,6 +27,16 @@
  *
  *   any ──delete──▶ deleting ──worker ends, or there is none──▶ (files removed, forgotten)
  *
+ * On a host of a cluster, `acquiring` is before each `queued`, because another host can serve the tenant:
+ *
+ *   asleep, … ──want──▶ acquiring ──granted──▶ queued ──▶ waking ──▶ awake ──hand_over──▶ handing_over ──given up──▶ closing
+ *                         │  ▲  └──nowhere──▶ asleep
+ *             located there▼  │want, requested
+ *                         remote ──moved; or let_go and not busy──▶ asleep
+ *
+ *   queued ──hand_over, fence──▶ asleep
+ *   any with a worker ──fence──▶ closing, and its worker is killed      waking ──hand_over──▶ the same
+ *
  * Invariants
  * - A tenant has a worker process exactly in waking, awake, releasing, moving, closing, pausing, errand, and in deleting
  *   until that worker has ended.
@@ -35,6 +45,8 @@
  * - The registry's mark `awake` is set before a worker is requested to open, and cleared only with the next due time
  *   that a closing worker reported. After a crash the mark remains, so the tenant is wanted again without a request,
  *   and no due job is lost.
+ * - On a host of a cluster, a worker is started only with a grant of the cluster process, and the grant ends when the state
+ *   is one without a worker and not `queued`.
  * - `fail` answers a wake that the router requested and is never sent otherwise: a router notices a dead worker by its
  *   own link.
  */
@@ -44,6 +56,12 @@ import type {ErrorObject} from '../../shared/errors.ts';
 
 export type Lifecycle =
   | {state: 'asleep'; crashes: number}
+  /** The cluster process finds out which host serves the tenant. `requested`: a router waits for the answer. */
+  | {state: 'acquiring'; crashes: number; requested: boolean}
+  /** Another host serves it, and routers were referred to that host. */
+  | {state: 'remote'; crashes: number}
+  /** Another host is to serve it: routers send this worker nothing more. `requested`: a router waits for the other host. */
+  | {state: 'handing_over'; crashes: number; requested: boolean}
   /** Waits for a slot. `requested`: a router waits for the answer. */
   | {state: 'queued'; crashes: number; requested: boolean}
   /** `retried`: a second worker is opening the tenant, because the first one ended too early. */
@@ -100,6 +118,18 @@ export type Input =
   /** The router process ended: it waits for nothing any more and will not answer `release`. */
   | {type: 'router_ended'}
   | {type: 'rested'}
+  /** This host serves the tenant, and opens it. */
+  | {type: 'granted'}
+  /** Another host serves it. */
+  | {type: 'located_there'}
+  /** No host serves it now. */
+  | {type: 'nowhere'; error: ErrorObject}
+  /** The tenant has another owner than the one that routers were referred to. */
+  | {type: 'moved'}
+  /** Another host is to serve the tenant. */
+  | {type: 'hand_over'}
+  /** This host does not own the tenant any more: its worker can append nothing. */
+  | {type: 'fence'}
   | {type: 'pause'}
   | {type: 'resume'}
   /** A process is to do something in the directory of a tenant that has no worker. */
@@ -115,6 +145,10 @@ export type Effect =
   /** Mark the tenant awake, take a worker and request it to open. `fresh`: not a spare. */
   | {type: 'start'; fresh: boolean}
   | {type: 'start_errand'}
+  /** Request the cluster process to find out who serves the tenant, and give the input that it answers with. */
+  | {type: 'locate'}
+  /** Request all routers to give up what they were referred to. */
+  | {type: 'refer_again'}
   /** Announce the worker to the routers. */
   | {type: 'ready'}
   /** Give the input `confirm` once all events about processes up to now have arrived. */
@@ -140,6 +174,8 @@ export type Step = {next: Lifecycle; effects: Effect[]};
 export function hasWorker(lifecycle: Lifecycle): boolean {
   switch (lifecycle.state) {
     case 'asleep':
+    case 'acquiring':
+    case 'remote':
     case 'queued':
     case 'resting':
     case 'paused':
@@ -148,6 +184,7 @@ export function hasWorker(lifecycle: Lifecycle): boolean {
     case 'awake':
     case 'releasing':
     case 'moving':
+    case 'handing_over':
     case 'closing':
     case 'pausing':
     case 'errand':

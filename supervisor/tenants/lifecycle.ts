@@ -4,20 +4,39 @@ import {unreachable} from '../../shared/assert.ts';
 import {backOffMs} from '../../shared/back-off.ts';
 import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
 import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN, DAMAGED_COOL_DOWN_MS_MAX, HEALTHY_MS, MOVE_MS_MAX} from '../limits.ts';
+import {fence, handsOverError, stepAcquiring, stepHandingOver, stepRemote} from './lifecycle-cluster.ts';
 import {type Effect, hasWorker, type Input, type Lifecycle, type Step} from './lifecycle-states.ts';
+import {beginClose, failIf, RETRY_AFTER_MS, stay, to} from './lifecycle-step.ts';
 
 /**
  * Pauses before a tenant is opened again without a request after its first, second… crash. A router's wake does not
  * wait for them.
  */
 const PAUSES_MS = [0, 100, 500, 2_000];
-const RETRY_AFTER_MS = 1_000;
 /** How often sockets of a paused tenant request it again. */
 const PAUSED_RETRY_MS = 10_000;
 const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['session.storage_full', 'session.storage_read_only']);
 
-/** Input that a state does not handle has no effect: it crossed with the message that led to the state. */
-export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
+/**
+ * Input that a state does not handle has no effect: it crossed with the message that led to the state.
+ * @param isClustered another host can serve the tenant, so it is found out before a worker is started
+ */
+export function step(lifecycle: Lifecycle, given: Input, nowMs: number, isClustered = false): Step {
+  const stepped = stepAlone(lifecycle, given, nowMs);
+  return isClustered ? acquiredFirst(lifecycle, stepped) : stepped;
+}
+
+function acquiredFirst(before: Lifecycle, stepped: Step): Step {
+  const {next, effects} = stepped;
+  const isNew = next.state === 'queued' && before.state !== 'queued' && before.state !== 'acquiring';
+  // A worker that ended has used up its grant.
+  const isAgain = next.state === 'waking' && before.state === 'waking' && next.retried && !before.retried;
+  if (!isNew && !isAgain) return stepped;
+  const others = effects.filter(({type}) => type !== 'enqueue' && type !== 'start');
+  return to({state: 'acquiring', crashes: next.crashes, requested: next.requested}, ...others, {type: 'locate'});
+}
+
+function stepAlone(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
   const isServed = lifecycle.state === 'awake' || lifecycle.state === 'releasing';
   // If the tenant is not served any more at the second check, the router's wake was about a worker that ended. A tenant
   // that is not served moves simply by being woken.
@@ -27,7 +46,14 @@ export function step(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
   if (input.type === 'delete') return beginDelete(lifecycle);
   if (input.type === 'pause') return beginPause(lifecycle);
   if (input.type === 'held') return forgive(lifecycle);
+  if (input.type === 'fence') return fence(lifecycle);
   switch (lifecycle.state) {
+    case 'acquiring':
+      return stepAcquiring(lifecycle, input);
+    case 'remote':
+      return stepRemote(lifecycle, input);
+    case 'handing_over':
+      return stepHandingOver(lifecycle, input);
     case 'asleep':
       if (input.type === 'errand') return beginErrand(lifecycle);
       if (input.type !== 'want') return stay(lifecycle);
@@ -67,6 +93,8 @@ function stepQueued(lifecycle: Lifecycle & {state: 'queued'}, input: Input): Ste
       return to({state: 'asleep', crashes}, ...failIf(requested, input.error, RETRY_AFTER_MS));
     case 'router_ended':
       return to({...lifecycle, requested: false});
+    case 'hand_over':
+      return to({state: 'asleep', crashes}, ...failIf(requested, handsOverError(), RETRY_AFTER_MS));
     default:
       return stay(lifecycle);
   }
@@ -92,6 +120,7 @@ function stepWaking(lifecycle: Lifecycle & {state: 'waking'}, input: Input, nowM
     case 'shut_down':
       return to({...lifecycle, retried: true}, {type: 'kill'});
     case 'reopen':
+    case 'hand_over':
       // It may have its settings already.
       return to({state: 'closing', crashes, wanted: true, requested, stored: true}, {type: 'kill'});
     default:
@@ -123,6 +152,8 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
       return to({state: 'moving', crashes, requested: true}, giveUp(movesError()));
     case 'reopen':
       return to({state: 'moving', crashes, requested: false}, giveUp(reopensError()));
+    case 'hand_over':
+      return to({state: 'handing_over', crashes, requested: false}, giveUp(handsOverError()));
     case 'shut_down':
       return beginClose(crashes);
     default:
@@ -291,16 +322,15 @@ function forgive(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
   return to({state: 'asleep', crashes}, {type: 'later', input: 'want', afterMs: PAUSES_MS.at(-1)!});
 }
 
-function beginClose(crashes: number): Step {
-  return to({state: 'closing', crashes, wanted: false, requested: false, stored: false}, {type: 'close'});
-}
-
 function beginPause(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
   const {crashes} = lifecycle;
   switch (lifecycle.state) {
     case 'asleep':
     case 'resting':
       return to({state: 'paused', crashes: 0});
+    case 'remote':
+      return to({state: 'paused', crashes: 0}, {type: 'refer_again'});
+    case 'acquiring':
     case 'queued':
       return to({state: 'paused', crashes: 0}, ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS));
     case 'waking':
@@ -314,6 +344,7 @@ function beginPause(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
     case 'releasing':
       return to({state: 'pausing', crashes, isEnding: false, stored: false}, giveUp(pausedError()));
     case 'moving':
+    case 'handing_over':
       return to(
         {state: 'pausing', crashes, isEnding: false, stored: false},
         ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
@@ -344,6 +375,7 @@ function beginDelete(lifecycle: Lifecycle): Step {
     case 'awake':
     case 'releasing':
     case 'moving':
+    case 'handing_over':
       return to(next, {type: 'close'});
     case 'waking':
     case 'errand':
@@ -361,18 +393,6 @@ function beginDelete(lifecycle: Lifecycle): Step {
 function stepDeleting(lifecycle: Lifecycle & {state: 'deleting'}, input: Input): Step {
   if (input.type !== 'ended' || !lifecycle.hasWorker) return stay(lifecycle);
   return to({state: 'deleting', hasWorker: false}, {type: 'remove'});
-}
-
-function to(next: Lifecycle, ...effects: Effect[]): Step {
-  return {next, effects};
-}
-
-function stay(lifecycle: Lifecycle): Step {
-  return {next: lifecycle, effects: []};
-}
-
-function failIf(requested: boolean, error: ErrorObject, retryAfterMs: number): Effect[] {
-  return requested ? [{type: 'fail', error, retryAfterMs}] : [];
 }
 
 function giveUp(error: ErrorObject): Effect {

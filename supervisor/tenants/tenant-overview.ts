@@ -135,9 +135,12 @@ function stateOfWorker({lifecycle, openError}: TenantEntry): TenantState {
   switch (lifecycle.state) {
     case 'asleep':
       return openError?.code === DAMAGED ? 'damaged' : 'asleep';
+    case 'acquiring':
     case 'queued':
     case 'waking':
       return 'waking';
+    case 'remote':
+    case 'handing_over':
     case 'awake':
     case 'releasing':
     case 'moving':

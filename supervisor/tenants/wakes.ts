@@ -21,6 +21,7 @@ export class Wakes {
     if (next.state === before.state) return;
     switch (next.state) {
       case 'moving':
+      case 'acquiring':
       case 'queued':
         this.#begun ??= {cause, atMs: nowMs};
         return;
@@ -28,6 +29,7 @@ export class Wakes {
         if (before.state === 'waking') this.#opened(nowMs);
         return;
       case 'asleep':
+      case 'remote':
       case 'resting':
       case 'paused':
       case 'deleting':
@@ -35,6 +37,7 @@ export class Wakes {
         return;
       case 'waking':
       case 'releasing':
+      case 'handing_over':
       case 'closing':
       case 'pausing':
       case 'errand':
