@@ -6,6 +6,7 @@
  *   router.js     the router process
  *   egress.js     the egress process
  *   copier.js     the copier, which makes backups; the client of S3 is in chunks, copier-*.js
+ *   cluster.js    the cluster process of a host; the client of NATS is part of it
  *   worker.js     a tenant's worker process; code that it needs later, mainly functions, is in chunks, worker-*.js
  *   wire-faults.cjs  the worker's code for explaining why a request is refused
  *   analysis.js   the process that analyses an upload for a worker
@@ -124,6 +125,7 @@ const results = await Promise.all([
   build({...common, entryPoints: {cli: 'cli/main.ts'}, splitting: true}),
   build({...common, entryPoints: {router: 'router/main.ts'}}),
   build({...common, entryPoints: {egress: 'egress/main.ts'}}),
+  build({...common, entryPoints: {cluster: 'cluster/host/main.ts'}}),
   build({
     ...common,
     entryPoints: {copier: 'copies/copier/main.ts'},

@@ -118,6 +118,8 @@ function receive(message: SupervisorToRouter): void {
     case 'session_removed':
       sessions?.remove(message.session);
       return;
+    case 'lease':
+      return;
     case 'sync':
       send({type: 'synced', id: message.id});
       return;

@@ -6,6 +6,7 @@ export const PROCESS_KINDS = [
   'spare',
   'egress',
   'copier',
+  'cluster',
   'isolates',
   'node',
   'sandbox',

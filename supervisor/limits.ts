@@ -346,3 +346,13 @@ export const KEPT_COPIES_MAX = 100;
 export const SET_ASIDE_MS = 7 * 24 * 3_600_000;
 /** How often such directories are looked for. (ours) */
 export const SET_ASIDE_CHECK_MS = 24 * 3_600_000;
+/** Time for an answer of the cluster process, in addition to what the request itself takes. Beyond: 503. (ours) */
+export const CLUSTER_ANSWER_MS = 15_000;
+/** Time for a host to join its cluster at the start. Beyond: the start fails. (ours) */
+export const CLUSTER_JOIN_MS = 90_000;
+/** Time for a host to leave its cluster at the end. Beyond: the others wait for the end of its lease. (ours) */
+export const CLUSTER_CLOSE_MS = 2_000;
+/** Pause before it is asked again which host serves a tenant, while the cluster cannot say. (ours) */
+export const LOCATE_AGAIN_MS = 200;
+/** So long a request waits for that. Beyond: 503 session.worker_unavailable. (ours) */
+export const LOCATE_MS_MAX = 20_000;

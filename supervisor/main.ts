@@ -9,7 +9,6 @@ import {hash, randomBytes} from 'node:crypto';
 import {existsSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {unreachable} from '../shared/assert.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../shared/errors.ts';
 import type {SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
@@ -45,7 +44,9 @@ import {Routers} from './processes/routers.ts';
 import {type ConfinedCode, confinedCode} from './processes/worker-code.ts';
 import {WorkerPool} from './processes/worker-pool.ts';
 import {performRequest, type RequestParts} from './requests.ts';
+import {type RouterReceivers, receivedFromRouter} from './router-messages.ts';
 import {Backups} from './server/backups.ts';
+import {Cluster} from './server/cluster.ts';
 import {DiskUse} from './server/disk-use.ts';
 import {ServerState} from './server/server-status.ts';
 import {type SupervisorSettings, settingsShown} from './server/settings.ts';
@@ -56,6 +57,7 @@ import {registryRefusal, requireAll} from './start/start-refusal.ts';
 import {Adoptions} from './tenants/adoptions.ts';
 import {Clones} from './tenants/clones.ts';
 import {Errands} from './tenants/errands.ts';
+import {suspectsOf, workerPids, workerReports} from './tenants/placed-workers.ts';
 import {Placement} from './tenants/placement.ts';
 import {TenantCode} from './tenants/tenant-code.ts';
 import {TenantControl} from './tenants/tenant-control.ts';
@@ -71,6 +73,7 @@ export const BUNDLED_ENTRIES = {
   worker: fileURLToPath(new URL('./worker.js', import.meta.url)),
   egress: fileURLToPath(new URL('./egress.js', import.meta.url)),
   copier: fileURLToPath(new URL('./copier.js', import.meta.url)),
+  cluster: fileURLToPath(new URL('./cluster.js', import.meta.url)),
 };
 
 const REGISTRY_FILE = 'registry.sqlite';
@@ -96,6 +99,8 @@ export class Supervisor {
   readonly #placement: Placement;
   readonly #tenants: Tenants;
   readonly #backups: Backups;
+  /** Null: this server is not part of a cluster. */
+  readonly #cluster: Cluster | null;
   readonly #adoptions: Adoptions;
   readonly #traffic: TenantsTraffic;
   readonly #figures: Figures;
@@ -108,6 +113,8 @@ export class Supervisor {
   readonly #page: MetricsPage;
   readonly #state: ServerState;
   readonly #requests: RequestParts;
+  readonly #receivers: RouterReceivers;
+  readonly #drainTimeoutMs: number;
   #listening: Listening | null = null;
 
   /** Opens everything except the routers and the workers. @throws StartError */
@@ -150,6 +157,7 @@ export class Supervisor {
     this.credentials = credentials;
     this.sandboxLayers = sandboxLayers;
     this.#log = log;
+    this.#drainTimeoutMs = settings.cluster?.drainTimeoutMs ?? 0;
     this.#lock = lock;
     const {entries} = settings;
     const childSettings = {SVC_LOG_LEVEL: settings.logLevel, NODE_COMPILE_CACHE: join(settings.data, 'cache')};
@@ -207,8 +215,20 @@ export class Supervisor {
       log,
     });
     this.#installs = new NodeInstalls({env, directory: join(settings.data, 'node'), log});
+    this.#cluster =
+      settings.cluster === null
+        ? null
+        : new Cluster({
+            ...{settings: settings.cluster, data: settings.data, entry: entries.cluster, env: childEnv, log},
+            tenants: () => this.#tenants,
+            grants: () => this.#placement.grants!,
+            tellRouters: message => this.#routers.broadcast(message),
+            metrics: () => this.#metrics,
+          });
     this.#placement = new Placement({
       settings,
+      cluster: this.#cluster?.process ?? null,
+      slept: (tenant, dueMs) => this.#cluster?.asleep(tenant, dueMs),
       egress,
       installNode: version => this.#installs.install(version),
       registry: this.#registry,
@@ -316,17 +336,17 @@ export class Supervisor {
       confinement: confinement.router,
       settings: {
         ...{host, port, metricsPort, allowedHosts, allowedOrigins, trustedProxies, dashboard, rateLimits, routers},
-        ...{accessTokenSha256, adminTokenSha256, grantKey, peers: null},
+        ...{accessTokenSha256, adminTokenSha256, grantKey, peers: this.#cluster?.peers ?? null},
         ...{version: VERSION, build: BUILD},
       },
       state: () => ({
         tenants: this.#tenants.ids(),
         returning: this.#tenants.returning(),
-        suspects: this.#placement.suspects(),
+        suspects: suspectsOf(this.#placement.entries()),
         keys: this.#keys.records(),
         sessions: this.#sessions.records(),
       }),
-      onMessage: (place, message) => this.#received(place, message),
+      onMessage: (place, message) => receivedFromRouter(this.#receivers, place, message),
       onEnd: place => {
         this.#metrics.count('svc_process_deaths_total', {process: 'router'});
         this.#page.routerEnded(place);
@@ -340,7 +360,7 @@ export class Supervisor {
     this.#page = new MetricsPage(
       {
         routers: () => this.#routers.reports(),
-        workers: () => this.#placement.reports(),
+        workers: () => workerReports(this.#placement.entries()),
         egress: () => this.#egress.report(),
         supervisor: async () => [...(await this.#metrics.json()), ...(await this.#backups.report())],
       },
@@ -365,9 +385,14 @@ export class Supervisor {
       }),
       now: Date.now,
     });
+    this.#receivers = {
+      ...{placement: this.#placement, audit: this.#audit, refusals: this.#refusals, traffic: this.#traffic},
+      ...{keys: this.#keys, sessions: this.#sessions},
+      answer: (place, message) => void this.#answer(place, message),
+    };
     this.#requests = {
       ...{tenants: this.#tenants, adoptions: this.#adoptions, overview: this.#overview, state: this.#state},
-      ...{backups: this.#backups, upgrades, clones},
+      ...{backups: this.#backups, upgrades, clones, cluster: this.#cluster},
       ...{page: this.#page, audit: this.#audit, refusals: this.#refusals, sessions: this.#sessions, keys: this.#keys},
     };
   }
@@ -386,6 +411,7 @@ export class Supervisor {
     await orStartError(dirname(this.#registryPath), this.#installs.removeUnfinished());
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());
     await this.#backups.start();
+    await this.#cluster?.start();
     this.#listening = await this.#routers.start();
     this.#pool.refill();
     this.#placement.start();
@@ -400,6 +426,8 @@ export class Supervisor {
   /** Ends all children in order, within DRAIN_MS; then this process can exit. */
   async drain(): Promise<void> {
     this.#log.info('draining');
+    // Clients are served meanwhile: this host has as long as its operator allows.
+    await this.#cluster?.drain(this.#drainTimeoutMs);
     const endMs = performance.now() + DRAIN_MS;
     const deadline = setTimeout(() => {
       this.#log.warn('not everything ended in time; ending it');
@@ -411,6 +439,7 @@ export class Supervisor {
     await this.#routers.drain();
     await this.#placement.drain();
     await this.#backups.close(endMs - performance.now());
+    await this.#cluster?.close();
     this.#egress.close();
     this.#page.close();
     await this.#figures.close();
@@ -425,57 +454,13 @@ export class Supervisor {
   }
 
   #children(): Map<number, ProcessKind> {
-    const single = {egress: this.#egress.pid, copier: this.#backups.pid};
-    const many = {router: this.#routers.pids(), worker: this.#placement.pids(), spare: this.#pool.sparePids()};
+    const single = {egress: this.#egress.pid, copier: this.#backups.pid, cluster: this.#cluster?.process.pid ?? null};
+    const many = {
+      router: this.#routers.pids(),
+      worker: workerPids(this.#placement.entries()),
+      spare: this.#pool.sparePids(),
+    };
     return childKinds(many, single);
-  }
-
-  #received(place: number, message: RouterMessage): void {
-    switch (message.type) {
-      case 'wake':
-        this.#placement.wake(message.tenant, place, message.forCode);
-        return;
-      case 'given_up':
-        this.#placement.givenUp(message.tenant, place);
-        return;
-      case 'released':
-        this.#placement.released(message.tenant, place, message.busy);
-        return;
-      case 'link_lost':
-        this.#placement.linkLost(message.tenant, place, message.worker, message.calls);
-        return;
-      case 'link_malformed':
-        this.#placement.linkMalformed(message.tenant, message.worker, message.why);
-        return;
-      case 'call_answered':
-        this.#placement.callAnswered(message.tenant, message.key);
-        return;
-      case 'activity':
-        this.#placement.activity(message.active);
-        this.#placement.activity(message.busy);
-        return;
-      case 'audit_outcome':
-        this.#audit.outcome(message);
-        return;
-      case 'refused':
-        this.#refusals.add(message.refused);
-        return;
-      case 'traffic':
-        this.#traffic.add(
-          place,
-          message.reports.filter(({tenant}) => this.#placement.isServed(tenant)),
-        );
-        return;
-      case 'keys_used':
-        this.#keys.used(message.keys);
-        this.#sessions.used(message.keys);
-        return;
-      case 'request':
-        void this.#answer(place, message);
-        return;
-      default:
-        unreachable(message);
-    }
   }
 
   async #answer(place: number, message: RouterMessage & {type: 'request'}): Promise<void> {

@@ -6,6 +6,7 @@ import type {Sessions} from './keys/sessions.ts';
 import type {MetricsPage} from './metrics/metrics-page.ts';
 import type {RouterMessage} from './processes/router-process.ts';
 import type {Backups} from './server/backups.ts';
+import type {Cluster} from './server/cluster.ts';
 import type {ServerState} from './server/server-status.ts';
 import type {Adoptions} from './tenants/adoptions.ts';
 import type {Clones} from './tenants/clones.ts';
@@ -18,6 +19,8 @@ export type RequestParts = {
   adoptions: Adoptions;
   clones: Clones;
   backups: Backups;
+  /** Null: the server is not part of a cluster. */
+  cluster: Cluster | null;
   upgrades: Upgrades;
   overview: TenantOverview;
   state: ServerState;
@@ -30,16 +33,18 @@ export type RequestParts = {
 
 /** @param router that sent it. @returns its reply. @throws ServiceError */
 export async function performRequest(
-  {tenants, adoptions, clones, backups, upgrades, overview, state, page, audit, refusals, sessions, keys}: RequestParts,
+  parts: RequestParts,
   router: number,
   message: RouterMessage & {type: 'request'},
 ): Promise<unknown> {
+  const {tenants, cluster, adoptions, clones, backups, upgrades, overview, state, page, audit, refusals} = parts;
+  const {sessions, keys} = parts;
   switch (message.action) {
     case 'tenant_create':
-      await tenants.create(message.tenant);
+      await (cluster ?? tenants).create(message.tenant);
       return null;
     case 'tenant_delete':
-      await tenants.delete(message.tenant);
+      await (cluster ?? tenants).delete(message.tenant);
       return null;
     case 'metrics':
       return await page.render();

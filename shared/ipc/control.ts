@@ -12,6 +12,7 @@ import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
 import type {BackupRequest} from './backups.ts';
+import type {LogGrant} from './cluster.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {Errand} from './errand.ts';
 import type {CloneRequest, FileRequest} from './files.ts';
@@ -177,6 +178,8 @@ export type SupervisorToRouter =
   | {type: 'give_up'; tenant: string; error: ErrorObject}
   | {type: 'reply'; id: number; result: unknown}
   | {type: 'reply_error'; id: number; error: ErrorObject}
+  /** Whether this host has its lease in the cluster: without it, `/health` is 503. */
+  | {type: 'lease'; holds: boolean}
   /** Answered by `metrics`. */
   | {type: 'metrics'; id: number}
   /** Stop accepting, finish the requests in flight, then exit 0. */
@@ -289,9 +292,14 @@ export type TenantSettings = {
   redactErrors: boolean;
   /** Null: no copies are made of the tenant. */
   copies: CopySettings | null;
+  /** The tenant's log in the cluster; null: the server is not part of one. */
+  log: (LogGrant & EndpointKey) | null;
 };
 
-export type ErrandSettings = Omit<TenantSettings, 'isReadOnly' | 'socketPath' | 'secret' | 'egress' | 'routers'>;
+export type ErrandSettings = Omit<
+  TenantSettings,
+  'isReadOnly' | 'socketPath' | 'secret' | 'egress' | 'routers' | 'log'
+>;
 
 export type SupervisorToWorker =
   /** Open this tenant and listen; answered by `opened` or `open_failed`. */

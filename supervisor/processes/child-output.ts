@@ -22,7 +22,7 @@ import {
   WORKER_LINES_PER_SECOND_MAX,
 } from '../limits.ts';
 
-export type ChildKind = 'router' | 'worker' | 'egress' | 'copier';
+export type ChildKind = 'router' | 'worker' | 'egress' | 'copier' | 'cluster';
 
 /** What the supervisor knows about the writer. It is added to every line and cannot be overridden. */
 export type ChildLabel = {process: ChildKind; pid: number | undefined; tenant: string | undefined};
@@ -32,6 +32,7 @@ const RATES: Record<ChildKind, RateLimit> = {
   router: SERVER,
   egress: SERVER,
   copier: SERVER,
+  cluster: SERVER,
   worker: {requests_per_second: WORKER_LINES_PER_SECOND_MAX, burst: WORKER_LINES_AT_ONCE_MAX},
 };
 const NEW_LINE = 0x0a;

@@ -80,7 +80,7 @@ export type SupervisorSettings = PlacementSettings &
     logLevel: string;
     logFormat: string;
     /** Bundles of the child processes. */
-    entries: {router: string; worker: string; egress: string; copier: string};
+    entries: {router: string; worker: string; egress: string; copier: string; cluster: string};
     /** Null: no backups are made. */
     backup: BackupSettings | null;
     /** Null: this server is no host of a cluster. */

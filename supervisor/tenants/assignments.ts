@@ -9,7 +9,9 @@ import {randomBytes} from 'node:crypto';
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
 import {type ErrorObject, errorEnvelope, ServiceError} from '../../shared/errors.ts';
+import type {LogGrant} from '../../shared/ipc/cluster.ts';
 import type {CopySettings, WorkerName, WorkerUser} from '../../shared/ipc/control.ts';
+import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {FunctionCount} from '../../shared/metrics/function-counts.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
@@ -17,6 +19,7 @@ import type {RunDirectory} from '../files/run-directory.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import type {ChildEnd} from '../processes/child.ts';
+import type {ClusterProcess} from '../processes/cluster-process.ts';
 import type {Worker, WorkerMessage, WorkerPool} from '../processes/worker-pool.ts';
 import type {Input} from './lifecycle-states.ts';
 import type {TenantCode} from './tenant-code.ts';
@@ -47,6 +50,8 @@ export type AssignmentParts = {
   pool: WorkerPool;
   egress: TenantEgress;
   code: TenantCode;
+  /** Null: the server is not part of a cluster. */
+  cluster: Pick<ClusterProcess, 'worker'> | null;
   /** @throws Error with a reason for people */
   installNode: (version: NodeVersion) => Promise<void>;
   metrics: SupervisorMetrics;
@@ -126,6 +131,7 @@ export class Assignments {
       runsCode: worker.runsCode,
     };
     entry.endpoint = this.#parts.egress.begin(entry, user);
+    const log = this.#logOf(entry, user);
     worker.open({
       ...entry.address,
       egress: entry.endpoint,
@@ -140,8 +146,20 @@ export class Assignments {
       servicesMemoryMbMax: settings.tenantServicesMemoryMb,
       redactErrors: settings.redactErrors,
       copies: settings.copies,
+      log,
       routers: settings.routers,
     });
+  }
+
+  /** How the worker reaches the log of the cluster. */
+  #logOf(entry: TenantEntry, user: WorkerUser | null): (LogGrant & EndpointKey) | null {
+    const {cluster, runDirectory} = this.#parts;
+    if (cluster === null) return null;
+    const {grant} = entry;
+    assert(grant !== null, 'on a host of a cluster, a worker has a grant');
+    entry.logEndpoint = {socketPath: runDirectory.nextEndpointPath(user), secret: randomBytes(24).toString('hex')};
+    cluster.worker(grant, entry.logEndpoint);
+    return {...grant, ...entry.logEndpoint};
   }
 
   /** Undefined: no user is available, and the worker ends without having opened anything. */
@@ -238,6 +256,8 @@ export class Assignments {
       this.#parts.runDirectory.forget(entry.endpoint.socketPath);
     }
     if (address !== null) this.#parts.runDirectory.forget(address.socketPath);
+    if (entry.logEndpoint !== null) this.#parts.runDirectory.forget(entry.logEndpoint.socketPath);
+    entry.logEndpoint = null;
     if (entry.reporter !== null) this.#parts.workerEnded(entry.reporter, worker.lastReport);
     entry.reporter = null;
     entry.worker = null;

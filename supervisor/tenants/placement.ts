@@ -7,26 +7,23 @@
  */
 import {performance} from 'node:perf_hooks';
 import {assert, unreachable} from '../../shared/assert.ts';
-import type {
-  SupervisorToRouter,
-  TenantSuspects,
-  UserCall,
-  WorkerAddress,
-  WorkerName,
-} from '../../shared/ipc/control.ts';
+import type {SupervisorToRouter, UserCall, WorkerAddress, WorkerName} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {Registry} from '../files/registry.ts';
 import {DRAIN_MS} from '../limits.ts';
+import type {ClusterProcess} from '../processes/cluster-process.ts';
 import {type AssignmentEnd, type AssignmentParts, type AssignmentSettings, Assignments} from './assignments.ts';
+import {ClusterGrants} from './cluster-grants.ts';
 import {Crashes, type Verdict} from './crashes.ts';
 import {DueTimer} from './due-timer.ts';
+import {IdleSweep} from './idle-sweep.ts';
 import {step} from './lifecycle.ts';
+import {handsOverError} from './lifecycle-cluster.ts';
 import type {Effect, Input, Lifecycle} from './lifecycle-states.ts';
 import {Marks} from './marks.ts';
 import {Slots} from './slots.ts';
 import {type EntryMarks, type PlacedTenant, TenantEntry} from './tenant-entry.ts';
 import {causeOf, type WakeCause} from './wakes.ts';
-import type {Reporter} from './worker-metric-sums.ts';
 
 export type PlacementSettings = AssignmentSettings & {
   maxAwake: number;
@@ -43,15 +40,16 @@ export type PlacementParts = AssignmentParts & {
   tenantDeleted: (tenant: string) => void;
   /** A tenant is new (`before` null), or its state has changed. */
   tenantChanged: (entry: TenantEntry, before: Lifecycle | null) => void;
+  /** Null: the server is not part of a cluster. */
+  cluster: ClusterProcess | null;
+  /** A tenant's worker has closed its file. @param nextDueMs when it has work again; null: never */
+  slept: (tenant: string, nextDueMs: number | null) => void;
 };
 
 /** `cause`: of a wake; absent: by the kind of input. */
 type Given = {entry: TenantEntry; input: Input; cause?: WakeCause};
 
 const SERVING: ReadonlySet<Lifecycle['state']> = new Set(['awake', 'releasing']);
-/** Maximum interval between checks for idle tenants; there are at least four within the idle time. */
-const SWEEP_MS_MAX = 1_000;
-const SWEEP_MS_MIN = 25;
 /** Pause before a tenant that was busy is requested again to give up its worker. */
 const BUSY_MS = 100;
 
@@ -64,7 +62,9 @@ export class Placement {
   readonly #marks: Marks;
   readonly #inputs: Given[] = [];
   #isTaking = false;
-  #sweepTimer: NodeJS.Timeout | null = null;
+  readonly #idle: IdleSweep;
+  /** Null: the server is not part of a cluster. */
+  readonly grants: ClusterGrants | null;
   readonly #due: DueTimer;
   #onDrained: (() => void) | null = null;
 
@@ -77,6 +77,23 @@ export class Placement {
       give: (entry, input) => this.give(entry, input),
       ended: (entry, end) => this.#workerEnded(entry, end),
     });
+    const give = (entry: TenantEntry, input: Input, cause?: WakeCause) => this.give(entry, input, cause);
+    this.grants =
+      parts.cluster === null
+        ? null
+        : new ClusterGrants({
+            ...{process: parts.cluster, give},
+            find: id => this.#entries.get(id),
+            entries: () => this.#entries.values(),
+          });
+    this.#idle = new IdleSweep({
+      idleStopMs: parts.settings.idleStopMs,
+      now: parts.now,
+      entries: () => (this.grants === null ? this.#slots.occupied : this.#entries.values()),
+      letGo: entry => this.give(entry, {type: 'let_go', forOther: false}),
+      // Tenants that wait for a slot may be able to get one now, without any input.
+      swept: () => this.#run(),
+    });
     this.#due = new DueTimer(parts.registry, parts.now, id => {
       const entry = this.#entries.get(id);
       if (entry !== undefined) this.give(entry, {type: 'want', requested: false}, 'due');
@@ -87,10 +104,9 @@ export class Placement {
   start(): void {
     for (const entry of this.#entries.values())
       if (entry.isToOpen && !entry.isReadOnly) this.give(entry, {type: 'want', requested: false}, 'start');
-    const {idleStopMs} = this.#parts.settings;
-    const sweepMs = idleStopMs === 0 ? SWEEP_MS_MAX : Math.min(SWEEP_MS_MAX, Math.max(SWEEP_MS_MIN, idleStopMs / 4));
-    this.#sweepTimer = setInterval(() => this.#sweep(), sweepMs);
-    this.#due.start();
+    this.#idle.start();
+    // In a cluster, the host that owns a tenant wakes it.
+    if (this.grants === null) this.#due.start();
   }
 
   has(id: string): boolean {
@@ -126,27 +142,6 @@ export class Placement {
     for (const entry of this.#entries.values()) yield entry.lifecycle.state;
   }
 
-  /** Pids of workers that have a tenant. */
-  pids(): number[] {
-    return [...this.#slots.occupied].flatMap(({worker}) => worker?.child.pid ?? []);
-  }
-
-  /** Metrics of each worker that serves, as JSON; null: it does not answer in time. */
-  reports(): {worker: Reporter; report: Promise<string | null>}[] {
-    const serving = [...this.#slots.occupied].filter(({lifecycle: {state}}) => SERVING.has(state));
-    return serving.flatMap(({worker, reporter}) =>
-      worker === null || reporter === null ? [] : [{worker: reporter, report: worker.report()}],
-    );
-  }
-
-  /** Suspected calls of all tenants that have any. */
-  suspects(): TenantSuspects[] {
-    return [...this.#entries.values()].flatMap(({id, crashes}) => {
-      const suspects = crashes?.suspects() ?? null;
-      return suspects === null ? [] : [{tenant: id, ...suspects}];
-    });
-  }
-
   add(tenant: PlacedTenant, marks: EntryMarks): void {
     assert(!this.#entries.has(tenant.id), `tenant ${tenant.id} has one place`);
     const entry = new TenantEntry(tenant, marks);
@@ -178,10 +173,15 @@ export class Placement {
     this.#parts.tenantDeleted(id);
   }
 
-  /** A router needs this tenant. @param forCode in a worker that runs code, to which the tenant moves if necessary */
-  wake(id: string, router: number, forCode: boolean): void {
+  /**
+   * A router needs this tenant.
+   * @param forCode in a worker that runs code, to which the tenant moves if necessary
+   * @param forPeer another host has chosen this one
+   */
+  wake(id: string, router: number, forCode: boolean, forPeer: boolean): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
+    entry.isForwarded ||= forPeer;
     entry.users.waitingRouters.add(router);
     if (forCode) this.#parts.code.is(entry, true);
     const moves = forCode && entry.worker?.runsCode === false;
@@ -255,7 +255,7 @@ export class Placement {
 
   /** Closes every tenant. Resolves when no worker with a tenant is left. */
   drain(): Promise<void> {
-    if (this.#sweepTimer !== null) clearInterval(this.#sweepTimer);
+    this.#idle.stop();
     this.#due.stop();
     return new Promise(resolve => {
       this.#onDrained = resolve;
@@ -288,13 +288,14 @@ export class Placement {
 
   #take({entry, input, cause}: Given): void {
     const before = entry.lifecycle;
-    const {next, effects} = step(before, input, this.#parts.now());
+    const {next, effects} = step(before, input, this.#parts.now(), this.grants !== null);
     entry.lifecycle = next;
     if (next.state !== before.state)
       this.#log.debug('placement', {tenant: entry.id, from: before.state, to: next.state});
     this.#slots.follow(entry);
     entry.wakes.follow(before, next, cause ?? causeOf(input), this.#parts.now());
     if (next.state !== before.state) this.#parts.tenantChanged(entry, before);
+    this.grants?.follow(entry);
     for (const effect of effects) this.#carryOut(entry, effect);
     for (const watch of entry.watches) watch(effects);
   }
@@ -305,6 +306,15 @@ export class Placement {
         return; // `slots` follows the state
       case 'start':
         this.#startWorker(entry, effect.fresh);
+        return;
+      case 'locate':
+        this.grants?.locate(entry);
+        return;
+      case 'refer_again':
+        for (const router of entry.users.beginMove()) {
+          this.#parts.sendToRouter(router, {type: 'give_up', tenant: entry.id, error: handsOverError()});
+        }
+        entry.users.ended();
         return;
       case 'start_errand':
         entry.startErrand?.();
@@ -364,8 +374,10 @@ export class Placement {
   #notifyReady(entry: TenantEntry): void {
     entry.isReadyPending = entry.crashes?.isOpen === true;
     if (entry.isReadyPending) return;
-    const address = addressOf(entry);
-    for (const router of entry.users.notify()) this.#parts.sendToRouter(router, {type: 'worker_ready', address});
+    const {remote} = entry;
+    const message: SupervisorToRouter =
+      remote === null ? {type: 'worker_ready', address: addressOf(entry)} : {type: 'served_elsewhere', address: remote};
+    for (const router of entry.users.notify()) this.#parts.sendToRouter(router, message);
   }
 
   /**
@@ -420,7 +432,10 @@ export class Placement {
       });
     }
     const {calls, unheard} = entry.users.ended();
+    const dueMs = isClosed ? entry.closedDueMs : undefined;
+    entry.closedDueMs = undefined;
     this.give(entry, {type: 'ended', error: entry.openError});
+    if (dueMs !== undefined && entry.lifecycle.state === 'asleep') this.#parts.slept(entry.id, dueMs);
     if (!expected && (calls.length > 0 || unheard.size > 0)) {
       entry.crashes ??= new Crashes(
         () => performance.now(),
@@ -455,7 +470,8 @@ export class Placement {
 
   #store(entry: TenantEntry, nextDueMs: number | null): void {
     this.#marks.asleep(entry, nextDueMs);
-    if (this.#onDrained === null) this.#due.arm();
+    entry.closedDueMs = nextDueMs;
+    if (this.#onDrained === null && this.grants === null) this.#due.arm();
   }
 
   #later(entry: TenantEntry, input: 'want' | 'rested' | 'given_up', afterMs: number): void {
@@ -465,20 +481,6 @@ export class Placement {
       entry.laterTimer = null;
       this.give(entry, input === 'want' ? {type: 'want', requested: false} : {type: input}, 'crash');
     }, afterMs);
-  }
-
-  #sweep(): void {
-    const {now, settings} = this.#parts;
-    if (settings.idleStopMs > 0) {
-      const idleSinceMs = now() - settings.idleStopMs;
-      for (const entry of [...this.#slots.occupied]) {
-        if (entry.lifecycle.state !== 'awake' || entry.lastActiveMs > idleSinceMs) continue;
-        if (Math.max(entry.inUseUntilMs, entry.busyUntilMs) <= now())
-          this.give(entry, {type: 'let_go', forOther: false});
-      }
-    }
-    // Tenants that wait for a slot may be able to get one now, without any input.
-    this.#run();
   }
 
   #checkDrained(): void {

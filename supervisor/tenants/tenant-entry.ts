@@ -1,6 +1,7 @@
 /** The supervisor's in-memory state of one tenant and, while it has one, its worker. */
 import type {ErrorObject} from '../../shared/errors.ts';
-import type {WorkerAddress} from '../../shared/ipc/control.ts';
+import type {LogGrant} from '../../shared/ipc/cluster.ts';
+import type {RemoteAddress, WorkerAddress} from '../../shared/ipc/control.ts';
 import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Worker} from '../processes/worker-pool.ts';
 import type {Crashes} from './crashes.ts';
@@ -23,6 +24,14 @@ export class TenantEntry {
   worker: Worker | null = null;
   /** Where `worker` listens, from the moment it is requested to. */
   address: WorkerAddress | null = null;
+  /** The cluster process lets this host open the tenant; null: it does not, or there is no cluster. */
+  grant: LogGrant | null = null;
+  /** Where `worker` reaches the cluster process. */
+  logEndpoint: EndpointKey | null = null;
+  /** Where routers are referred to while another host serves the tenant. */
+  remote: RemoteAddress | null = null;
+  /** Another host has chosen this one for the tenant. */
+  isForwarded = false;
   /** `worker`, as it is identified in the metrics. */
   reporter: Reporter | null = null;
   /** The proxy endpoint of `worker`. */
@@ -49,6 +58,8 @@ export class TenantEntry {
   wakingSinceMs = 0;
   /** The tenant is opened when the server starts, because it has work or may have. */
   readonly isToOpen: boolean;
+  /** When it has work again, as `worker` reported as it closed; null: never. Undefined: it has not closed. */
+  closedDueMs: number | null | undefined = undefined;
   /** When a router last reported traffic or requests under way. */
   lastActiveMs = 0;
   /** Until when `worker` wants to stay awake; 0: it does not. */

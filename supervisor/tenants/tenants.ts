@@ -29,10 +29,11 @@ import {existsSync} from 'node:fs';
 import {assert} from '../../shared/assert.ts';
 import {isNoSpace, isUnwritable, unwritableError} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
+import type {ClusterTenant} from '../../shared/ipc/cluster.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
-import {TENANT_ID} from '../../shared/protocol/tenants.ts';
 import type {AdoptNote} from '../../shared/tenant-directory.ts';
+import {TENANT_ID} from '../../shared/tenant-id.ts';
 import {finishAdoption, placeAdopted} from '../files/adoption.ts';
 import type {Registry} from '../files/registry.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
@@ -136,12 +137,31 @@ export class Tenants {
    * @throws session.tenant_exists 409, session.overloaded 503, session.worker_unavailable 503, session.storage_full 507
    */
   async create(id: string): Promise<void> {
-    const {registry, files, placement, tellRouters, now} = this.#parts;
     this.#checkNew(id);
+    await this.#make(id, ++this.#lastGeneration, this.#parts.now());
+  }
+
+  /**
+   * A tenant of the cluster becomes known on this host, and one of an earlier generation is removed.
+   * @throws session.storage_full 507, session.worker_unavailable 503
+   */
+  async takeIn({tenant: id, generation, createdMs}: ClusterTenant): Promise<void> {
+    const entry = this.#parts.placement.find(id);
+    if (entry !== undefined && entry.generation >= generation) return;
+    if (entry !== undefined) await this.delete(id);
+    this.#lastGeneration = Math.max(this.#lastGeneration, generation);
+    await this.#make(id, generation, createdMs);
+  }
+
+  /** The tenant of this generation was deleted on a host of the cluster. @throws session.worker_unavailable 503 */
+  async leaveCluster(id: string, generation: number): Promise<void> {
+    if (this.#parts.placement.find(id)?.generation === generation) await this.delete(id);
+  }
+
+  async #make(id: string, generation: number, createdMs: number): Promise<void> {
+    const {registry, files, placement, tellRouters} = this.#parts;
     this.#creating.add(id);
     try {
-      const generation = ++this.#lastGeneration;
-      const createdMs = now();
       await files.create(id, generation, createdMs).catch(caught => this.#failed('made', id, caught));
       try {
         // Creations overlap, so a higher generation may have been recorded first; only the highest counts.

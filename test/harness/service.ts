@@ -169,7 +169,7 @@ export class Service {
   }
 
   /** The process ids of the router or of the workers, oldest first. */
-  children(entry: 'router' | 'worker' | 'egress' | 'copier'): number[] {
+  children(entry: 'router' | 'worker' | 'egress' | 'copier' | 'cluster'): number[] {
     return descendants(this.pid).filter(pid => commandLine(pid).includes(`${entry}.js`));
   }
 

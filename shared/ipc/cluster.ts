@@ -1,0 +1,106 @@
+/**
+ * The messages between the supervisor and the cluster process, which holds the credentials for the log of the cluster: it
+ * knows the other hosts, and decides with them which one serves a tenant. The supervisor runs the workers of this host.
+ *
+ *   locate ──▶ granted ──▶ worker ──▶ (the worker opens the log) ──▶ located: here       … worker_ended
+ *      └─────▶ located: another host, or why no host can serve it
+ */
+import type {ErrorObject} from '../errors.ts';
+import type {MetricJson} from '../metrics/metric-json.ts';
+import type {EndpointKey} from './egress.ts';
+
+/** Paths of PEM files, and of the file with the seed of the nkey user; null: none. */
+export type NatsFiles = {ca: string | null; certificate: string | null; key: string | null; seed: string | null};
+
+export type ClusterProcessSettings = {
+  /** The name of the cluster, and of this host in it. */
+  cluster: string;
+  host: string;
+  /** Such as `nats://10.0.0.1:4222` and, of its monitoring page, `http://10.0.0.1:8222`. */
+  servers: {server: string; monitor: string}[];
+  nats: NatsFiles;
+  /** Host and port at which routers of other hosts reach those of this one. */
+  peerAddress: string;
+  /** A relative weight: how much of the tenants this host gets. */
+  capacity: number;
+  leaseMs: number;
+  allowSingleLog: boolean;
+  /** Hosts that keep a copy of each tenant in addition to its owner. */
+  standbys: number;
+  /** Bytes per second that copies of whole tenants take; 0: no limit. */
+  copyRateBytes: number;
+  svcVersion: string;
+};
+
+/** A tenant of the cluster. A later tenant with the same id has a higher generation, also on other hosts. */
+export type ClusterTenant = {tenant: string; generation: number; createdMs: number};
+
+/** What a worker needs to open a tenant in the log. `note` names this host in the log. */
+export type LogGrant = {tenant: string; cluster: string; epoch: number; note: string};
+
+export type TenantLocation =
+  | {kind: 'here'}
+  | {
+      kind: 'there';
+      host: string;
+      address: string /** Another one for each time that a host becomes the owner. */;
+      worker: string;
+    }
+  /** Why no host can serve it now. */
+  | {kind: 'nowhere'; error: ErrorObject; isTemporary: boolean};
+
+/** What a request of a route asks for; the result is the body of its answer, or null. */
+export type ClusterProcessRequest =
+  /** Answered when the entry is stored. The tenant follows as `tenant_is`. */
+  | {does: 'create'; tenant: string}
+  | {does: 'delete'; tenant: string}
+  | {does: 'status'}
+  /** The host becomes the owner; null: the one that the placement names. */
+  | {does: 'move'; tenant: string; host: string}
+  | {does: 'pin'; tenant: string; host: string | null}
+  /** This host hands over all its tenants, and gets no more. Answered when it serves none. */
+  | {does: 'drain'}
+  /** When the tenant, which sleeps, has work again; null: never. */
+  | {does: 'due'; tenant: string; dueMs: number | null};
+
+export type SupervisorToCluster =
+  /** Once, first: no worker of this host runs. `previousStart`: that start of svc is known to have ended. */
+  | {type: 'start'; settings: ClusterProcessSettings; start: string; previousStart: string | null}
+  /** Answered by `located`. `isForwarded`: another host has chosen this one. */
+  | {type: 'locate'; id: number; tenant: string; isForwarded: boolean}
+  /** The worker that opens the tenant as granted connects to this path. */
+  | {type: 'worker'; tenant: string; epoch: number; endpoint: EndpointKey}
+  /** The worker of the grant has ended, or there will be none. */
+  | {type: 'worker_ended'; tenant: string; epoch: number}
+  /** Answered by `answer`. */
+  | {type: 'request'; id: number; request: ClusterProcessRequest}
+  /** Answered by `metrics`. */
+  | {type: 'metrics'; id: number}
+  /** All workers have ended: leave the cluster, exit 0. */
+  | {type: 'close'};
+
+export type ClusterToSupervisor =
+  /** The host is a member; `tenant_is` has been sent for all tenants that there are. */
+  | {type: 'joined'; incarnation: number}
+  /** A sentence for the operator: it cannot be a member. */
+  | {type: 'refused'; message: string}
+  | {type: 'located'; id: number; location: TenantLocation}
+  /** Start a worker for the tenant. */
+  | {type: 'granted'; grant: LogGrant}
+  /** The tenant gets another owner: end its worker in order, after the requests that it has. */
+  | {type: 'hand_over'; tenant: string; epoch: number}
+  /** This host does not own the tenant any more: end its worker at once. */
+  | {type: 'fence'; tenant: string; epoch: number}
+  /** The tenant exists. */
+  | {type: 'tenant_is'; tenant: ClusterTenant}
+  /** The tenant of this generation was deleted, by a request of an operator. */
+  | {type: 'tenant_gone'; tenant: string; generation: number}
+  /** The tenant has another owner than before. */
+  | {type: 'owner_changed'; tenant: string}
+  /** A tenant that sleeps has work at that time, in epoch milliseconds, and is of this host. */
+  | {type: 'tenant_due'; tenant: string}
+  /** Whether this host has its lease. Sent when it changes. */
+  | {type: 'lease'; holds: boolean}
+  | {type: 'answer'; id: number; result: unknown; error: ErrorObject | null}
+  | {type: 'metrics'; id: number; report: MetricJson[]}
+  | {type: 'heartbeat'};

@@ -1,0 +1,205 @@
+/**
+ * This server as a host of a cluster: starts the cluster process, makes the tenants of the cluster known on this host, and
+ * passes on what concerns a tenant. Without --cluster there is none of it.
+ */
+import {randomBytes} from 'node:crypto';
+import {readFileSync, renameSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {assert, unreachable} from '../../shared/assert.ts';
+import type {ClusterProcessSettings, ClusterTenant} from '../../shared/ipc/cluster.ts';
+import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
+import type {Logger} from '../../shared/log.ts';
+import {VERSION} from '../../shared/version.ts';
+import {StartError} from '../files/start-error.ts';
+import {CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
+import type {SupervisorMetrics} from '../metrics/metrics.ts';
+import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/cluster-process.ts';
+import {KillRate} from '../processes/kill-rate.ts';
+import type {ClusterGrants} from '../tenants/cluster-grants.ts';
+import type {Tenants} from '../tenants/tenants.ts';
+import type {ClusterSettings} from './settings.ts';
+
+/** Of the data directory: the newest start of svc on it, which has ended when the next one has its lock. */
+const START_FILE = 'cluster-start';
+const START = /^[0-9a-f]{32}$/;
+
+export type ClusterParts = {
+  settings: ClusterSettings;
+  data: string;
+  /** The bundle of the cluster process, and its environment. */
+  entry: string;
+  env: Record<string, string>;
+  tenants: () => Pick<Tenants, 'takeIn' | 'leaveCluster'>;
+  grants: () => ClusterGrants;
+  tellRouters: (message: SupervisorToRouter) => void;
+  metrics: () => SupervisorMetrics;
+  log: Logger;
+};
+
+export class Cluster {
+  readonly process: ClusterProcess;
+  readonly #parts: ClusterParts;
+  /** Changes of tenants are carried out one after another, as the cluster made them. */
+  #changes: Promise<void> = Promise.resolve();
+  #holdsLease = false;
+  #onMembership: ((membership: Membership | null) => void) | null = null;
+
+  constructor(parts: ClusterParts) {
+    this.#parts = parts;
+    const {data, entry, env, log, metrics, grants} = parts;
+    const start = randomBytes(16).toString('hex');
+    this.process = new ClusterProcess({
+      settings: processSettings(parts.settings),
+      ...{start, previousStart: swapStart(join(data, START_FILE), start)},
+      onMembership: membership => this.#joined(membership),
+      onNotice: notice => this.#received(notice),
+      onEnd: async isUnexpected => {
+        if (isUnexpected) metrics().count('svc_process_deaths_total', {process: 'cluster'});
+        this.#lease(false);
+        await grants().lost();
+      },
+      onKill: reason => metrics().count('svc_process_kills_total', {process: 'cluster', reason}),
+      rate: new KillRate(() => performance.now()),
+      ...{entry, env, log},
+    });
+  }
+
+  /** How its routers reach those of other hosts. @throws StartError */
+  get peers(): PeerSettings {
+    const {host, peers} = this.#parts.settings;
+    const {ca, certificate, key} = peers.files;
+    return {host, listen: peers.listen, ca: pem(ca), certificate: pem(certificate), key: pem(key)};
+  }
+
+  get holdsLease(): boolean {
+    return this.#holdsLease;
+  }
+
+  /** Resolves when this host is a member, and has all tenants of the cluster. @throws StartError */
+  async start(): Promise<void> {
+    const membership = await new Promise<Membership | null>(resolve => {
+      const timer = setTimeout(() => resolve(null), CLUSTER_JOIN_MS);
+      this.#onMembership = first => {
+        clearTimeout(timer);
+        resolve(first);
+      };
+      this.process.start();
+    });
+    this.#onMembership = null;
+    if (membership?.type === 'refused')
+      throw new StartError(`this host cannot join the cluster: ${membership.message}`);
+    if (membership === null) throw new StartError('this host could not join the cluster in time; the log says why');
+    await this.#changes;
+  }
+
+  /** @throws session.tenant_exists 409, session.storage_full 507, session.worker_unavailable 503 */
+  async create(tenant: string): Promise<void> {
+    const made = (await this.process.request({does: 'create', tenant})) as ClusterTenant;
+    await this.#change(() => this.#parts.tenants().takeIn(made));
+  }
+
+  /** Resolves when no host serves it any more under this generation. @throws session.tenant_not_found 404, 503 */
+  async delete(tenant: string): Promise<void> {
+    const {generation} = (await this.process.request({does: 'delete', tenant})) as ClusterTenant;
+    await this.#change(() => this.#parts.tenants().leaveCluster(tenant, generation));
+  }
+
+  /** A tenant of this host sleeps. */
+  asleep(tenant: string, dueMs: number | null): void {
+    this.process.request({does: 'due', tenant, dueMs}).catch((error: unknown) => {
+      // The entry stays as one that was open, so the tenant is opened once more.
+      this.#parts.log.debug('the cluster does not know when a tenant has work again', {tenant, error});
+    });
+  }
+
+  /** Hands over what this host serves. @param withinMs then the rest is closed, and other hosts open it */
+  async drain(withinMs: number): Promise<void> {
+    try {
+      await this.process.request({does: 'drain'}, withinMs);
+    } catch (error) {
+      this.#parts.log.warn('not all tenants were handed over before the server stopped', {error});
+    }
+  }
+
+  /** All workers have ended. */
+  async close(): Promise<void> {
+    await this.#changes;
+    await this.process.close(CLUSTER_CLOSE_MS);
+  }
+
+  #joined(membership: Membership): void {
+    if (membership.type === 'refused') this.#parts.log.error('this host is no member of the cluster', {...membership});
+    this.#onMembership?.(membership);
+  }
+
+  #received(notice: ClusterNotice): void {
+    switch (notice.type) {
+      case 'tenant_is':
+        void this.#change(() => this.#parts.tenants().takeIn(notice.tenant));
+        return;
+      case 'tenant_gone':
+        void this.#change(() => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
+        return;
+      case 'lease':
+        this.#lease(notice.holds);
+        return;
+      case 'granted':
+      case 'hand_over':
+      case 'fence':
+      case 'owner_changed':
+      case 'tenant_due':
+        this.#parts.grants().received(notice);
+        return;
+      default:
+        unreachable(notice);
+    }
+  }
+
+  #lease(holds: boolean): void {
+    if (holds === this.#holdsLease) return;
+    this.#holdsLease = holds;
+    this.#parts.tellRouters({type: 'lease', holds});
+  }
+
+  #change(make: () => Promise<void>): Promise<void> {
+    const made = this.#changes.then(make);
+    this.#changes = made.catch((error: unknown) => {
+      this.#parts.log.error('a tenant of the cluster is not known on this host; the next start tries again', {error});
+    });
+    return made;
+  }
+}
+
+function processSettings({peers, ...settings}: ClusterSettings): ClusterProcessSettings {
+  const {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes} = settings;
+  const given = {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes};
+  return {...given, peerAddress: peers.address, svcVersion: VERSION};
+}
+
+/** @returns the start before this one; null: it is not known */
+function swapStart(path: string, start: string): string | null {
+  assert(START.test(start), 'a start has a random id');
+  const before = textIn(path);
+  // If it is lost, the next start waits for the lease of this one.
+  writeFileSync(`${path}.new`, start, {mode: 0o600, flush: true});
+  renameSync(`${path}.new`, path);
+  return before !== null && START.test(before) ? before : null;
+}
+
+function textIn(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw caught;
+  }
+}
+
+/** @throws StartError */
+function pem(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new StartError(`${path} cannot be read: ${(cause as Error).message}`, {cause});
+  }
+}
