@@ -7,8 +7,9 @@ import {Reserve} from '../engine/storage/reserve.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
 import type {Logger} from '../shared/log.ts';
 import {FILE_COPY} from '../shared/tenant-directory.ts';
+import {LeasedEvents} from './ipc/leased-events.ts';
 import {LinkShare} from './ipc/link-share.ts';
-import {RouterLink} from './ipc/router-link.ts';
+import {type LinkEvents, RouterLink} from './ipc/router-link.ts';
 import {WorkerSocket} from './ipc/worker-socket.ts';
 import {Tenant, type Upwards} from './tenant.ts';
 import {become} from './user.ts';
@@ -38,7 +39,7 @@ export class Serving {
   private constructor(tenant: Tenant, {routers, secret, socketPath, user}: TenantSettings, log: Logger) {
     this.tenant = tenant;
     const share = new LinkShare(routers);
-    const events = {
+    const direct: LinkEvents = {
       onRequest: tenant.dispatch.handle.bind(tenant.dispatch),
       onSubscribe: tenant.dispatch.subscribe.bind(tenant.dispatch),
       onUnsubscribe: (link: RouterLink, stream: number) => tenant.live.unsubscribe(link, stream),
@@ -49,6 +50,7 @@ export class Serving {
       },
       sockets: tenant.sockets,
     };
+    const events = tenant.lease === null ? direct : new LeasedEvents(direct, tenant.lease);
     this.#socket = new WorkerSocket(
       socketPath,
       user !== null,

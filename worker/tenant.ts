@@ -13,6 +13,7 @@ import {StorageQuota} from '../engine/commit/storage-quota.ts';
 import {SyncPlace} from '../engine/commit/sync-place.ts';
 import {TableCounts} from '../engine/commit/table-counts.ts';
 import {Writer} from '../engine/commit/writer.ts';
+import type {FileState} from '../engine/copies/capture.ts';
 import {fileStateOf} from '../engine/copies/file-state.ts';
 import {TenantCopies} from '../engine/copies/tenant-copies.ts';
 import {JournalBlocks} from '../engine/journal/blocks.ts';
@@ -37,8 +38,8 @@ import {ScrubPass} from '../engine/scrub/scrub-pass.ts';
 import {Catalog} from '../engine/storage/catalog.ts';
 import type {Connection} from '../engine/storage/connection.ts';
 import {placeOf, reportDamageTo} from '../engine/storage/damage.ts';
-import {leaveSyncsToUs, openReader, storageFailure, syncEachCommit} from '../engine/storage/database.ts';
-import {FileGuard, keepLogFiles} from '../engine/storage/file-guard.ts';
+import {leaveSyncsToUs, openReader} from '../engine/storage/database.ts';
+import {FileGuard} from '../engine/storage/file-guard.ts';
 import {damagedError} from '../engine/storage/identity.ts';
 import {LogSync} from '../engine/storage/log-sync.ts';
 import {checkInBackground} from '../engine/storage/quick-check.ts';
@@ -55,8 +56,9 @@ import {
 } from '../engine/storage/tenant-file.ts';
 import {unwritableError} from '../shared/disk-errors.ts';
 import {readOnlyTenant} from '../shared/errors.ts';
+import type {LogGrant} from '../shared/ipc/cluster.ts';
 import type {TenantSettings} from '../shared/ipc/control.ts';
-import type {EgressSettings} from '../shared/ipc/egress.ts';
+import type {EgressSettings, EndpointKey} from '../shared/ipc/egress.ts';
 import type {Logger} from '../shared/log.ts';
 import {WorkerMetrics} from '../shared/metrics/worker-metrics.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
@@ -72,10 +74,13 @@ import {FunctionFollowers} from './api/follow/function-followers.ts';
 import {JournalFollowers} from './api/follow/journal-followers.ts';
 import {LiveList} from './api/follow/live-list.ts';
 import {ResultFollowers} from './api/follow/result-followers.ts';
+import {closeFile} from './close-file.ts';
 import {ControlGate} from './control/gate.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
+import {LeaseGate} from './ipc/lease-gate.ts';
 import {FILE_POLL_MS, OWNER_WAIT_MS} from './limits.ts';
+import type {TenantReplication} from './replication/tenant-replication.ts';
 import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {fail, stopDamaged, warnOfFuture} from './tenant-ends.ts';
 import {measureTenant} from './tenant-metrics.ts';
@@ -100,6 +105,9 @@ export class Tenant {
   readonly fileHold: FileHold;
   #lagSeconds = 0;
   readonly #path: string;
+  /** Null: this host is not part of a cluster. */
+  readonly lease: LeaseGate | null;
+  readonly #replication: TenantReplication | null;
   /** Null: the disk is read-only, and so is the tenant. */
   readonly #lock: OwnerLock | null;
   readonly #files: FileGuard;
@@ -112,6 +120,7 @@ export class Tenant {
   readonly #groups: CommitGroups;
   readonly #background: BackgroundWrites;
   readonly #backFill: BackFill;
+  readonly #schemas: SchemaChanges;
   readonly #tasks: Tasks;
   readonly #catalog: Catalog;
   readonly #counts: TableCounts;
@@ -138,7 +147,10 @@ export class Tenant {
         ? null
         : await acquireOwnerLock(join(settings.directory, 'owner'), {waitMs: OWNER_WAIT_MS});
       if (!isReadOnly) await rewriteFile(`${join(settings.directory, TENANT_FILE)}-wal`);
-      const tenant = new Tenant(settings, reserve, lock, log, upwards);
+      const replication = settings.log === null ? null : await bringToLog(settings, settings.log, isReadOnly, log);
+      const tenant = new Tenant(settings, reserve, lock, replication, log, upwards);
+      if (replication !== null) await replication.begin(tenant.#fileState());
+      if (!settings.isReadOnly) tenant.#begin();
       await tenant.#scrub.first();
       return tenant;
     } catch (caught) {
@@ -150,10 +162,13 @@ export class Tenant {
     settings: TenantSettings,
     reserve: Reserve,
     lock: OwnerLock | null,
+    replication: TenantReplication | null,
     log: Logger,
     {onUse, egress, installNode}: Upwards,
   ) {
     this.#lock = lock;
+    this.#replication = replication;
+    this.lease = replication?.lease ?? null;
     reportDamageTo((damage, isNew) => {
       this.metrics.count('svc_storage_damage_total', {check: damage.check});
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
@@ -224,12 +239,14 @@ export class Tenant {
       quota: this.#quota,
       scans: this.#scans,
       copies: this.copies ?? undefined,
+      durability: replication?.durability,
       linger: new Linger(),
     });
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);
     this.#backFill = new BackFill(catalog, this.#background);
     const schemas = new SchemaChanges(this.#writer, this.#reader, this.#groups, this.#background, this.#backFill);
+    this.#schemas = schemas;
     this.#tasks = new Tasks(this.#writerDb, this.#background, schemas, page => this.#scans.page(page));
     this.#functions = new FunctionGate({
       path: this.#path,
@@ -358,7 +375,6 @@ export class Tenant {
       lagSeconds: () => this.#lagSeconds,
     });
     this.#functions.warm();
-    if (!settings.isReadOnly) this.#begin(schemas);
     if (!this.#clean.wasClean) {
       log.info('the tenant did not close in order the last time; checking its file in the background');
       checkInBackground(
@@ -373,8 +389,8 @@ export class Tenant {
   }
 
   /** What goes on without a request. */
-  #begin(schemas: SchemaChanges): void {
-    void schemas.resume();
+  #begin(): void {
+    void this.#schemas.resume();
     this.#backFill.wake();
     this.#tasks.wake();
     void this.#counts.complete();
@@ -384,8 +400,12 @@ export class Tenant {
 
   #startCopies({copies: settings}: TenantSettings, log: Logger): TenantCopies | null {
     if (settings === null) return TenantCopies.none(this.#path);
-    const file = () => fileStateOf(this.#writerDb, this.#writer.head, this.#writer.nowMs());
+    const file = () => this.#fileState();
     return new TenantCopies({path: this.#path, settings, file, metrics: this.metrics, log});
+  }
+
+  #fileState(): FileState {
+    return fileStateOf(this.#writerDb, this.#writer.head, this.#writer.nowMs());
   }
 
   /** A thread can read a commit that is not yet durable, so its results are delivered once that commit is. */
@@ -443,51 +463,25 @@ export class Tenant {
     this.fileHold.close();
     this.#sync.close();
     this.#readerDb.close();
-    this.#closeFile();
-    return {nextDueMs, hasCode};
-  }
-
-  #closeFile(): void {
-    if (this.#lock === null) {
-      this.#writerDb.close();
-      return;
-    }
-    unlessFull(() => this.#markClean());
-    const {numbers, head} = this.#writer;
-    this.copies?.close(numbers.newest, {lastSequence: head.sequence, committedMs: this.#writer.nowMs()});
-    unlessFull(() => this.#emptyLog());
-    this.#files.noteIfLogged();
-    this.#writerDb.close();
-    // Closing also empties the WAL, if the obstacle of a moment ago is gone.
-    this.#files.noteIfLogged();
-    keepLogFiles(this.#path);
-    this.#lock.release();
-  }
-
-  #markClean(): void {
-    syncEachCommit(this.#writerDb);
-    if (this.#groups.isPaused) return;
-    this.#writer.numbers.alone(() => {
-      this.#scrub.remember();
-      this.#clean.set();
+    await closeFile({
+      ...{path: this.#path, db: this.#writerDb, writer: this.#writer, groups: this.#groups, files: this.#files},
+      ...{lock: this.#lock, scrub: this.#scrub, clean: this.#clean, copies: this.copies},
+      replication: this.#replication,
     });
-  }
-
-  /**
-   * Without disk space, or while a stream that is being cut still reads, the WAL stays as it is, complete, for the next
-   * open. Waiting for the reader would exceed the time that a close can take.
-   */
-  #emptyLog(): void {
-    this.#writerDb.pragma('busy_timeout = 0');
-    this.#files.removeNote();
-    this.#writerDb.pragma('wal_checkpoint(TRUNCATE)');
+    return {nextDueMs, hasCode};
   }
 }
 
-function unlessFull(act: () => void): void {
-  try {
-    act();
-  } catch (caught) {
-    if (storageFailure(caught) !== 'full') throw caught;
-  }
+/** Loaded only on a host of a cluster. @throws session.storage_read_only 503, and as TenantReplication.bring */
+async function bringToLog(
+  {directory, generation}: TenantSettings,
+  settings: LogGrant & EndpointKey,
+  isReadOnly: boolean,
+  log: Logger,
+): Promise<TenantReplication> {
+  if (isReadOnly) throw unwritableError();
+  const {TenantReplication: Replication} = await import('./replication/tenant-replication.ts');
+  const path = join(directory, TENANT_FILE);
+  const onLost = (reason: string, error?: unknown) => fail(log, reason, error);
+  return await Replication.bring({settings, generation, path, lease: new LeaseGate(), log, onLost});
 }

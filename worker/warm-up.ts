@@ -69,6 +69,7 @@ function settingsIn(directory: string): TenantSettings {
     servicesMemoryMbMax: 0,
     redactErrors: false,
     copies: null,
+    log: null,
   };
 }
 

@@ -13,3 +13,8 @@ export const BOOTSTRAPS_MAX = 16;
 export const WORKER_OUTPUT_BYTES_MAX = 32 * MIB;
 /** Wait for a router that counts the subscriptions of a live query. Beyond: it counts as one subscription. (ours) */
 export const SUBSCRIPTIONS_WAIT_MS = 1_000;
+/** Requests of a host without its lease wait so long for it. Beyond: 503 session.worker_unavailable. (design) */
+export const LEASE_WAIT_MS = 2_000;
+/** Requests and bytes that wait for the lease, of all routers. Beyond: 503 session.overloaded at once. (ours) */
+export const LEASE_WAITING_MAX = 10_000;
+export const LEASE_WAITING_BYTES_MAX = 64 * MIB;

@@ -1,0 +1,297 @@
+/**
+ * This host in the cluster: its connection to the log, its membership, and the tenants that it owns. The supervisor runs
+ * the workers (`shared/ipc/cluster.ts`).
+ *
+ *   start ──▶ NATS is checked ──▶ entries are read ──▶ join ──▶ member ──the lease was expired──▶ all workers end ──┐
+ *                │                                      ▲                                                           │
+ *                └─▶ refused: one sentence              └───────────────────────────────────────────────────────────┘
+ */
+import {unreachable} from '../../shared/assert.ts';
+import type {ErrorObject} from '../../shared/errors.ts';
+import type {
+  ClusterProcessSettings,
+  ClusterToSupervisor,
+  SupervisorToCluster,
+  TenantLocation,
+} from '../../shared/ipc/cluster.ts';
+import type {EndpointKey} from '../../shared/ipc/egress.ts';
+import type {Logger} from '../../shared/log.ts';
+import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
+import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
+import {DRAIN_POLL_MS, DUE_POLL_MS, RENEW_MS} from '../limits.ts';
+import {RECORD_FORMAT} from '../log/record.ts';
+import {ReplicatedLog} from '../log/replicated-log.ts';
+import {Subjects} from '../log/subjects.ts';
+import {delay} from '../log/timing.ts';
+import {MONOTONIC_CLOCK} from '../members/clock.ts';
+import {HostLease} from '../members/host-lease.ts';
+import {Members} from '../members/members.ts';
+import {readCredentials} from '../nats/credentials.ts';
+import type {NatsEngine} from '../nats/nats-engine.ts';
+import {startOnNats} from '../nats/start-check.ts';
+import {HostTenants, type Located} from '../ownership/host-tenants.ts';
+import {TenantEntries} from '../ownership/tenant-entries.ts';
+import {isSameOwner, type Owner, type TenantRecord} from '../ownership/tenant-record.ts';
+import {placementOf} from '../placement/placement.ts';
+import {WorkerHolder} from './worker-holder.ts';
+
+type Start = Extract<SupervisorToCluster, {type: 'start'}>;
+
+export class ClusterHost {
+  readonly settings: ClusterProcessSettings;
+  readonly members: Members;
+  readonly lease: HostLease;
+  readonly tenants: HostTenants;
+  readonly entries: TenantEntries;
+  readonly replicated: ReplicatedLog;
+  readonly #engine: NatsEngine;
+  readonly #send: (message: ClusterToSupervisor) => void;
+  readonly #log: Logger;
+  readonly #end = new AbortController();
+  readonly #holders = new Map<string, WorkerHolder>();
+  readonly #start: string;
+  #isMember = false;
+  #isDraining = false;
+  #isListed: (() => void) | null = null;
+  #heldLease = false;
+
+  /** @throws NatsRefusal */
+  static async start({settings, start}: Start, send: (message: ClusterToSupervisor) => void, log: Logger) {
+    const {ca, certificate, key, seed} = settings.nats;
+    const files = Object.entries({ca, certificate, key, seed}).filter(([, path]) => path !== null);
+    const {engine, warnings} = await startOnNats({
+      cluster: settings.cluster,
+      name: settings.host,
+      servers: settings.servers,
+      credentials: readCredentials(Object.fromEntries(files)),
+      allowSingleLog: settings.allowSingleLog,
+    });
+    for (const warning of warnings) log.warn(warning);
+    return new ClusterHost({settings, start, engine, send, log});
+  }
+
+  private constructor(parts: {
+    settings: ClusterProcessSettings;
+    start: string;
+    engine: NatsEngine;
+    send: (message: ClusterToSupervisor) => void;
+    log: Logger;
+  }) {
+    const {settings, start, engine, send, log} = parts;
+    this.settings = settings;
+    this.#start = start;
+    this.#engine = engine;
+    this.#send = send;
+    this.#log = log;
+    this.replicated = new ReplicatedLog(engine, settings.cluster);
+    const {records} = this.replicated;
+    const {leaseMs} = settings;
+    const report = (sentence: string) => log.error(sentence);
+    this.members = new Members({records, leaseMs, report});
+    const versions = {svc: settings.svcVersion, records: RECORD_FORMAT, storage: NEWEST_STORAGE_VERSION};
+    this.lease = new HostLease({
+      ...{records, members: this.members, host: settings.host, start, leaseMs},
+      about: {peer: settings.peerAddress, capacity: settings.capacity, versions},
+      onDeadline: () => this.#tellLease(),
+    });
+    this.entries = new TenantEntries(records, this.#end.signal);
+    const subjects = new Subjects(settings.cluster);
+    this.tenants = new HostTenants({
+      replicated: this.replicated,
+      members: this.members,
+      clock: MONOTONIC_CLOCK,
+      self: () => (this.#isMember && !this.#end.signal.aborted ? this.self : null),
+      holderOf: tenant => {
+        const holder = new WorkerHolder({
+          ...{tenant, engine, subjects, report},
+          lease: () => this.#notice(),
+          supervisor: {
+            granted: grant => send({type: 'granted', grant}),
+            handOver: (id, epoch) => send({type: 'hand_over', tenant: id, epoch}),
+            fence: (id, epoch) => send({type: 'fence', tenant: id, epoch}),
+          },
+          onLost: (id, epoch) => void this.tenants.lost(id, epoch),
+        });
+        this.#holders.set(tenant.id, holder);
+        return holder;
+      },
+      report,
+      changed: (id, entry, before) => this.#changed(id, entry, before),
+      listed: () => this.#isListed?.(),
+    });
+  }
+
+  get self(): Owner {
+    return {host: this.lease.host, incarnation: this.lease.incarnation};
+  }
+
+  /** Joins and stays a member until it is closed. @param previousStart a start of svc that has ended; null: none is known */
+  async live(previousStart: string | null): Promise<void> {
+    const {signal} = this.#end;
+    const listed = new Promise<void>(resolve => {
+      this.#isListed = resolve;
+    });
+    void Promise.all([this.members.watch(signal), this.tenants.watch(signal), this.#wakeDue(signal)]);
+    await listed;
+    for (let ended = previousStart; !signal.aborted; ended = this.#start) {
+      const outcome = await this.lease.join(ended, signal);
+      if (outcome.kind === 'abandoned') return;
+      if (outcome.kind === 'refused') {
+        this.#send({type: 'refused', message: outcome.sentence});
+        return;
+      }
+      this.#isMember = true;
+      this.#tellLease();
+      this.#log.info('this host is a member of the cluster', {...this.self});
+      this.#send({type: 'joined', incarnation: outcome.incarnation});
+      const end = await this.lease.renew(signal);
+      this.#isMember = false;
+      this.#tellLease();
+      if (end === 'stopped') return;
+      this.#log.error('this host is no member of the cluster any more: its workers end', {why: end});
+      await this.tenants.endAll();
+      if (end === 'superseded') {
+        this.#send({type: 'refused', message: `another svc has joined with the host name ${this.lease.host}`});
+        return;
+      }
+    }
+  }
+
+  async locate(id: string, isForwarded: boolean): Promise<TenantLocation> {
+    const located = await this.tenants.locate(id, isForwarded);
+    if (located.kind === 'here') return {kind: 'here'};
+    if (located.kind === 'there') return this.#there(id, located.host);
+    return nowhere(id, located);
+  }
+
+  worker(tenant: string, epoch: number, endpoint: EndpointKey): void {
+    const holder = this.#holders.get(tenant);
+    if (holder?.epoch === epoch) holder.worker(endpoint);
+  }
+
+  workerEnded(tenant: string, epoch: number): void {
+    const holder = this.#holders.get(tenant);
+    if (holder?.epoch !== epoch) return;
+    this.#holders.delete(tenant);
+    holder.workerEnded();
+  }
+
+  /** Makes a host the owner, which opens the tenant when it is needed. */
+  async move(id: string, host: string): Promise<'moved' | 'unknown_host' | 'conflict'> {
+    const to = this.members.serving().find(member => member.host === host && member.record.state === 'live');
+    if (to === undefined) return 'unknown_host';
+    const isMoved = await this.tenants.move(id, {host, incarnation: to.record.incarnation}, this.#end.signal);
+    return isMoved ? 'moved' : 'conflict';
+  }
+
+  /** Hands over every tenant that this host serves, as long as there is a host to take them. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    this.lease.drain();
+    while (!this.#end.signal.aborted) {
+      const others = this.#hosts().filter(({name}) => name !== this.lease.host);
+      const held = [...this.tenants.serving().keys()];
+      if (held.length === 0 || others.length === 0) return;
+      for (const id of held) {
+        const pin = this.tenants.entries().get(id)?.pin ?? null;
+        const {owner} = placementOf({id, pin}, others, 0);
+        if (owner !== null) await this.move(id, owner);
+      }
+      await delay(MONOTONIC_CLOCK, DRAIN_POLL_MS);
+    }
+  }
+
+  /** All workers of this host have ended. */
+  async close(): Promise<void> {
+    const wasMember = this.#isMember;
+    this.#end.abort();
+    this.#isMember = false;
+    if (wasMember) await this.lease.leave(AbortSignal.timeout(RENEW_MS));
+    await this.#engine.close();
+  }
+
+  /** Hosts that can own tenants. */
+  #hosts(): {name: string; capacity: number}[] {
+    return this.members
+      .serving()
+      .filter(({record}) => record.state === 'live')
+      .map(({host, record}) => ({name: host, capacity: record.capacity}));
+  }
+
+  #there(id: string, host: string): TenantLocation {
+    const member = this.members.serving().find(({host: name}) => name === host);
+    if (member === undefined) return nowhere(id, {kind: 'apart'});
+    const {incarnation, peer} = member.record;
+    const epoch = this.tenants.entries().get(id)?.epoch ?? 0;
+    return {kind: 'there', host, address: peer, worker: `${host}.${incarnation}.${epoch}`};
+  }
+
+  #changed(id: string, entry: TenantRecord, before: TenantRecord | null): void {
+    const {generation, createdMs, isDeleted} = entry;
+    if (isDeleted) this.#send({type: 'tenant_gone', tenant: id, generation});
+    else if (before?.generation !== generation) {
+      this.#send({type: 'tenant_is', tenant: {tenant: id, generation, createdMs}});
+    } else if (!isSameOwner(before.owner, entry.owner)) this.#send({type: 'owner_changed', tenant: id});
+  }
+
+  /** Opens tenants that have work, or were open when their host was lost. */
+  async #wakeDue(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await delay(MONOTONIC_CLOCK, DUE_POLL_MS);
+      if (!this.#isMember || this.#isDraining) continue;
+      const nowMs = Date.now();
+      const hosts = this.#hosts();
+      for (const [id, {dueMs, owner, pin}] of this.tenants.entries()) {
+        if (dueMs === null || dueMs > nowMs || this.tenants.holds(id)) continue;
+        const isOfOther =
+          owner !== null && owner.host !== this.lease.host && hosts.some(({name}) => name === owner.host);
+        if (isOfOther) continue;
+        const isOurs = isSameOwner(owner, this.self) || placementOf({id, pin}, hosts, 0).owner === this.lease.host;
+        if (isOurs) this.#send({type: 'tenant_due', tenant: id});
+      }
+    }
+  }
+
+  #notice(): LeaseNotice {
+    return {is: 'lease', untilMs: this.lease.untilMs, freeBytes: null};
+  }
+
+  #tellLease(): void {
+    const notice = this.#notice();
+    for (const holder of this.#holders.values()) holder.tell(notice);
+    const holds = this.#isMember && this.lease.holds();
+    if (holds === this.#heldLease) return;
+    this.#heldLease = holds;
+    this.#send({type: 'lease', holds});
+    // It can end without a message.
+    if (holds) this.#watchLease();
+  }
+
+  #watchLease(): void {
+    const leftMs = this.lease.untilMs - MONOTONIC_CLOCK.nowMs;
+    MONOTONIC_CLOCK.after(Math.max(0, leftMs) + 1, () => {
+      if (!this.#heldLease) return;
+      if (this.lease.holds()) this.#watchLease();
+      else this.#tellLease();
+    });
+  }
+}
+
+function nowhere(id: string, located: Exclude<Located, {kind: 'here' | 'there'}>): TenantLocation {
+  const not = (message: string, isTemporary: boolean, code: ErrorObject['code'] = 'session.worker_unavailable') =>
+    ({kind: 'nowhere', error: {code, message}, isTemporary}) as const;
+  switch (located.kind) {
+    case 'missing':
+      return not(`there is no tenant ${JSON.stringify(id)}`, false, 'session.tenant_not_found');
+    case 'full':
+      return not("the cluster's log is full: free space in it and try again", false, 'session.storage_full');
+    case 'damaged':
+      return not(`the log of tenant ${id} cannot be continued: ${located.sentence}`, false, 'op.storage_damaged');
+    case 'apart':
+      return not('this host is no member of the cluster at the moment; try again', true);
+    case 'abandoned':
+      return not('the tenant could not be opened on this host; try again', true);
+    default:
+      return unreachable(located);
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * A worker of this host as the holder of a tenant. The supervisor starts and ends the worker; the worker brings the file to
+ * the log through its endpoint, and appends to the log until it ends.
+ *
+ *   new ──open──▶ granted ──the supervisor names a worker──▶ opening ──opened──▶ serving ──close──▶ handing over ──┐
+ *                    │                                         │ superseded, full                                  │
+ *                    └──────────── end, or the worker ended ───┴───────────────────────────────────────────────────┴──▶ ended
+ */
+import type {LogGrant} from '../../shared/ipc/cluster.ts';
+import type {EndpointKey} from '../../shared/ipc/egress.ts';
+import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
+import {LogEndpoint} from '../endpoint/log-endpoint.ts';
+import type {LogEngine} from '../log/log-engine.ts';
+import type {LogPosition} from '../log/record.ts';
+import type {Subjects, TenantName} from '../log/subjects.ts';
+import type {OpenOutcome} from '../log/tenant-log.ts';
+import type {Grant, Holder} from '../ownership/host-tenants.ts';
+
+export type WorkerHolderParts = {
+  readonly tenant: TenantName;
+  readonly engine: LogEngine;
+  readonly subjects: Subjects;
+  /** The lease of this host, for a worker that is new. */
+  readonly lease: () => LeaseNotice;
+  readonly supervisor: {
+    /** Start a worker, and answer with its endpoint or its end. */
+    granted: (grant: LogGrant) => void;
+    handOver: (tenant: string, epoch: number) => void;
+    fence: (tenant: string, epoch: number) => void;
+  };
+  /** The worker ended by itself while it served. */
+  readonly onLost: (tenant: string, epoch: number) => void;
+  readonly report: (sentence: string) => void;
+};
+
+export class WorkerHolder implements Holder {
+  readonly #parts: WorkerHolderParts;
+  #grant: Grant | null = null;
+  #endpoint: LogEndpoint | null = null;
+  #decided: ((outcome: OpenOutcome) => void) | null = null;
+  #isServing = false;
+  #isEnding = false;
+  #hasEnded = false;
+  readonly #whenEnded: Promise<void>;
+  #resolveEnded: () => void = () => undefined;
+
+  constructor(parts: WorkerHolderParts) {
+    this.#parts = parts;
+    this.#whenEnded = new Promise(resolve => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  get epoch(): number | null {
+    return this.#grant?.epoch ?? null;
+  }
+
+  get tail(): LogPosition | null {
+    return this.#endpoint?.tail ?? null;
+  }
+
+  /** The worker tries by itself again while the log does not answer, so this is decided when it resolves. */
+  async open(grant: Grant): Promise<OpenOutcome> {
+    this.#grant = grant;
+    const {tenant, supervisor, subjects} = this.#parts;
+    const outcome = await new Promise<OpenOutcome>(resolve => {
+      this.#decided = resolve;
+      supervisor.granted({tenant: tenant.id, cluster: subjects.cluster, epoch: grant.epoch, note: grant.note});
+    });
+    this.#decided = null;
+    this.#isServing = outcome.kind === 'opened' && !this.#hasEnded;
+    return this.#hasEnded ? {kind: 'abandoned'} : outcome;
+  }
+
+  async close(): Promise<boolean> {
+    this.#isEnding = true;
+    this.#parts.supervisor.handOver(this.#parts.tenant.id, this.#grant!.epoch);
+    await this.#whenEnded;
+    return this.tail?.kind === 'close';
+  }
+
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    if (!this.#hasEnded && this.#grant !== null) {
+      this.#parts.supervisor.fence(this.#parts.tenant.id, this.#grant.epoch);
+      await this.#whenEnded;
+    }
+    await this.#endpoint?.end();
+  }
+
+  /** The supervisor has a worker for the grant. */
+  worker({socketPath, secret}: EndpointKey): void {
+    const {tenant, engine, subjects, lease} = this.#parts;
+    const {epoch, ownerEnds} = this.#grant!;
+    this.#endpoint = new LogEndpoint({
+      ...{socketPath, secret, tenant, epoch, engine, subjects, ownerEnds},
+      onOpened: outcome => this.#decided?.(outcome),
+      onClosed: why => this.#endpointClosed(why),
+    });
+    this.#endpoint.tell(lease());
+  }
+
+  /** The worker's process has ended, or there is none for the grant. */
+  workerEnded(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    void this.#endpoint?.end().then(() => this.#resolveEnded());
+    if (this.#endpoint === null) this.#resolveEnded();
+    this.#decided?.({kind: 'abandoned'});
+    if (this.#isServing && !this.#isEnding) this.#parts.onLost(this.#parts.tenant.id, this.#grant!.epoch);
+  }
+
+  tell(notice: LeaseNotice): void {
+    this.#endpoint?.tell(notice);
+  }
+
+  /** A worker without its connection cannot append: if it has not ended, it broke a rule. */
+  #endpointClosed(why: string): void {
+    const {tenant, supervisor, report} = this.#parts;
+    if (this.#hasEnded) return;
+    report(`the worker of tenant ${tenant.id} is ended if it lives: ${why}`);
+    if (!this.#isEnding || this.tail?.kind !== 'close') supervisor.fence(tenant.id, this.#grant!.epoch);
+  }
+}

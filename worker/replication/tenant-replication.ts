@@ -1,0 +1,186 @@
+/**
+ * The log of the cluster as this worker's tenant uses it: brings the file to the log, opens the log, appends each commit,
+ * and closes the log. Loaded only on a host of a cluster.
+ *
+ *   connect ──▶ bring (the file is closed) ──▶ the file is opened ──▶ begin ──▶ commits … ──▶ last ──▶ the file is closed ──▶ close
+ */
+import {existsSync, rmSync} from 'node:fs';
+import {dirname, join} from 'node:path';
+import {EndpointClient} from '../../cluster/endpoint/endpoint-client.ts';
+import type {LeaseNotice} from '../../cluster/endpoint/endpoint-message.ts';
+import {RemoteEngine} from '../../cluster/endpoint/remote-engine.ts';
+import {toWire} from '../../cluster/endpoint/wire-position.ts';
+import {OPEN_RETRY_MS} from '../../cluster/limits.ts';
+import {EngineError} from '../../cluster/log/log-engine.ts';
+import {LogError} from '../../cluster/log/log-error.ts';
+import type {LogPosition} from '../../cluster/log/record.ts';
+import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
+import type {OpenOutcome, TenantLog} from '../../cluster/log/tenant-log.ts';
+import {delay, REAL_TIMING} from '../../cluster/log/timing.ts';
+import {openFile} from '../../cluster/owner/open-file.ts';
+import {TenantAppender} from '../../cluster/owner/tenant-appender.ts';
+import type {Durability} from '../../engine/commit/durability.ts';
+import type {FileState} from '../../engine/copies/capture.ts';
+import type {CommitFacts} from '../../engine/copies/captured-set.ts';
+import {readPlace} from '../../engine/replication/place-file.ts';
+import {ReplicatedCommit} from '../../engine/replication/replicated-commit.ts';
+import {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
+import {syncDirectory} from '../../engine/storage/file-guard.ts';
+import {assert} from '../../shared/assert.ts';
+import {ServiceError, unavailable} from '../../shared/errors.ts';
+import type {LogGrant} from '../../shared/ipc/cluster.ts';
+import type {EndpointKey} from '../../shared/ipc/egress.ts';
+import type {Logger} from '../../shared/log.ts';
+import {NEW_TENANT_FILE} from '../../shared/tenant-directory.ts';
+import type {LeaseGate} from '../ipc/lease-gate.ts';
+
+export type ReplicationParts = {
+  readonly settings: LogGrant & EndpointKey;
+  readonly generation: number;
+  /** Of the tenant's file. */
+  readonly path: string;
+  readonly lease: LeaseGate;
+  readonly log: Logger;
+  /** The process must end. */
+  readonly onLost: (reason: string, error?: unknown) => void;
+};
+
+export class TenantReplication {
+  readonly #parts: ReplicationParts;
+  readonly #endpoint: EndpointClient;
+  readonly #log: TenantLog;
+  readonly #opened: LogPosition;
+  readonly #appender: TenantAppender;
+  #freeBytes = Number.POSITIVE_INFINITY;
+  #commit: ReplicatedCommit | null = null;
+
+  /**
+   * Resolves when the file, which no process has open, is at the tail of its log, and the log is open for this worker.
+   * @throws session.worker_unavailable 503: another host owns the tenant; session.storage_full 507; LogError, CopyError
+   */
+  static async bring(parts: ReplicationParts): Promise<TenantReplication> {
+    const {settings, generation, path, lease, onLost} = parts;
+    let replication: TenantReplication | null = null;
+    let free: number | null = null;
+    const endpoint = await EndpointClient.connect(settings, {
+      lease: ({untilMs, freeBytes}: LeaseNotice) => {
+        lease.until(untilMs);
+        free = freeBytes;
+        replication?.has(freeBytes);
+      },
+      closed: () => onLost('the cluster process is gone'),
+    });
+    const {tenant: id, cluster} = settings;
+    const log = new ReplicatedLog(new RemoteEngine(endpoint), cluster).tenant({id, generation});
+    const outcome = await broughtFile(parts, log, endpoint);
+    if (outcome.kind !== 'opened') throw await refusal(endpoint, outcome);
+    await endpoint.ask('done', {does: 'opened', position: toWire(outcome.position)});
+    removeNewNote(path);
+    replication = new TenantReplication(parts, endpoint, log, outcome.position);
+    replication.has(free);
+    return replication;
+  }
+
+  private constructor(parts: ReplicationParts, endpoint: EndpointClient, log: TenantLog, opened: LogPosition) {
+    this.#parts = parts;
+    this.#endpoint = endpoint;
+    this.#log = log;
+    this.#opened = opened;
+    this.#appender = new TenantAppender({
+      ...{log: this.#log, opened: this.#opened, note: parts.settings.note},
+      freeBytes: () => this.#freeBytes,
+    });
+  }
+
+  get lease(): LeaseGate {
+    return this.#parts.lease;
+  }
+
+  /** Space of the log. Null: no limit is known. */
+  has(freeBytes: number | null): void {
+    this.#freeBytes = freeBytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Resolves when the log has what the open of the file has written. @param file what it says about itself now */
+  async begin(file: FileState): Promise<void> {
+    const {path, onLost} = this.#parts;
+    this.#commit = await ReplicatedCommit.begin({path, file, place: readPlace(path), appender: this.#appender, onLost});
+  }
+
+  /** For the commit group, which makes no commit before `begin`. */
+  readonly durability: Durability = {
+    refusal: pages => this.#begun.refusal(pages),
+    begin: (facts, events) => this.#begun.begin(facts, events),
+  };
+
+  /** Appends a commit that was made outside of groups and is on disk. @returns whether the log has it */
+  last(facts: CommitFacts): Promise<boolean> {
+    return this.#begun.last(facts);
+  }
+
+  /** The file is closed: closes the log, so that the next owner need not wait for a lease. */
+  async close(): Promise<void> {
+    const place = await this.#appender.close();
+    this.#begun.close(place);
+    this.#endpoint.close();
+  }
+
+  get #begun(): ReplicatedCommit {
+    assert(this.#commit !== null, 'the log is open before the tenant writes');
+    return this.#commit;
+  }
+}
+
+/** Tries again while the log does not answer, or a read has missed its newest records. */
+async function broughtFile(
+  {settings, path, log: lines}: ReplicationParts,
+  log: TenantLog,
+  endpoint: EndpointClient,
+): Promise<OpenOutcome> {
+  const {epoch, note} = settings;
+  const file = new ReplicatedFile(path, Date.now());
+  try {
+    for (;;) {
+      try {
+        return await openFile(log, file, {
+          epoch,
+          note,
+          ownerEnds: async ({openedBy, tail}) => {
+            await endpoint.ask('done', {does: 'await_owner', openedBy, tail: toWire(tail)});
+          },
+        });
+      } catch (error) {
+        const isTemporary = error instanceof EngineError || (error instanceof LogError && error.code === 'behind');
+        if (!isTemporary) throw error;
+        lines.debug('the log cannot be opened yet', {error});
+        await delay(REAL_TIMING, OPEN_RETRY_MS);
+      }
+    }
+  } finally {
+    file.close();
+  }
+}
+
+async function refusal(
+  endpoint: EndpointClient,
+  outcome: Exclude<OpenOutcome, {kind: 'opened'}>,
+): Promise<ServiceError> {
+  switch (outcome.kind) {
+    case 'superseded':
+      await endpoint.ask('done', {does: 'superseded', epoch: outcome.epoch});
+      return unavailable('another host of the cluster serves the tenant by now; try again');
+    case 'full':
+      await endpoint.ask('done', {does: 'full'});
+      return new ServiceError('session.storage_full', "the cluster's log is full: free space in it and try again");
+    default:
+      return unavailable('the tenant was not opened; try again');
+  }
+}
+
+/** The file has come from the log, so it is not to be made. */
+function removeNewNote(path: string): void {
+  const note = join(dirname(path), NEW_TENANT_FILE);
+  if (!existsSync(path) || readPlace(path) === null || !existsSync(note)) return;
+  rmSync(note);
+  syncDirectory(dirname(path));
+}
