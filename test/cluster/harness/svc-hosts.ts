@@ -1,0 +1,135 @@
+/**
+ * Real svc hosts on three real NATS servers, all on loopback. Every link of a host to a NATS server and to the peer port of
+ * another host goes through a `TcpLink`, which can cut, stall and delay it.
+ */
+import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {freePort} from '../../harness/free-port.ts';
+import {Service} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
+import {Authority} from './certificates.ts';
+import {NatsServers} from './nats-servers.ts';
+import {TcpLink} from './tcp-link.ts';
+
+/** All hosts have the same credentials, as operators give them. */
+const TOKENS = {SVC_ACCESS_TOKEN: 'test-access-token-of-a-cluster', SVC_ADMIN_TOKEN: 'test-admin-token-of-a-cluster'};
+const NAMES = ['a', 'b', 'c', 'd', 'e'];
+
+export type SvcHostsOptions = {
+  readonly hosts?: number;
+  readonly natsServers?: number;
+  /** Further arguments of `svc start`. */
+  readonly args?: readonly string[];
+  readonly spares?: number;
+};
+
+export class SvcHost {
+  readonly name: string;
+  readonly service: Service;
+  /** From this host to each NATS server. */
+  readonly natsLinks: readonly TcpLink[];
+  /** In front of its peer port: all other hosts reach it through this one. */
+  readonly peerLink: TcpLink;
+
+  constructor(name: string, service: Service, natsLinks: readonly TcpLink[], peerLink: TcpLink) {
+    this.name = name;
+    this.service = service;
+    this.natsLinks = natsLinks;
+    this.peerLink = peerLink;
+  }
+
+  /** The cluster process, or one of the routers. */
+  pidOf(entry: 'cluster' | 'router'): number {
+    return this.service.children(entry)[0]!;
+  }
+}
+
+export class SvcHosts {
+  readonly nats: NatsServers;
+  readonly hosts: SvcHost[] = [];
+  readonly #directory = mkdtempSync(join(tmpdir(), 'svc-hosts-'));
+  readonly #authority = new Authority('test cluster');
+  readonly #options: SvcHostsOptions;
+  readonly #links: TcpLink[] = [];
+
+  private constructor(nats: NatsServers, options: SvcHostsOptions) {
+    this.nats = nats;
+    this.#options = options;
+  }
+
+  static async start(options: SvcHostsOptions = {}): Promise<SvcHosts> {
+    const nats = await NatsServers.start({count: options.natsServers ?? 3});
+    const found = new SvcHosts(nats, options);
+    try {
+      // The first one makes the streams.
+      await found.add();
+      for (let i = 1; i < (options.hosts ?? 3); i++) await found.add();
+    } catch (error) {
+      await found.stop();
+      throw error;
+    }
+    return found;
+  }
+
+  /** A further host joins. */
+  async add(): Promise<SvcHost> {
+    const name = NAMES[this.hosts.length]!;
+    const peerPort = await freePort();
+    const peerLink = await TcpLink.to(peerPort);
+    const natsLinks = await Promise.all(
+      this.nats.addresses.map(({server}) => TcpLink.to(Number(new URL(server).port))),
+    );
+    this.#links.push(peerLink, ...natsLinks);
+    const service = await Service.start({
+      spares: this.#options.spares ?? 0,
+      env: TOKENS,
+      args: [
+        ...['--cluster', natsLinks.map(({port}) => `nats://127.0.0.1:${port}`).join(',')],
+        ...['--nats-monitor', this.nats.addresses.map(({monitor}) => monitor).join(',')],
+        ...['--cluster-name', 'test', '--host-name', name, '--cluster-files', this.#files(name), '--nats-plain'],
+        ...['--peer-listen', `127.0.0.1:${peerPort}`, '--peer-address', `127.0.0.1:${peerLink.port}`],
+        ...((this.#options.natsServers ?? 3) < 3 ? ['--allow-single-log'] : []),
+        ...(this.#options.args ?? []),
+      ],
+    });
+    const host = new SvcHost(name, service, natsLinks, peerLink);
+    this.hosts.push(host);
+    return host;
+  }
+
+  /** Resolves when every host serves the tenant to its clients. */
+  async tenant(id: string, by: SvcHost = this.hosts[0]!): Promise<string> {
+    const {status, text} = await by.service.post('/api/tenants', {id});
+    if (status !== 201) throw new Error(`creating ${id}: ${status} ${text}`);
+    await this.known(id);
+    return id;
+  }
+
+  /** Resolves when every running host knows the tenant. */
+  async known(id: string, hosts: readonly SvcHost[] = this.hosts): Promise<void> {
+    for (const {name, service} of hosts) {
+      await until(`host ${name} to know ${id}`, async () => {
+        const {tenants} = (await service.get('/api/tenants')).body as {tenants: string[]};
+        return tenants.includes(id);
+      });
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.hosts.map(({service}) => service.stop()));
+    await Promise.all(this.#links.map(link => link.close()));
+    await this.nats.stop();
+    rmSync(this.#directory, {recursive: true, force: true});
+  }
+
+  /** What `svc cluster init` makes for a host. */
+  #files(name: string): string {
+    const directory = join(this.#directory, name);
+    mkdirSync(directory, {mode: 0o700});
+    const {certificate, key} = this.#authority.issue(name, [name, '127.0.0.1']);
+    const files = {'ca.pem': this.#authority.certificate, 'host.pem': certificate, 'host.key': key};
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text, {mode: 0o600});
+    return directory;
+  }
+}
