@@ -147,7 +147,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   forward(request: Forwarded): void {
     if (this.removed !== null) throw this.removed;
     if (this.#suspects !== null) this.#suspect(request, this.#suspects);
-    if (this.#link !== null && (!request.bringsCode || this.#link.address.runsCode)) this.#link.send(request);
+    if (this.#link !== null && (!request.bringsCode || this.#link.end.runsCode)) this.#link.send(request);
     else this.#wait(request);
   }
 
@@ -156,15 +156,15 @@ export class PlacedTenant implements Holder, TrafficCounter {
     if (address.worker !== this.#lostWorker) this.#lostWorker = null;
     const current = this.#link;
     if (current !== null) {
-      if (current.address.worker === address.worker) return;
+      if (current.end.worker === address.worker) return;
       this.#dropLink(); // the new worker replaces it; its requests end when it closes
       this.#retire(current);
     }
     this.#isCodeWanted = false;
     const {live, pipes} = this;
-    const connect: Connect = onread => connectToWorker(address, onread);
+    const connect: Connect = received => connectToWorker(address, received);
     const link = new WorkerLink(address, connect, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
-      malformed: ({address: {worker}}, why) => this.#parts.malformed(worker, why),
+      malformed: ({end: {worker}}, why) => this.#parts.malformed(worker, why),
       closed: closed => this.#linkClosed(closed),
     });
     this.#link = link;
@@ -343,11 +343,11 @@ export class PlacedTenant implements Holder, TrafficCounter {
   #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed): void {
     this.#retired.delete(link);
     // A retired link had nothing under way, unless its worker was replaced.
-    if (!retired || calls.length > 0) this.#parts.lost(link.address.worker, calls);
-    const isLostAgain = link.address.worker === this.#lostWorker;
+    if (!retired || calls.length > 0) this.#parts.lost(link.end.worker, calls);
+    const isLostAgain = link.end.worker === this.#lostWorker;
     if (this.#link === link) {
       this.#dropLink();
-      if (wasOpen && !retired) this.#lostWorker = link.address.worker;
+      if (wasOpen && !retired) this.#lostWorker = link.end.worker;
     }
     if (!wasOpen || isLostAgain) this.#wakeLater();
     for (const request of unanswered) this.#again(request);

@@ -15,16 +15,14 @@
  *   a stream                                   cut, visibly for the client
  *   a write                                    session.outcome_unknown
  */
-import {Buffer} from 'node:buffer';
+import type {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
-import {assert} from '../../shared/assert.ts';
 import {type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
 import {overloaded, type ServiceError} from '../../shared/errors.ts';
-import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
+import type {UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {FRAME_CHUNK_BYTES, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
-import {LARGE_REPLY_BYTES} from '../limits.ts';
 import type {RouterLimits} from '../router-limits.ts';
 import type {Forwarded, Holder, LiveReceiver, PipeReceiver, Receivers, RequestUpload} from './forwarded.ts';
 import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
@@ -42,15 +40,12 @@ import type {Connect} from './worker-socket.ts';
 /** Stream ids are u32; 0 belongs to the hello. */
 const STREAM_MAX = 0xffff_ffff;
 
-/**
- * A read buffer that all links share, one after the other, because frames are processed during the call. With a buffer
- * per read, Node allocates 64 KiB for a few hundred bytes, which burdens the garbage collector.
- */
-const READ_BUFFER = Buffer.allocUnsafeSlow(FRAME_CHUNK_BYTES);
-assert(
-  FRAME_CHUNK_BYTES <= LARGE_REPLY_BYTES,
-  'a reply that is kept until its client has taken it is in no such buffer',
-);
+/** The worker at the other end of a link, on whichever host it is. */
+export type LinkedWorker = {
+  readonly tenant: string;
+  readonly worker: WorkerName;
+  readonly runsCode: boolean;
+};
 
 export type LinkClosed = {
   link: WorkerLink;
@@ -74,7 +69,7 @@ export type LinkEvents = {
 };
 
 export class WorkerLink implements Holder {
-  readonly address: WorkerAddress;
+  readonly end: LinkedWorker;
   readonly #socket: Socket;
   readonly #log: Logger;
   readonly #events: LinkEvents;
@@ -103,12 +98,12 @@ export class WorkerLink implements Holder {
   #order = 0;
   /** The highest order whose bytes may have reached the socket. */
   #writtenOrder = 0;
-  #wasOpen = false;
+  #wasOpen: boolean;
   #retired = false;
   #isMalformed = false;
 
   constructor(
-    address: WorkerAddress,
+    end: LinkedWorker,
     connect: Connect,
     log: Logger,
     {live, pipes}: Receivers,
@@ -116,21 +111,16 @@ export class WorkerLink implements Holder {
     limits: RouterLimits,
     events: LinkEvents,
   ) {
-    this.address = address;
+    this.end = end;
     this.#reserved = reserved;
     this.#limits = limits;
     this.#log = log;
     this.#events = events;
     this.#live = live;
     this.#pipes = pipes;
-    const {socket, fault} = connect({
-      buffer: READ_BUFFER,
-      callback: bytes => {
-        this.#read(READ_BUFFER.subarray(0, bytes));
-        return true;
-      },
-    });
+    const {socket, secret, fault} = connect(chunk => this.#read(chunk));
     this.#socket = socket;
+    this.#wasOpen = secret === null;
     this.#writer = new FrameWriter(bytes => {
       if (this.#socket.destroyed) return;
       this.#writtenOrder = this.#order;
@@ -148,10 +138,12 @@ export class WorkerLink implements Holder {
       this.#letGo();
     });
     this.#socket.on('drain', () => this.#countBuffered());
-    this.#socket.on('error', error => log.debug('a worker connection failed', {tenant: address.tenant, error}));
+    this.#socket.on('error', error => log.debug('a worker connection failed', {tenant: end.tenant, error}));
     this.#socket.on('close', () => this.#closed());
-    this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, address.secret, String(IPC_VERSION));
-    this.#scheduleFlush();
+    if (secret !== null) {
+      this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, secret, String(IPC_VERSION));
+      this.#scheduleFlush();
+    }
     if (fault !== null) setImmediate(() => this.#endMalformed(new MalformedFrame(fault)));
   }
 
@@ -316,7 +308,7 @@ export class WorkerLink implements Holder {
   #endMalformed(caught: unknown): void {
     if (this.#isMalformed) return;
     this.#isMalformed = true;
-    const {tenant} = this.address;
+    const {tenant} = this.end;
     if (caught instanceof MalformedFrame) {
       this.#log.error('a worker violated the protocol; its connection is closed', {
         tenant,
@@ -477,7 +469,7 @@ export class WorkerLink implements Holder {
       else if (!wasWritten) sendAgain(request, unanswered);
       else if (!request.isRead) request.fail(outcomeUnknown());
       else if (mayHaveEndedIt(request, nowMs)) request.fail(notSentAgain());
-      else retryOnce(request, this.address.worker, unanswered);
+      else retryOnce(request, this.end.worker, unanswered);
     }
     this.#inFlight.clear();
     this.#inFlightBytes = 0;

@@ -197,8 +197,6 @@ test('a live query has one result in a batch', () => {
 /* ── the socket of a worker ── */
 
 describe('a router connects to a socket of the worker alone', () => {
-  const onread = {buffer: Buffer.alloc(1024), callback: () => true};
-
   async function listening(): Promise<{path: string; directory: string; server: Server; connections: () => number}> {
     const directory = mkdtempSync(join(tmpdir(), 'svc-link-'));
     const path = join(directory, 's');
@@ -218,7 +216,7 @@ describe('a router connects to a socket of the worker alone', () => {
   });
   /** Why it is none; null: it was connected. */
   async function faultOf(socketPath: string): Promise<string | null> {
-    const {socket, fault} = connectToWorker(addressed(socketPath), onread);
+    const {socket, fault} = connectToWorker(addressed(socketPath), () => undefined);
     if (fault !== null) return fault;
     const outcome = await new Promise<string | null>(resolve => {
       socket.on('connect', () => resolve(null));
