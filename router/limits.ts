@@ -109,6 +109,41 @@ export const TRAFFIC_INTERVAL_MS = 5_000;
  */
 export const CALL_BODY_BYTES_READ = 64 * KIB;
 
+/* Routers of other hosts */
+
+/** First message of a connection to the peer port: a tenant's name and a few numbers. Beyond: the connection ends. (ours) */
+export const PEER_HELLO_BYTES_MAX = 4 * KIB;
+/**
+ * Time for the TLS handshake, and then for that message; the same time for a connection to another host. Beyond: the
+ * connection ends, and what needs it tries again. (ours)
+ */
+export const PEER_HELLO_MS = 5_000;
+/** Connections to the peer port that have not sent that message. Beyond: further ones are closed. (ours) */
+export const PEER_HELLOS_MAX = 256;
+/** Routers of other hosts that are connected: 64 hosts with 16 routers each. Beyond: 503 session.overloaded. (ours) */
+export const PEER_CHANNELS_MAX = 1_024;
+/**
+ * Links of routers of other hosts to workers of this one, and those that wait for a worker. Beyond: 503
+ * session.overloaded. (ours)
+ */
+export const PEER_LINKS_MAX = 16_384;
+/** A message between two routers after the first one. Beyond: their connections end. (ours) */
+export const PEER_MESSAGE_BYTES_MAX = 1 * MIB;
+/** Messages that a router of another host has not taken. Beyond: its connections end. (ours) */
+export const PEER_UNSENT_BYTES_MAX = 4 * MIB;
+/** Bytes that a link buffers in each direction, for a reader that is slower. Beyond: it stops reading. (ours) */
+export const PEER_LINK_BUFFER_BYTES_MAX = 256 * KIB;
+/**
+ * Routers of two hosts send each other a sign this often. One that is silent for so many intervals is cut off: its
+ * host is gone, or it does not run. The lease of a host lasts six. (design)
+ */
+export const PEER_SIGN_MS = 1_000;
+export const PEER_SILENT_SIGNS = 5;
+/** Connections to a host without a link are closed after so many of these intervals. (ours) */
+export const PEER_IDLE_SIGNS = 60;
+/** Pause before a worker of another host is requested again after its host could not be reached. (ours) */
+export const PEER_RETRY_MS = 250;
+
 /* Live queries */
 
 /** A client's frame on /ws. Beyond: error op.too_large; the connection stays. (design) */

@@ -177,6 +177,7 @@ const HOUSE: Record<string, string[]> = {
     'router/http',
     'router/server.ts',
     'router/live',
+    'router/peers',
     'router/tenants',
     'router/metrics',
     'router/dashboard',

@@ -32,6 +32,28 @@ export const ROUTER_METRICS = {
     labels: ['router'],
   },
   svc_router_links: {type: 'gauge', help: 'Connections of routers to workers.'},
+  svc_peer_links: {type: 'gauge', help: 'Connections of routers to workers of other hosts.'},
+  svc_peer_dials_total: {
+    type: 'counter',
+    help: 'Attempts to reach a worker of another host; "moved": that host does not serve the tenant.',
+    labels: ['outcome'],
+    from: ['linked', 'moved', 'refused', 'lost'],
+  },
+  svc_peer_incoming_routers: {type: 'gauge', help: 'Routers of other hosts that are connected to the peer port.'},
+  svc_peer_incoming_links: {
+    type: 'gauge',
+    help: 'Connections of routers of other hosts to workers of this host, and those that wait for a worker.',
+  },
+  svc_peer_bytes_total: {
+    type: 'counter',
+    help: 'Bytes passed between routers of other hosts and workers of this host; "in": to the workers.',
+    labels: ['direction'],
+    from: ['in', 'out'],
+  },
+  svc_peer_refused_total: {
+    type: 'counter',
+    help: 'Connections to the peer port without a valid certificate, or that violated the protocol.',
+  },
   svc_router_waiting_requests: {type: 'gauge', help: 'Requests that wait for their tenant to wake.'},
   svc_router_held_bytes: {type: 'gauge', help: 'Bytes of requests that routers buffer.'},
   svc_router_event_loop_lag_seconds: {
