@@ -26,24 +26,29 @@ export class Authority {
     this.certificate = this.#issued(name, publicKey, isAuthority);
   }
 
-  /** @param hosts names and IPv4 addresses */
-  issue(name: string, hosts: readonly string[]): Pair {
+  /** @param hosts names and IPv4 addresses. @param until the last day that it is valid, as YYMMDD */
+  issue(name: string, hosts: readonly string[], until = '491231'): Pair {
     const {privateKey, publicKey} = generateKeyPairSync('ec', {namedCurve: 'P-256'});
     const names = hosts.map(host =>
       isIPv4(host) ? der(0x87, Buffer.from(host.split('.').map(Number))) : der(0x82, Buffer.from(host)),
     );
-    const certificate = this.#issued(name, publicKey, sequence(oid(ALTERNATIVE_NAMES), octets(sequence(...names))));
+    const certificate = this.#issued(
+      name,
+      publicKey,
+      sequence(oid(ALTERNATIVE_NAMES), octets(sequence(...names))),
+      until,
+    );
     return {certificate, key: privateKey.export({type: 'pkcs8', format: 'pem'}) as string};
   }
 
-  #issued(subject: string, key: KeyObject, extension: Buffer): string {
+  #issued(subject: string, key: KeyObject, extension: Buffer, until = '491231'): string {
     const algorithm = sequence(oid(ECDSA_WITH_SHA256));
     const content = sequence(
       der(0xa0, der(2, Buffer.of(2))),
       der(2, Buffer.concat([Buffer.of(1), randomBytes(8)])),
       algorithm,
       nameOf(this.#name),
-      sequence(der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from('491231235959Z'))),
+      sequence(der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from(`${until}235959Z`))),
       nameOf(subject),
       key.export({type: 'spki', format: 'der'}),
       der(0xa3, sequence(extension)),
