@@ -37,6 +37,8 @@ import {REFUSAL_POLL_MS} from './limits.ts';
 import {SocketHub} from './live/tenant-live.ts';
 import {mountMetrics} from './metrics/listener.ts';
 import {LongestDelay} from './metrics/longest-delay.ts';
+import {PeerHosts} from './peers/peer-hosts.ts';
+import {PeerPort} from './peers/peer-port.ts';
 import {RateLimits} from './rates/rate-limits.ts';
 import {limitsOfOne} from './router-limits.ts';
 import {Server} from './server.ts';
@@ -62,7 +64,7 @@ let traffic: Traffic | null = null;
 let intake: Intake | null = null;
 let sockets: Sockets | null = null;
 let functionSockets: FunctionSockets | null = null;
-let servers: Server[] = [];
+let servers: Pick<Server, 'stopAccepting'>[] = [];
 
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
@@ -145,7 +147,7 @@ async function start({
   const limits = limitsOfOne(routers);
   const observer = new Traffic(metrics, limits.unsentReplyBytes, {log, logsAll: logsRequests, refusals, send});
   traffic = observer;
-  const tenantDirectory = new TenantDirectory(state, routers, send, log, metrics);
+  const tenantDirectory = new TenantDirectory(state, routers, send, log, metrics, settings.peers !== null);
   directory = tenantDirectory;
   const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
   keys = ring;
@@ -205,6 +207,11 @@ async function start({
     return;
   }
   servers = metricsServer === null ? [server] : [server, metricsServer];
+  if (!(await joinPeers(settings, tenantDirectory))) {
+    const {host, port} = settings.peers!.listen;
+    listenFailed(host, port);
+    return;
+  }
   const wanted = settings.dashboard?.port ?? null;
   surfaces.ownPort = wanted === null ? null : await server.alsoListen(settings.host, wanted);
   if (wanted !== null && surfaces.ownPort === null) {
@@ -216,6 +223,23 @@ async function start({
     ...{type: 'listening', host: settings.host, port: server.port, dashboardPort},
     metricsPort: metricsServer?.port ?? null,
   });
+}
+
+/** Connects this router and those of other hosts, in a cluster. @returns false if the peer port is not available */
+async function joinPeers({peers, place}: RouterSettings, tenants: TenantDirectory): Promise<boolean> {
+  if (peers === null) return true;
+  const parts = {settings: peers, log, metrics};
+  tenants.joinHosts(
+    new PeerHosts({...parts, giveUp: (tenant, worker, why) => tenants.peerGivesUp(tenant, worker, why)}),
+  );
+  if (place !== 0) return true;
+  const port = await PeerPort.listen({
+    ...parts,
+    arrived: link => tenants.peerArrived(link.tenant, link),
+    closed: link => tenants.peerClosed(link.tenant, link),
+  });
+  if (port !== null) servers.push(port);
+  return port !== null;
 }
 
 /** @returns null if no metrics listener is configured, undefined if its port is not available */

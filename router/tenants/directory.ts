@@ -6,21 +6,26 @@ import {assert} from '../../shared/assert.ts';
 import type {ReservedTotal} from '../../shared/byte-accounts.ts';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {
+  RemoteAddress,
   RouterState,
   RouterToSupervisor,
   SupervisorToRouter,
   TrafficReport,
   WorkerAddress,
+  WorkerName,
 } from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {ACTIVITY_INTERVAL_MS, TRAFFIC_INTERVAL_MS} from '../limits.ts';
 import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
 import type {PipeEnd} from '../live/tenant-pipes.ts';
+import type {PeerHosts} from '../peers/peer-hosts.ts';
+import type {PeerLink} from '../peers/tenant-peers.ts';
 import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import type {WorkerLink} from '../workers/link.ts';
-import {PlacedTenant, tenantNotFound, tenantReplaced} from './placed-tenant.ts';
+import {PlacedTenant} from './placed-tenant.ts';
+import {tenantNotFound, tenantReplaced} from './tenant-errors.ts';
 
 type Send = (message: RouterToSupervisor) => void;
 export type PlacementMessage = Extract<
@@ -55,23 +60,26 @@ export class TenantDirectory {
   /** Bytes that the router holds for all tenants. */
   readonly #bytes: ReservedTotal;
   readonly #limits: RouterLimits;
-  readonly #routers: number;
+  readonly #hasPeers: boolean;
+  /** Null: the server is not part of a cluster. */
+  #hosts: PeerHosts | null = null;
   readonly #metrics: RouterMetrics;
 
-  /** @param routers number of routers */
+  /** @param routers number of routers of this host. @param isInCluster other hosts have routers, too */
   constructor(
     {tenants, returning, suspects}: Pick<RouterState, 'tenants' | 'returning' | 'suspects'>,
     routers: number,
     send: Send,
     log: Logger,
     metrics: RouterMetrics,
+    isInCluster = false,
   ) {
     this.#returning = new Set(returning);
     this.#send = send;
     this.#log = log;
     this.#metrics = metrics;
     this.#measure();
-    this.#routers = routers;
+    this.#hasPeers = routers > 1 || isInCluster;
     this.#limits = limitsOfOne(routers);
     this.#bytes = reservedTotal(this.#limits);
     for (const tenant of tenants) this.#add(tenant);
@@ -83,6 +91,11 @@ export class TenantDirectory {
   /** From now on, sockets publish through this hub. */
   useHub(hub: SocketHub): void {
     this.#hub = hub;
+  }
+
+  /** From now on, tenants can be reached on these hosts. */
+  joinHosts(hosts: PeerHosts): void {
+    this.#hosts = hosts;
   }
 
   find(id: string): PlacedTenant | undefined {
@@ -126,6 +139,26 @@ export class TenantDirectory {
     tenant.pipes.opened(socket);
   }
 
+  /** A router of another host needs the worker. Its host can know of a tenant before this one does. */
+  peerArrived(id: string, link: PeerLink): void {
+    const tenant = this.#tenants.get(id);
+    if (tenant === undefined) {
+      link.moved();
+      return;
+    }
+    this.#placed.add(tenant);
+    tenant.peerArrived(link);
+  }
+
+  peerClosed(id: string, link: PeerLink): void {
+    this.#tenants.get(id)?.peerClosed(link);
+  }
+
+  /** Another host asks to give the worker up. */
+  peerGivesUp(id: string, worker: WorkerName, why: ServiceError): void {
+    this.#tenants.get(id)?.peerGivesUp(worker, why);
+  }
+
   liveQueries(): number {
     let queries = 0;
     for (const tenant of this.#placed) queries += tenant.live.size;
@@ -152,7 +185,7 @@ export class TenantDirectory {
         this.#workerReady(message.address);
         return;
       case 'served_elsewhere':
-        assert(false, 'a server that is no host of a cluster serves all its tenants');
+        this.#servedElsewhere(message.address);
         return;
       case 'worker_failed':
         this.#tenants.get(message.tenant)?.workerFailed(errorIn(message.error), message.retryAfterS);
@@ -196,8 +229,12 @@ export class TenantDirectory {
       metrics: this.#metrics,
       bytes: this.#bytes,
       limits: this.#limits,
-      routers: this.#routers,
-      wake: forCode => this.#send({type: 'wake', tenant: id, forCode, forPeer: false}),
+      hasPeers: this.#hasPeers,
+      wake: (forCode, forPeer) => this.#send({type: 'wake', tenant: id, forCode, forPeer}),
+      dial: (remote, forCode, done) => {
+        assert(this.#hosts !== null, 'a server that is no host of a cluster serves all its tenants');
+        return this.#hosts.dial(remote, forCode, done);
+      },
       givenUp: () => this.#send({type: 'given_up', tenant: id}),
       lost: (worker, calls) => this.#send({type: 'link_lost', tenant: id, worker, calls}),
       malformed: (worker, why) => {
@@ -218,6 +255,13 @@ export class TenantDirectory {
     if (tenant === undefined) return; // removed while its worker started
     this.#placed.add(tenant);
     tenant.workerReady(address);
+  }
+
+  #servedElsewhere(remote: RemoteAddress): void {
+    const tenant = this.#tenants.get(remote.tenant);
+    if (tenant === undefined) return;
+    this.#placed.add(tenant);
+    tenant.servedElsewhere(remote);
   }
 
   #reportTraffic(): void {

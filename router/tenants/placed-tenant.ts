@@ -2,9 +2,11 @@
  * One tenant as the router sees it: the link that serves it, and the requests that wait for one.
  *
  *   asleep ──request: wake──▶ waking ──worker_ready──▶ linked ──release, nothing under way──▶ asleep
- *              ▲                │  ▲                      │
- *              │                │  └── link lost, reads go again: wake ──┐
- *              └─worker_failed──┘                         └─────────────┘
+ *              ▲               │ │ ▲                      │
+ *              │               │ │ └── link lost, reads go again: wake ──┐
+ *              └─worker_failed─┘ │                        └─────────────┘
+ *                                └─served_elsewhere──▶ dialling ──linked──▶ linked to a worker of another host
+ *                                                          └──moved, lost: wake again later
  *
  * A request that needs to run code waits if the link leads to a worker that cannot run any, and requests one that can.
  * All other requests are served until the supervisor sends `give_up`; from then on everything waits for the next worker
@@ -20,17 +22,27 @@
 import {assert} from '../../shared/assert.ts';
 import {ReservedBytes, type ReservedTotal} from '../../shared/byte-accounts.ts';
 import {overloaded, ServiceError, unavailable} from '../../shared/errors.ts';
-import type {TenantSuspects, TrafficReport, UserCall, WorkerAddress, WorkerName} from '../../shared/ipc/control.ts';
+import type {
+  RemoteAddress,
+  TenantSuspects,
+  TrafficReport,
+  UserCall,
+  WorkerAddress,
+  WorkerName,
+} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
-import {WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
+import {PEER_RETRY_MS, WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
 import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
 import {TenantPipes} from '../live/tenant-pipes.ts';
+import type {LinkDial, LinkOutcome} from '../peers/peer-host.ts';
+import {type PeerLink, TenantPeers} from '../peers/tenant-peers.ts';
 import type {RouterLimits} from '../router-limits.ts';
 import type {Forwarded, Holder, TrafficCounter} from '../workers/forwarded.ts';
-import {type LinkClosed, reservedBytes, WorkerLink} from '../workers/link.ts';
+import {type LinkClosed, type LinkedWorker, reservedBytes, WorkerLink} from '../workers/link.ts';
 import {type Connect, connectToWorker} from '../workers/worker-socket.ts';
 import {Suspects} from './suspects.ts';
+import {tenantMoves, tenantNotFound, tenantReplaced} from './tenant-errors.ts';
 import {TrafficCounts} from './traffic-counts.ts';
 
 export type TenantParts = {
@@ -39,10 +51,12 @@ export type TenantParts = {
   metrics: RouterMetrics;
   bytes: ReservedTotal;
   limits: RouterLimits;
-  /** Number of routers. With one, a result that is current here is current everywhere. */
-  routers: number;
-  /** Requests a worker. @param forCode one that can run code */
-  wake: (forCode: boolean) => void;
+  /** There are other routers. Without, a result that is current here is current everywhere. */
+  hasPeers: boolean;
+  /** Requests a worker. @param forCode one that can run code. @param forPeer a router of another host needs it */
+  wake: (forCode: boolean, forPeer: boolean) => void;
+  /** Connects to the tenant's worker through a router of another host. */
+  dial: (remote: RemoteAddress, forCode: boolean, done: (outcome: LinkOutcome) => void) => LinkDial;
   /** Everything that was under way in a worker that the tenant moves away from is answered. */
   givenUp: () => void;
   /** The link to this worker is gone, with these calls under way. */
@@ -57,6 +71,9 @@ export type TenantParts = {
   onTraffic: () => void;
 };
 
+/** Who is told what became of a link. */
+type LinkReports = {malformed: (why: string) => void; lost: (calls: UserCall[]) => void};
+
 export class PlacedTenant implements Holder, TrafficCounter {
   readonly id: string;
   /** Had traffic since the last activity report. Set here, cleared by the directory. */
@@ -67,11 +84,17 @@ export class PlacedTenant implements Holder, TrafficCounter {
   readonly live: TenantLive;
   /** Its function sockets. */
   readonly pipes: TenantPipes;
+  /** Links of routers of other hosts to its worker here. */
+  readonly peers = new TenantPeers();
   /** Bytes that the router holds for it. */
   readonly reserved: ReservedBytes;
   readonly #parts: TenantParts;
   readonly #log: Logger;
   #link: WorkerLink | null = null;
+  /** Where the link leads; null: there is none, or it leads to another host. */
+  #address: WorkerAddress | null = null;
+  /** A connection to another host that serves the tenant, until its answer. */
+  #dial: LinkDial | null = null;
   readonly #waiting = new Set<Forwarded>();
   #waitingBytes = 0;
   /** A worker that runs code was requested. */
@@ -96,7 +119,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
     this.reserved = new ReservedBytes(parts.bytes);
     this.#parts = parts;
     this.#log = parts.log;
-    this.live = new TenantLive(parts.hub, parts.routers > 1, () => this.#wakeForLive());
+    this.live = new TenantLive(parts.hub, parts.hasPeers, () => this.#wakeForLive());
     const {functionSocketsUnhandledBytes} = parts.limits;
     this.pipes = new TenantPipes(parts.metrics, this.reserved, functionSocketsUnhandledBytes, () =>
       this.#wakeForLive(),
@@ -116,7 +139,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
   }
 
   get isBusy(): boolean {
-    return this.sockets > 0 || this.#waiting.size > 0 || (this.#link !== null && this.#link.inFlight > 0);
+    const isUsed = this.sockets > 0 || this.#waiting.size > 0 || this.peers.isBusy;
+    return isUsed || (this.#link !== null && this.#link.inFlight > 0);
   }
 
   get sockets(): number {
@@ -140,7 +164,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
 
   /** Whether something waits that only a worker can answer. */
   get #needsWorker(): boolean {
-    return this.#waiting.size > 0 || this.live.size > 0 || this.pipes.size > 0;
+    return this.#waiting.size > 0 || this.live.size > 0 || this.pipes.size > 0 || this.peers.waiting > 0;
   }
 
   /** @throws session.overloaded 503, op.quarantined 503; session.tenant_not_found 404, session.worker_unavailable 503: removed */
@@ -154,18 +178,61 @@ export class PlacedTenant implements Holder, TrafficCounter {
   workerReady(address: WorkerAddress): void {
     if (this.isRemoved) return;
     if (address.worker !== this.#lostWorker) this.#lostWorker = null;
-    const current = this.#link;
-    if (current !== null) {
-      if (current.end.worker === address.worker) return;
-      this.#dropLink(); // the new worker replaces it; its requests end when it closes
-      this.#retire(current);
+    this.#endDial();
+    if (this.#link?.end.worker !== address.worker) {
+      const {worker} = address;
+      this.#use(address, received => connectToWorker(address, received), {
+        malformed: why => this.#parts.malformed(worker, why),
+        lost: calls => this.#parts.lost(worker, calls),
+      });
+      this.#address = address;
     }
+    this.peers.serve(address);
+  }
+
+  /** Another host serves the tenant. */
+  servedElsewhere(remote: RemoteAddress): void {
+    if (this.isRemoved) return;
+    this.peers.moved();
+    const forCode = this.#isCodeWanted;
+    const isLinked = this.#link !== null && this.#address === null && (this.#link.end.runsCode || !forCode);
+    const isDialled = this.#dial !== null && (this.#dial.forCode || !forCode);
+    if (isLinked || isDialled) return;
+    this.#endDial();
+    this.#dial = this.#parts.dial(remote, forCode, outcome => this.#dialled(outcome));
+  }
+
+  #dialled(outcome: LinkOutcome): void {
+    this.#dial = null;
+    switch (outcome.type) {
+      case 'linked':
+        this.#use(outcome.end, outcome.connect, {malformed: () => undefined, lost: () => undefined});
+        return;
+      case 'moved':
+        this.#wakeLater(WAKE_RETRY_MS);
+        return;
+      case 'lost':
+        this.#wakeLater(PEER_RETRY_MS);
+        return;
+      case 'refused':
+        this.#unavailable(outcome.error, outcome.retryAfterS);
+    }
+  }
+
+  #endDial(): void {
+    this.#dial?.abandon();
+    this.#dial = null;
+  }
+
+  /** From now on this worker serves the tenant. */
+  #use(end: LinkedWorker, connect: Connect, reports: LinkReports): void {
+    const current = this.#dropLink();
+    if (current !== null) this.#retire(current, tenantMoves(this.id)); // its requests end when it closes
     this.#isCodeWanted = false;
     const {live, pipes} = this;
-    const connect: Connect = received => connectToWorker(address, received);
-    const link = new WorkerLink(address, connect, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
-      malformed: ({end: {worker}}, why) => this.#parts.malformed(worker, why),
-      closed: closed => this.#linkClosed(closed),
+    const link = new WorkerLink(end, connect, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
+      malformed: (_, why) => reports.malformed(why),
+      closed: closed => this.#linkClosed(closed, reports),
     });
     this.#link = link;
     this.live.attach(link);
@@ -185,7 +252,13 @@ export class PlacedTenant implements Holder, TrafficCounter {
       if (this.#needsWorker) this.#wake();
       return;
     }
+    this.#endDial();
+    this.#unavailable(error, retryAfterS);
+  }
+
+  #unavailable(error: ServiceError, retryAfterS: number): void {
     this.#isCodeWanted = false;
+    this.peers.unavailable(error, retryAfterS);
     for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
     this.live.unavailable(error);
     this.pipes.unavailable(error);
@@ -196,6 +269,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   /** Gives the worker up if nothing is under way. @returns whether it is still in use */
   release(): boolean {
     if (this.isBusy) return true;
+    this.#endDial();
     this.#dropLink()?.retire();
     return false;
   }
@@ -205,14 +279,42 @@ export class PlacedTenant implements Holder, TrafficCounter {
    * @param why for endless answers, which are cut
    */
   giveUp(why: ServiceError): void {
-    const link = this.#dropLink();
-    if (link !== null) {
-      link.cutStreams('endless', why);
-      this.#retire(link);
-    }
+    this.#endDial();
     this.#isGivingUp = true;
+    this.#leave(why);
     this.#sayGivenUp();
     if (this.#needsWorker) this.#wake();
+  }
+
+  /** As `giveUp`, on the request of the host that has the worker. */
+  peerGivesUp(worker: WorkerName, why: ServiceError): void {
+    if (this.#address !== null || this.#link?.end.worker !== worker) return;
+    this.#leave(why);
+    if (this.#needsWorker) this.#wake();
+  }
+
+  #leave(why: ServiceError): void {
+    const link = this.#dropLink();
+    if (link === null) return;
+    link.cutStreams('endless', why);
+    this.#retire(link, why);
+  }
+
+  /** A router of another host needs the tenant's worker. */
+  peerArrived(peer: PeerLink): void {
+    if (this.removed !== null) {
+      peer.refuse(this.removed, 1);
+      return;
+    }
+    this.peers.wait(peer);
+    if (this.#address !== null) this.peers.serve(this.#address);
+    else if (this.#link !== null) this.peers.moved();
+    if (this.peers.waiting > 0 && this.#retryTimer === null) this.#wake();
+  }
+
+  peerClosed(peer: PeerLink): void {
+    this.peers.closed(peer);
+    this.#sayGivenUp();
   }
 
   /** @param returns it is replaced: clients come back, instead of taking it for deleted */
@@ -223,6 +325,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
     this.live.end(why);
     if (returns) this.pipes.unavailable(why);
     else this.pipes.end(why);
+    this.#endDial();
+    this.peers.end(why);
     const link = this.#dropLink();
     link?.cutStreams('all', why);
     link?.retire();
@@ -231,6 +335,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   /** Fails requests that have waited too long. */
   expire(nowMs: number): void {
     this.pipes.expire(nowMs);
+    this.peers.expire(nowMs);
     for (const request of this.#waiting) {
       if (nowMs - request.waitingSinceMs < WAKE_TIMEOUT_MS) continue;
       this.abandon(request);
@@ -294,16 +399,22 @@ export class PlacedTenant implements Holder, TrafficCounter {
   }
 
   #wake(): void {
-    this.#parts.wake(this.#isCodeWanted);
+    this.#parts.wake(this.#isCodeWanted || this.peers.wantsCode, this.peers.waiting > 0);
   }
 
-  #retire(link: WorkerLink): void {
+  #retire(link: WorkerLink, why: ServiceError): void {
+    this.peers.giveUp(link.end.worker, why);
     this.#retired.add(link);
     link.retire();
   }
 
+  /** Links of other hosts' routers lead to a worker that the tenant moves away from. */
+  get #hasOldPeers(): boolean {
+    return this.peers.usesOther(this.#address?.worker ?? null);
+  }
+
   #sayGivenUp(): void {
-    if (!this.#isGivingUp || this.#retired.size > 0) return;
+    if (!this.#isGivingUp || this.#retired.size > 0 || this.#hasOldPeers) return;
     this.#isGivingUp = false;
     this.#parts.givenUp();
   }
@@ -312,6 +423,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   #dropLink(): WorkerLink | null {
     const link = this.#link;
     this.#link = null;
+    this.#address = null;
     if (link !== null) {
       this.live.detach();
       this.pipes.detach();
@@ -340,16 +452,18 @@ export class PlacedTenant implements Holder, TrafficCounter {
     return requests;
   }
 
-  #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed): void {
+  #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed, reports: LinkReports): void {
     this.#retired.delete(link);
     // A retired link had nothing under way, unless its worker was replaced.
-    if (!retired || calls.length > 0) this.#parts.lost(link.end.worker, calls);
+    if (!retired || calls.length > 0) reports.lost(calls);
     const isLostAgain = link.end.worker === this.#lostWorker;
     if (this.#link === link) {
+      const isLocal = this.#address !== null;
       this.#dropLink();
-      if (wasOpen && !retired) this.#lostWorker = link.end.worker;
+      // The supervisor reports the end of workers of this host only.
+      if (wasOpen && !retired && isLocal) this.#lostWorker = link.end.worker;
     }
-    if (!wasOpen || isLostAgain) this.#wakeLater();
+    if (!wasOpen || isLostAgain) this.#wakeLater(WAKE_RETRY_MS);
     for (const request of unanswered) this.#again(request);
     this.#sayGivenUp();
   }
@@ -364,19 +478,12 @@ export class PlacedTenant implements Holder, TrafficCounter {
   }
 
   /** The address did not answer: the worker is ending, or its queue of connections is full. */
-  #wakeLater(): void {
+  #wakeLater(afterMs: number): void {
     this.#retryTimer ??= setTimeout(() => {
       this.#retryTimer = null;
-      if (this.#link === null && this.#needsWorker) this.#wake();
-    }, WAKE_RETRY_MS);
+      const isIdle = this.#link === null && this.#dial === null;
+      // Requests that bring code wait while there is a link.
+      if (this.#waiting.size > 0 || (isIdle && this.#needsWorker)) this.#wake();
+    }, afterMs);
   }
-}
-
-/** One message for both, so that an id that cannot exist and one that does not exist are indistinguishable. */
-export function tenantNotFound(id: string): ServiceError {
-  return new ServiceError('session.tenant_not_found', `there is no tenant ${JSON.stringify(id)}`);
-}
-
-export function tenantReplaced(id: string): ServiceError {
-  return unavailable(`the file of tenant ${JSON.stringify(id)} is being replaced; try again`);
 }

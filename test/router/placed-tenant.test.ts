@@ -48,7 +48,10 @@ beforeEach(() => {
     metrics: new RouterMetrics(),
     bytes: reservedTotal(limitsOfOne(1)),
     limits: limitsOfOne(1),
-    routers: 1,
+    hasPeers: false,
+    dial: () => {
+      throw new Error('these tests know of no other host');
+    },
     wake: forCode => {
       mine.wakes++;
       if (forCode) mine.forCode++;

@@ -17,7 +17,9 @@ export class ScriptedWorker {
   readonly frames: Frame[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), 'svc-test-'));
   #server: Server | null = null;
+  /** The last one is that of the router whose requests the test answers. */
   #socket: Socket | null = null;
+  readonly #sockets = new Set<Socket>();
   #wanted: {frames: number; resolve: () => void} | null = null;
 
   constructor(tenant: string, runsCode = true) {
@@ -34,6 +36,8 @@ export class ScriptedWorker {
   listen(): Promise<void> {
     this.#server = createServer(socket => {
       this.#socket = socket;
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
       const reader = new FrameReader((kind, stream, flags, meta, body) => {
         this.frames.push({kind, stream, flags, meta: meta.toString(), body: body.toString()});
         if (this.#wanted !== null && this.frames.length >= this.#wanted.frames) this.#wanted.resolve();
@@ -69,7 +73,7 @@ export class ScriptedWorker {
 
   /** As a killed process: the connection is gone and nobody listens. */
   die(): void {
-    this.#socket?.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     this.#socket = null;
     this.#server?.close();
     rmSync(this.#directory, {recursive: true, force: true});

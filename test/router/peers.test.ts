@@ -1,0 +1,119 @@
+import {describe, expect, test} from 'vitest';
+import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
+import {until} from '../harness/until.ts';
+import {TENANT, twoHosts} from './peer-rig.ts';
+import {RecordedRequest} from './scripted-worker.ts';
+
+describe('a tenant that another host serves', () => {
+  test('answers requests through a router of that host, which wakes it for a peer', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const read = new RecordedRequest(true);
+    a.directory.forward(a.tenant, read);
+    await worker.received(3); // the hello of each router, and the request
+    expect(worker.frames.map(({kind}) => kind)).toEqual([FrameKind.hello, FrameKind.hello, FrameKind.request]);
+    worker.answer('', 'ok');
+    expect(await read.outcome).toBe('200 ok');
+    expect(b.wakes).toEqual([{type: 'wake', tenant: TENANT, forCode: false, forPeer: true}]);
+    expect(a.metric('svc_peer_links')).toBe(1);
+    expect(b.metric('svc_peer_incoming_links')).toBe(1);
+  });
+
+  test('stays awake there while the other router has a link, and not longer', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const read = new RecordedRequest(true);
+    a.directory.forward(a.tenant, read);
+    await worker.received(3);
+    worker.answer('', 'ok');
+    await read.outcome;
+    expect(b.tenant.release()).toBe(true);
+    expect(a.tenant.release()).toBe(false);
+    await until('the link to have ended', () => !b.tenant.isBusy);
+    expect(b.tenant.release()).toBe(false);
+  });
+
+  test('is requested again when that host does not serve it', async () => {
+    const {a, b} = await twoHosts();
+    b.refersTo(b, {host: 'c', address: '127.0.0.1:1'});
+    const read = new RecordedRequest(true);
+    a.directory.forward(a.tenant, read);
+    await until('the host to have said so', () => a.metric('svc_peer_dials_total', 'moved') > 0);
+    const worker = await b.serves();
+    await worker.received(3);
+    worker.answer('', 'ok');
+    expect(await read.outcome).toBe('200 ok');
+  });
+
+  test('gives the error of that host when it has no worker to give', async () => {
+    const {a, b} = await twoHosts();
+    b.onWake = () =>
+      b.directory.receive({
+        ...{type: 'worker_failed', tenant: TENANT, retryAfterS: 7},
+        error: {code: 'session.storage_full', message: 'full'},
+      });
+    const write = new RecordedRequest(false);
+    a.directory.forward(a.tenant, write);
+    expect(await write.outcome).toBe('session.storage_full/7');
+  });
+
+  test('moves to a worker that runs code when a request of the other host brings some', async () => {
+    const {a, b} = await twoHosts();
+    const plain = await b.serves(false);
+    const read = new RecordedRequest(true);
+    a.directory.forward(a.tenant, read);
+    await plain.received(3);
+    const deploy = new RecordedRequest(false, 'bundle', null, {bringsCode: true});
+    b.onWake = ({forCode}) => {
+      b.onWake = () => undefined;
+      if (forCode) b.giveUp();
+    };
+    a.directory.forward(a.tenant, deploy);
+    await until('it to be asked for', () => b.wakes.some(({forCode, forPeer}) => forCode && forPeer));
+    const next = await b.serves();
+    expect(b.sent).not.toContainEqual({type: 'given_up', tenant: TENANT});
+    plain.answer('', 'before');
+    expect(await read.outcome).toBe('200 before');
+    await until('all to have left the worker', () => b.sent.some(({type}) => type === 'given_up'));
+    b.ready(next.address);
+    await next.received(3);
+    expect(next.frames.at(-1)!.body).toBe('bundle');
+    next.answer('', 'deployed');
+    expect(await deploy.outcome).toBe('200 deployed');
+  });
+});
+
+describe('when the link is lost', () => {
+  test('reads go to the next worker once; writes under way have an unknown outcome', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const [read, write] = [new RecordedRequest(true), new RecordedRequest(false, 'body')];
+    a.directory.forward(a.tenant, read);
+    a.directory.forward(a.tenant, write);
+    await worker.received(4);
+    const next = await b.serves();
+    worker.die();
+    expect(await write.outcome).toBe('session.outcome_unknown');
+    await next.received(3);
+    next.answer('', 'ok');
+    expect(await read.outcome).toBe('200 ok');
+  });
+
+  test('a tenant that moves to another host is served there, and nothing of it is refused', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const [before, after] = [new RecordedRequest(false, 'before'), new RecordedRequest(false, 'after')];
+    a.directory.forward(a.tenant, before);
+    await worker.received(3);
+    const own = await a.serves();
+    b.giveUp();
+    await until('the router to have been told', () => a.tenant.link === null);
+    a.directory.forward(a.tenant, after);
+    worker.send(FrameKind.response, 1, FrameFlag.none, '', 'first');
+    expect(await before.outcome).toBe('200 first');
+    await until('the worker to be given up', () => b.sent.some(({type}) => type === 'given_up'));
+    await own.received(2);
+    own.answer('', 'second');
+    expect(await after.outcome).toBe('200 second');
+  });
+});
