@@ -61,6 +61,14 @@ export class ScriptedWorker {
     writer.flush();
   }
 
+  /** As `send`, to the router that connected as this one. @param order from 0 */
+  sendTo(order: number, kind: FrameKind, stream: number, flags: number, meta: string, body: string): void {
+    const last = this.#socket;
+    this.#socket = [...this.#sockets][order]!;
+    this.send(kind, stream, flags, meta, body);
+    this.#socket = last;
+  }
+
   /** Answers the last request. */
   answer(meta: string, body: string): void {
     const request = this.frames.findLast(frame => frame.kind === FrameKind.request)!;
