@@ -71,7 +71,7 @@ export type TenantParts = {
   onTraffic: () => void;
 };
 
-/** Who is told what became of a link. */
+/** Receives what became of a link. */
 type LinkReports = {malformed: (why: string) => void; lost: (calls: UserCall[]) => void};
 
 export class PlacedTenant implements Holder, TrafficCounter {

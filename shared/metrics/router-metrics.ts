@@ -42,7 +42,7 @@ export const ROUTER_METRICS = {
   svc_peer_incoming_routers: {type: 'gauge', help: 'Routers of other hosts that are connected to the peer port.'},
   svc_peer_incoming_links: {
     type: 'gauge',
-    help: 'Connections of routers of other hosts to workers of this host, and those that wait for a worker.',
+    help: 'Connections of routers of other hosts to workers of this host, open or waiting for a worker.',
   },
   svc_peer_bytes_total: {
     type: 'counter',

@@ -107,7 +107,7 @@ describe('when the link is lost', () => {
     await worker.received(3);
     const own = await a.serves();
     b.giveUp();
-    await until('the router to have been told', () => a.tenant.link === null);
+    await until('the router to know', () => a.tenant.link === null);
     a.directory.forward(a.tenant, after);
     worker.send(FrameKind.response, 1, FrameFlag.none, '', 'first');
     expect(await before.outcome).toBe('200 first');
