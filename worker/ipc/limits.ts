@@ -11,6 +11,11 @@ const MIB = 1024 * 1024;
 export const BOOTSTRAPS_MAX = 16;
 /** Replies buffered for a router that reads slowly. Beyond: the worker stops reading requests. (ours) */
 export const WORKER_OUTPUT_BYTES_MAX = 32 * MIB;
+/**
+ * The same for one router, of this host or another, whatever their number: more than a socket takes before it says that
+ * it has too much. (ours)
+ */
+export const WORKER_LINK_OUTPUT_BYTES_MIN = 256 * 1024;
 /** Wait for a router that counts the subscriptions of a live query. Beyond: it counts as one subscription. (ours) */
 export const SUBSCRIPTIONS_WAIT_MS = 1_000;
 /** Requests of a host without its lease wait so long for it. Beyond: 503 session.worker_unavailable. (design) */

@@ -115,6 +115,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     this.#secret = Buffer.from(secret);
     this.#events = events;
     this.#share = share;
+    share.opened();
     this.#log = log;
     // Node runs this after the microtasks, so everything settled together is written at once.
     this.#writer = new FrameWriter(bytes => this.#write(bytes), process.nextTick);
@@ -423,6 +424,7 @@ export class RouterLink implements LiveHolder, SocketLink {
   }
 
   #closed(): void {
+    this.#share.closed();
     this.#requests = [];
     for (const stream of [...this.#cancels.keys()]) this.#cancel(stream);
     for (const stream of [...this.#counts.keys()]) this.#counted(stream, 0);
