@@ -28,6 +28,7 @@ import {ControlChannel} from './control-channel.ts';
 import {Downloads} from './dashboard/downloads.ts';
 import {Surfaces} from './dashboard/surfaces.ts';
 import {Callers} from './edge/callers.ts';
+import {Health} from './edge/health.ts';
 import {Intake} from './edge/intake.ts';
 import type {Exchange} from './http/exchange.ts';
 import {OriginRule} from './http/origin.ts';
@@ -64,6 +65,7 @@ let traffic: Traffic | null = null;
 let intake: Intake | null = null;
 let sockets: Sockets | null = null;
 let functionSockets: FunctionSockets | null = null;
+let health: Health | null = null;
 let servers: Pick<Server, 'stopAccepting'>[] = [];
 
 process.on('SIGINT', () => undefined);
@@ -120,7 +122,8 @@ function receive(message: SupervisorToRouter): void {
     case 'session_removed':
       sessions?.remove(message.session);
       return;
-    case 'lease':
+    case 'host_state':
+      health?.change(message);
       return;
     case 'sync':
       send({type: 'synced', id: message.id});
@@ -157,6 +160,8 @@ async function start({
   metrics.measure('svc_router_event_loop_lag_seconds', () => lag.seconds());
   metrics.measure('svc_router_requests_total', () => [[{router: place}, observer.requests]]);
   const surfaces = new Surfaces(settings.dashboard);
+  const hostHealth = new Health(settings.peers !== null);
+  health = hostHealth;
   const sharing = routers > 1 ? 'shared' : 'exclusive';
   const server = await Server.listen(settings.host, settings.port, sharing, (port, app) => {
     const buffered = new BufferedBytes(limits.socketsBufferedBytes);
@@ -174,6 +179,7 @@ async function start({
       callers: new Callers(settings.trustedProxies, logsRequests),
       sessions: sessionRing,
       surfaces,
+      health: hostHealth,
       downloads: new Downloads(settings.grantKey, Date.now),
       files: new ShippedFiles(new URL('./api-docs/', import.meta.url)),
       dashboardFiles: new ShippedFiles(new URL('./dashboard/', import.meta.url)),

@@ -20,6 +20,7 @@ import type {TenantDirectory} from '../tenants/directory.ts';
 import {answerBackups} from './backup-handlers.ts';
 import {showFigures} from './figures-handlers.ts';
 import {beginFile, cloneTenant, takeFile} from './file-handlers.ts';
+import type {Health} from './health.ts';
 import {answerKeys, whoAmI} from './key-handlers.ts';
 import {refuseEncoding, type Steps, shippedRequest} from './steps.ts';
 import {controlTenant, createTenant, deleteTenant, listTenants, showOverview, showTenant} from './tenant-handlers.ts';
@@ -33,6 +34,7 @@ export type OwnParts = {
   downloads: Downloads;
   /** Of the API document. */
   files: ShippedFiles;
+  health: Health;
 };
 
 export class OwnAnswers {
@@ -55,10 +57,11 @@ export class OwnAnswers {
     query: string,
     req: HttpRequest,
   ): void {
-    const {control, directory, downloads, files} = this.#parts;
+    const {control, directory, downloads, files, health} = this.#parts;
     const {success} = OWN_OPERATIONS[own];
     switch (own) {
       case 'health':
+        if (health.fault !== null) throw health.fault;
         exchange.reply(success, '{"ok":true}');
         return;
       case 'metrics':

@@ -1,7 +1,7 @@
 /** Steps of a request that the intake and the router's own answers share: its body, its record, its failure. */
 import type {HttpRequest} from 'uWebSockets.js';
 import {AssertionError} from '../../shared/assert.ts';
-import {asServiceError, ServiceError} from '../../shared/errors.ts';
+import {asServiceError, ServiceError, unavailable} from '../../shared/errors.ts';
 import {auditedAction} from '../auth/audited.ts';
 import {type FailedCredentials, RATE_LIMIT_RETRY_S, tooManyFailures} from '../auth/failed-credentials.ts';
 import {noteRefusal} from '../auth/refusal.ts';
@@ -107,7 +107,7 @@ export function shippedRequest(req: HttpRequest): ShippedRequest {
 }
 
 export function stopping(): ServiceError {
-  return new ServiceError('session.worker_unavailable', 'the server is stopping');
+  return unavailable('the server is stopping', {reason: 'draining'});
 }
 
 export function refuseEncoding(req: HttpRequest): void {

@@ -157,6 +157,11 @@ export type SupervisorToRouter =
    * only replaced, and refused with 503 until it is added again.
    */
   | {type: 'tenant_removed'; tenant: string; returns: boolean}
+  /**
+   * In a cluster, after `start` and at each change: whether the host has a lease, and whether it hands its tenants over
+   * to other hosts.
+   */
+  | {type: 'host_state'; holdsLease: boolean; isDraining: boolean}
   /** Everything sent before this was received: answered by `synced`. */
   | {type: 'sync'; id: number}
   /** All calls suspected of crashing this tenant's workers; replaces the previous list. */
@@ -178,8 +183,6 @@ export type SupervisorToRouter =
   | {type: 'give_up'; tenant: string; error: ErrorObject}
   | {type: 'reply'; id: number; result: unknown}
   | {type: 'reply_error'; id: number; error: ErrorObject}
-  /** Whether this host has its lease in the cluster: without it, `/health` is 503. */
-  | {type: 'lease'; holds: boolean}
   /** Answered by `metrics`. */
   | {type: 'metrics'; id: number}
   /** Stop accepting, finish the requests in flight, then exit 0. */
@@ -281,7 +284,7 @@ export type TenantSettings = {
   secret: string;
   /** The proxy endpoint for the connections of the tenant's code. */
   egress: EndpointKey;
-  /** Number of routers that can connect. */
+  /** Number of routers of this host that can connect. Those of other hosts connect too. */
   routers: number;
   journalKeepRecords: number;
   /** The tenant's storage quota; 0: no limit. */

@@ -92,7 +92,12 @@ const SERVER = {
 export const SERVER_TEXTS: OperationTexts<
   'health' | 'server.status' | 'metrics' | 'openapi' | 'docs.page' | 'docs.file' | 'socket' | 'functions.socket'
 > = {
-  health: {summary: 'Whether the server answers', example: {answer: {ok: true}}},
+  health: {
+    summary: 'Whether the server takes clients',
+    description: 'The `detail` of the error has the `reason`: `draining`, or `no_lease` in a cluster.',
+    errors: ['session.worker_unavailable'],
+    example: {answer: {ok: true}},
+  },
   'server.status': {
     summary: 'The state of the server, with warnings that say what to do',
     description:

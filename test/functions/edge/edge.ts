@@ -17,6 +17,7 @@ import {ControlChannel} from '../../../router/control-channel.ts';
 import {Downloads} from '../../../router/dashboard/downloads.ts';
 import {Surfaces} from '../../../router/dashboard/surfaces.ts';
 import {Callers} from '../../../router/edge/callers.ts';
+import {Health} from '../../../router/edge/health.ts';
 import {Intake} from '../../../router/edge/intake.ts';
 import {OriginRule} from '../../../router/http/origin.ts';
 import {ShippedFiles} from '../../../router/http/shipped-files.ts';
@@ -52,6 +53,7 @@ export class Edge {
   readonly port: number;
   readonly intake: Intake;
   readonly directory: TenantDirectory;
+  readonly health: Health;
   /** What the tenant's worker does with a request; answers 200 `null` unless a test says otherwise. */
   serve: (arrived: Arrived) => void = ({link, stream}) => link.reply(stream, 200, 'null');
   /** Reports to the supervisor about workers that violate the protocol. */
@@ -65,6 +67,7 @@ export class Edge {
     server: Server,
     intake: Intake,
     directory: TenantDirectory,
+    health: Health,
     folder: string,
     worker: SocketServer,
     sockets: Set<Socket>,
@@ -72,6 +75,7 @@ export class Edge {
     this.#server = server;
     this.intake = intake;
     this.directory = directory;
+    this.health = health;
     this.#folder = folder;
     this.#worker = worker;
     this.#sockets = sockets;
@@ -151,6 +155,7 @@ export class Edge {
     };
     const failedCredentials = new FailedCredentials(() => performance.now(), limits);
     const buffered = new BufferedBytes(limits.socketsBufferedBytes);
+    const health = new Health(false);
     const files = new ShippedFiles(new URL('file:///nowhere/'));
     const parts = {
       buffered,
@@ -165,6 +170,7 @@ export class Edge {
       rateLimits: new RateLimits({tenant: null, key: null}, 1, () => 0, metrics),
       files,
       dashboardFiles: files,
+      health,
       surfaces: new Surfaces(null),
       sessions: new SessionRing([], keys, Date.now),
       onBug,
@@ -175,7 +181,7 @@ export class Edge {
       intake = made;
       made.mount(app);
     });
-    edge = new Edge(server!, intake!, directory, folder, worker, sockets);
+    edge = new Edge(server!, intake!, directory, health, folder, worker, sockets);
     return edge;
   }
 

@@ -1,0 +1,38 @@
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {Health} from '../../router/edge/health.ts';
+import {Edge} from '../functions/edge/edge.ts';
+
+let edge: Edge;
+beforeAll(async () => {
+  edge = await Edge.start();
+});
+afterAll(() => edge.stop());
+
+async function health(): Promise<{status: number; body: unknown}> {
+  const response = await fetch(`http://127.0.0.1:${edge.port}/health`);
+  return {status: response.status, body: await response.json()};
+}
+
+describe('GET /health of a host', () => {
+  test.each([
+    {holdsLease: true, isDraining: false, reason: null},
+    {holdsLease: false, isDraining: false, reason: 'no_lease'},
+    {holdsLease: true, isDraining: true, reason: 'draining'},
+    {holdsLease: false, isDraining: true, reason: 'draining'},
+  ])('holds a lease: $holdsLease, drains: $isDraining → $reason', async ({reason, ...state}) => {
+    edge.health.change(state);
+    const {status, body} = await health();
+    if (reason === null) expect({status, body}).toEqual({status: 200, body: {ok: true}});
+    else {
+      expect(status).toBe(503);
+      expect(body).toMatchObject({error: {code: 'session.worker_unavailable', detail: {reason}}});
+    }
+    edge.health.change({holdsLease: true, isDraining: false});
+    expect((await health()).status).toBe(200);
+  });
+
+  test('is 503 in a cluster until the supervisor says that there is a lease', () => {
+    expect(new Health(true).fault?.detail).toEqual({reason: 'no_lease'});
+    expect(new Health(false).fault).toBeNull();
+  });
+});
