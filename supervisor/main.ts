@@ -346,6 +346,7 @@ export class Supervisor {
         keys: this.#keys.records(),
         sessions: this.#sessions.records(),
       }),
+      hostState: () => this.#cluster?.hostState ?? null,
       onMessage: (place, message) => receivedFromRouter(this.#receivers, place, message),
       onEnd: place => {
         this.#metrics.count('svc_process_deaths_total', {process: 'router'});

@@ -76,10 +76,14 @@ try {
   for (const [name, all] of Object.entries({local, forwarded})) {
     const of = (key: keyof Block) => median(all.map(one => one[key]));
     const cpu = [of('routerUs'), of('otherRouterUs'), of('workerUs')].map(us => us.toFixed(0));
-    console.log(`${name.padEnd(10)}${of('rate').toFixed(0)}/s   us per request: router ${cpu[0]}, other router ${cpu[1]}, worker ${cpu[2]}`);
+    console.log(
+      `${name.padEnd(10)}${of('rate').toFixed(0)}/s   us per request: router ${cpu[0]}, other router ${cpu[1]}, worker ${cpu[2]}`,
+    );
   }
   const ratios = local.map((one, at) => forwarded[at]!.rate / one.rate);
-  console.log(`forwarded to local: ${median(ratios).toFixed(2)} of the rate (${ratios.map(r => r.toFixed(2)).join(', ')})`);
+  console.log(
+    `forwarded to local: ${median(ratios).toFixed(2)} of the rate (${ratios.map(r => r.toFixed(2)).join(', ')})`,
+  );
 } finally {
   await Promise.all([a.stop(), b.stop(), worker.kill()]);
   removeTenantDirectory(directory);

@@ -231,7 +231,9 @@ export class ClusterHost {
     if (isDeleted) this.#send({type: 'tenant_gone', tenant: id, generation});
     else if (before?.generation !== generation) {
       this.#send({type: 'tenant_is', tenant: {tenant: id, generation, createdMs}});
-    } else if (!isSameOwner(before.owner, entry.owner)) this.#send({type: 'owner_changed', tenant: id});
+    } else if (!isSameOwner(before.owner, entry.owner)) {
+      this.#send({type: 'owner_changed', tenant: id, host: entry.owner?.host ?? null});
+    }
   }
 
   /** Opens tenants that have work, or were open when their host was lost. */

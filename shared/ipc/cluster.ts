@@ -95,8 +95,8 @@ export type ClusterToSupervisor =
   | {type: 'tenant_is'; tenant: ClusterTenant}
   /** The tenant of this generation was deleted, by a request of an operator. */
   | {type: 'tenant_gone'; tenant: string; generation: number}
-  /** The tenant has another owner than before. */
-  | {type: 'owner_changed'; tenant: string}
+  /** The tenant has another owner than before; null: none. */
+  | {type: 'owner_changed'; tenant: string; host: string | null}
   /** A tenant that sleeps has work at that time, in epoch milliseconds, and is of this host. */
   | {type: 'tenant_due'; tenant: string}
   /** Whether this host has its lease. Sent when it changes. */

@@ -13,6 +13,7 @@ import type {ChildEnd, KillReason} from './child.ts';
 import type {KillRate} from './kill-rate.ts';
 import {type OwnOf, RestartedChild} from './restarted-child.ts';
 
+type HostState = Extract<SupervisorToRouter, {type: 'host_state'}>;
 export type Listening = Extract<RouterToSupervisor, {type: 'listening'}>;
 /** Messages of a router that are not about the router itself. */
 export type RouterMessage = Exclude<OwnOf<RouterToSupervisor>, {type: 'listening' | 'listen_failed' | 'synced'}>;
@@ -24,6 +25,8 @@ export type RouterOptions = {
   confinement: readonly string[];
   settings: RouterSettings;
   state: () => RouterState;
+  /** Sent after `start`; null: nothing. */
+  hostState: () => HostState | null;
   /** The kill budget that it shares with the other routers. */
   rate: KillRate;
   onMessage: (message: RouterMessage) => void;
@@ -49,7 +52,11 @@ export class RouterProcess {
     this.#child = new RestartedChild<SupervisorToRouter, OwnOf<RouterToSupervisor>>({
       ...{kind: 'router', confinement, entry, env, log, rate, onKill},
       fields: () => ({place: this.#settings.place}),
-      onStart: () => this.#child.send({type: 'start', settings: this.#settings, ...options.state()}),
+      onStart: () => {
+        this.#child.send({type: 'start', settings: this.#settings, ...options.state()});
+        const hostState = options.hostState();
+        if (hostState !== null) this.#child.send(hostState);
+      },
       onMessage: message => this.#received(message),
       onEnd: (isUnexpected, end) => this.#ended(isUnexpected, end),
     });

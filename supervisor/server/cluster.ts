@@ -42,6 +42,7 @@ export class Cluster {
   /** Changes of tenants are carried out one after another, as the cluster made them. */
   #changes: Promise<void> = Promise.resolve();
   #holdsLease = false;
+  #isDraining = false;
   #onMembership: ((membership: Membership | null) => void) | null = null;
 
   constructor(parts: ClusterParts) {
@@ -71,8 +72,9 @@ export class Cluster {
     return {host, listen: peers.listen, ca: pem(ca), certificate: pem(certificate), key: pem(key)};
   }
 
-  get holdsLease(): boolean {
-    return this.#holdsLease;
+  /** For routers. */
+  get hostState(): Extract<SupervisorToRouter, {type: 'host_state'}> {
+    return {type: 'host_state', holdsLease: this.#holdsLease, isDraining: this.#isDraining};
   }
 
   /** Resolves when this host is a member, and has all tenants of the cluster. @throws StartError */
@@ -114,6 +116,8 @@ export class Cluster {
 
   /** Hands over what this host serves. @param withinMs then the rest is closed, and other hosts open it */
   async drain(withinMs: number): Promise<void> {
+    this.#isDraining = true;
+    this.#parts.tellRouters(this.hostState);
     try {
       await this.process.request({does: 'drain'}, withinMs);
     } catch (error) {
@@ -158,7 +162,7 @@ export class Cluster {
   #lease(holds: boolean): void {
     if (holds === this.#holdsLease) return;
     this.#holdsLease = holds;
-    this.#parts.tellRouters({type: 'lease', holds});
+    this.#parts.tellRouters(this.hostState);
   }
 
   #change(make: () => Promise<void>): Promise<void> {

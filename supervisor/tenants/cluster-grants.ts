@@ -59,8 +59,10 @@ export class ClusterGrants {
     }
     const entry = find(notice.tenant);
     if (entry === undefined) return;
-    if (notice.type === 'owner_changed') give(entry, {type: 'moved'});
-    else if (notice.type === 'tenant_due') give(entry, {type: 'want', requested: false}, 'due');
+    if (notice.type === 'owner_changed') {
+      // The host that was chosen has taken it over.
+      if (entry.remote?.host !== notice.host) give(entry, {type: 'moved'});
+    } else if (notice.type === 'tenant_due') give(entry, {type: 'want', requested: false}, 'due');
     else if (notice.type === 'hand_over' || notice.type === 'fence') {
       if (entry.grant?.epoch === notice.epoch) give(entry, {type: notice.type});
     }

@@ -27,7 +27,10 @@ import type {Authority} from './certificates.ts';
 export const TENANT = 'acme';
 export const TOKEN = 'admin';
 const NEW: NewTenant = {tenant: TENANT, generation: 1, created_ms: 0};
-const CHILD: ForkOptions = {stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: {...process.env, SVC_LOG_LEVEL: 'error'}};
+const CHILD: ForkOptions = {
+  stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  env: {...process.env, SVC_LOG_LEVEL: 'error'},
+};
 const moves = {code: 'session.worker_unavailable', message: 'the tenant moves'} as const;
 
 type Wake = Extract<RouterToSupervisor, {type: 'wake'}>;
@@ -57,7 +60,14 @@ export class ProcessWorker {
       ...{tenant: TENANT, user: null, generation: NEW.generation, isReadOnly: false, createdMs: 0},
       ...{directory, reservePath: join(directory, 'reserve'), socketPath, secret, routers: 1},
       egress: {socketPath: join(directory, 'egress'), secret: ''},
-      ...{journalKeepRecords: 10_000, storageBytesMax: 0, servicesMemoryMbMax: 0, redactErrors: false, copies: null},
+      ...{
+        journalKeepRecords: 10_000,
+        storageBytesMax: 0,
+        servicesMemoryMbMax: 0,
+        redactErrors: false,
+        copies: null,
+        log: null,
+      },
     };
     this.#send({type: 'open', settings});
     this.#opened = new Promise((resolve, reject) => {
