@@ -16,6 +16,7 @@ const VERBS: Record<string, () => Promise<Verb>> = {
   restore: () => import('./restore.ts'),
   backup: () => import('./backup.ts'),
   promote: () => import('./promote.ts'),
+  cluster: () => import('./cluster.ts'),
   import: () => import('./import.ts'),
   export: () => import('./export.ts'),
   init: () => import('./init.ts'),

@@ -5,13 +5,20 @@ import type {ClusterSettings} from '../../supervisor/server/settings.ts';
 export const HOST_FILES = {
   /** Of the cluster: it issued the certificates of all hosts. */
   ca: 'ca.pem',
-  /** Of this host, for routers of other hosts and for NATS, as server and as client. */
+  /** Of this host, for routers of other hosts, and for NATS as a client. */
   certificate: 'host.pem',
   key: 'host.key',
   /** Of the user that this host is for NATS. */
   seed: 'nats.seed',
-  nats: 'nats-server.conf',
   environment: 'svc.env',
+} as const;
+
+/** What the NATS server of this host reads, which can run as another user. */
+export const NATS_FILES = {
+  configuration: 'nats/nats-server.conf',
+  ca: 'nats/ca.pem',
+  certificate: 'nats/server.pem',
+  key: 'nats/server.key',
 } as const;
 
 /** @param directory absolute. @param isPlain NATS has no TLS and no users */

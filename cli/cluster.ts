@@ -1,0 +1,10 @@
+/** `svc cluster …`: several hosts that share the tenants. Each verb is in a file of `cli/cluster/`. */
+import type {Command} from 'commander';
+import {registerAddHost, registerInit, registerRenew} from './cluster/init.ts';
+
+export function register(program: Command): void {
+  const cluster = program.command('cluster').description('several hosts that share the tenants');
+  registerInit(cluster);
+  registerAddHost(cluster);
+  registerRenew(cluster);
+}
