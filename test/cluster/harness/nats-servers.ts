@@ -8,6 +8,7 @@ import {once} from 'node:events';
 import {cpSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {Agent, fetch} from 'undici';
 import type {StreamName} from '../../../cluster/log/log-engine.ts';
 import {connectToAny} from '../../../cluster/nats/connection.ts';
 import {type Credentials, NO_CREDENTIALS} from '../../../cluster/nats/credentials.ts';
@@ -29,13 +30,16 @@ export class NatsServer {
   readonly name: string;
   readonly monitor: string;
   readonly #config: string;
+  /** Of the monitoring page, if it is served over TLS. */
+  readonly #ca: string | undefined;
   #process: ChildProcess | null = null;
   readonly #output: string[] = [];
 
-  constructor(name: string, monitorPort: number, config: string) {
+  constructor(name: string, monitor: string, config: string, ca?: string) {
     this.name = name;
-    this.monitor = `http://127.0.0.1:${monitorPort}`;
+    this.monitor = monitor;
     this.#config = config;
+    this.#ca = ca;
   }
 
   async start(): Promise<void> {
@@ -65,8 +69,18 @@ export class NatsServer {
   }
 
   async page(path: string): Promise<unknown> {
-    const response = await fetch(`${this.monitor}/${path}`, {signal: AbortSignal.timeout(2_000)});
-    return response.json();
+    const dispatcher = new Agent(this.#ca === undefined ? {} : {connect: {ca: this.#ca}});
+    try {
+      const response = await fetch(`${this.monitor}/${path}`, {signal: AbortSignal.timeout(2_000), dispatcher});
+      return await response.json();
+    } finally {
+      await dispatcher.close();
+    }
+  }
+
+  /** Reads its configuration again. */
+  reload(): void {
+    this.#process!.kill('SIGHUP');
   }
 
   /** kill -9. */
@@ -152,7 +166,7 @@ export class NatsServers {
          ${count > 1 ? cluster : ''}
          ${sections}`,
       );
-      return new NatsServer(`n${i + 1}`, monitor, config);
+      return new NatsServer(`n${i + 1}`, `http://127.0.0.1:${monitor}`, config);
     });
     const found = new NatsServers(directory, servers, links, {clientPorts: clients, credentials});
     found.#closing.push(() => nowhere.close());
