@@ -1,14 +1,13 @@
 /** The key routes, which the supervisor answers, and GET /api/whoami. */
 import type {Buffer} from 'node:buffer';
 import {Compile} from 'typebox/compile';
-import {ServiceError} from '../../shared/errors.ts';
 import {ALL_RIGHTS, type Grant, type KeyRequest} from '../../shared/ipc/keys.ts';
 import {ROUTER_OPERATIONS, type RouterOperation} from '../../shared/operations.ts';
 import {KeyBody, RotateBody} from '../../shared/protocol/keys.ts';
-import {parseJson} from '../../shared/values/json.ts';
 import {keyOf} from '../auth/credentials.ts';
 import type {ControlChannel} from '../control-channel.ts';
 import type {Exchange} from '../http/exchange.ts';
+import {bodyOf} from './json-body.ts';
 
 const keyBody = Compile(KeyBody);
 const rotateBody = Compile(RotateBody);
@@ -50,50 +49,12 @@ function requestOf(operation: KeyOperation, actor: KeyRequest['actor'], id: stri
 }
 
 function keyIn(bytes: Buffer): {name: string; grant: Grant} {
-  const body = parseJson(bytes);
-  if (!keyBody.Check(body)) throw refusalOf(keyBody.Errors(body), body);
+  const body = bodyOf(keyBody, bytes);
   const {name, scopes, tenants = null, tables = null, expires_in_seconds: seconds = null, rate_limit = null} = body;
   const expires_at = seconds === null ? null : Date.now() + seconds * 1000;
   return {name, grant: {scopes, tenants, tables, expires_at, rate_limit}};
 }
 
 function overlapOf(bytes: Buffer): number {
-  const body = parseJson(bytes);
-  if (!rotateBody.Check(body)) throw refusalOf(rotateBody.Errors(body), body);
-  return body.overlap_seconds;
-}
-
-/** Characters of a wrong value that the error message shows. */
-const SHOWN_CHARS_MAX = 80;
-
-type Fault = {keyword: string; instancePath: string; message: string; params: object};
-
-function refusalOf(faults: Iterable<Fault>, body: unknown): ServiceError {
-  const all = [...faults];
-  const closed = all.find(({keyword}) => keyword === 'additionalProperties');
-  const {additionalProperties: [unknown] = []} = (closed?.params ?? {}) as {additionalProperties?: string[]};
-  if (unknown !== undefined) return invalid(`${unknown} is not a member that is known here`);
-  const [{instancePath, keyword, message, params}] = all as [Fault];
-  const at = instancePath.slice(1).replaceAll('/', '.') || 'the body';
-  const {allowedValues} = params as {allowedValues?: unknown[]};
-  if (keyword === 'enum' && allowedValues !== undefined)
-    return invalid(`${at} must be one of ${allowedValues.join(', ')}, not ${shown(memberAt(body, instancePath))}`);
-  return invalid(`${at} ${message}`);
-}
-
-/** @param pointer a location in the format of the validators: `/scopes/0` */
-function memberAt(body: unknown, pointer: string): unknown {
-  return pointer
-    .slice(1)
-    .split('/')
-    .reduce((value, name) => (value as Record<string, unknown>)[name], body);
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text;
-}
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('op.invalid_input', message);
+  return bodyOf(rotateBody, bytes).overlap_seconds;
 }
