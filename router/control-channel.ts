@@ -5,6 +5,7 @@
 import {ServiceError} from '../shared/errors.ts';
 import type {AuditedAction, AuditRequest} from '../shared/ipc/audit.ts';
 import type {BackupRequest} from '../shared/ipc/backups.ts';
+import type {ClusterRequest} from '../shared/ipc/cluster-requests.ts';
 import type {RouterToSupervisor, SupervisorToRouter} from '../shared/ipc/control.ts';
 import type {CloneRequest, FileRequest} from '../shared/ipc/files.ts';
 import type {Actor, KeyRequest} from '../shared/ipc/keys.ts';
@@ -84,6 +85,11 @@ export class ControlChannel {
 
   /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
   upgrades(request: UpgradeRequest): Promise<unknown> {
+    return this.#request(id => ({type: 'request', id, ...request}));
+  }
+
+  /** @returns the body of the route's answer. @throws the supervisor's ServiceError */
+  cluster(request: ClusterRequest): Promise<unknown> {
     return this.#request(id => ({type: 'request', id, ...request}));
   }
 

@@ -54,6 +54,8 @@ export const OVERVIEW_PAGE_TENANTS_MAX = 200;
 export const SERVER_TENANTS_SHOWN = 10;
 /** Tenants on a page of the state of backups. Beyond: the page has this many. (ours) */
 export const BACKUP_PAGE_MAX = 200;
+/** Tenants on a page of the state of the cluster. Beyond: the page has this many. (ours) */
+export const CLUSTER_PAGE_MAX = 1_000;
 /** Points in time on a page of what can be restored of a tenant. Beyond: the page has this many. (ours) */
 export const BACKUP_POINTS_MAX = 500;
 /** How far back figures over time can be requested at once. Beyond: 400 op.invalid_input. (ours) */

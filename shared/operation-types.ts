@@ -19,6 +19,16 @@ import {
   StartedDrill,
   TenantPoints,
 } from './protocol/backups.ts';
+import {
+  ClusterMembers,
+  ClusterQuery,
+  ClusterStatus,
+  DrainBody,
+  DrainedHost,
+  MoveBody,
+  MovedTenant,
+  PinBody,
+} from './protocol/cluster.ts';
 import {DashboardCode, DashboardSessionList} from './protocol/dashboard.ts';
 import {DeploymentFileQuery, DeploymentUploadBody, MissingPackages, PackagesBody} from './protocol/deployments.ts';
 import {
@@ -170,6 +180,11 @@ export const OPERATION_TYPES = {
   'backup.points': {query: PointsQuery, answer: TenantPoints},
   'upgrade.status': {answer: UpgradeStatus},
   'upgrade.start': {answer: UpgradeStatus},
+  'cluster.status': {query: ClusterQuery, answer: ClusterStatus},
+  'cluster.members': {answer: ClusterMembers},
+  'cluster.move': {body: MoveBody, answer: MovedTenant},
+  'cluster.pin': {body: PinBody, answer: MovedTenant},
+  'cluster.drain': {body: DrainBody, answer: DrainedHost},
   'figures.server': {query: FiguresQuery, answer: Figures},
   'figures.tenant': {query: FiguresQuery, answer: Figures},
   'figures.functions': {query: FunctionFiguresQuery, answer: FunctionFigures},

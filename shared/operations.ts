@@ -364,6 +364,13 @@ export const ROUTER_OPERATIONS = {
   'backup.points': {method: 'GET', path: '/api/tenants/{tenant_id}/backup', access: 'admin', success: OK},
   'upgrade.status': {method: 'GET', path: '/api/upgrade', access: 'admin', success: OK},
   'upgrade.start': {method: 'POST', path: '/api/upgrade', access: 'admin', success: OK},
+  /** Hosts, and which of them owns which tenant. */
+  'cluster.status': {method: 'GET', path: '/api/cluster', access: 'admin', success: OK},
+  'cluster.members': {method: 'GET', path: '/api/cluster/members', access: 'admin', success: OK},
+  'cluster.move': {method: 'POST', path: '/api/cluster/move', access: 'admin', success: OK},
+  'cluster.pin': {method: 'POST', path: '/api/cluster/pin', access: 'admin', success: OK},
+  /** Begins to hand over what a host has; the state of the cluster shows how far it is. */
+  'cluster.drain': {method: 'POST', path: '/api/cluster/drain', access: 'admin', success: ACCEPTED},
   'figures.server': {method: 'GET', path: '/api/figures', access: 'admin', success: OK},
   'figures.tenant': {method: 'GET', path: '/api/tenants/{tenant_id}/figures', access: 'admin', success: OK},
   'figures.functions': {

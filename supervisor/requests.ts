@@ -1,4 +1,5 @@
 /** What routers request of the supervisor, and who answers. */
+import {conflict} from '../shared/errors.ts';
 import type {AuditLog} from './keys/audit-log.ts';
 import type {Keys} from './keys/keys.ts';
 import type {RefusalLog} from './keys/refusal-log.ts';
@@ -65,6 +66,13 @@ export async function performRequest(
     case 'backup_drill':
     case 'backup_points':
       return await backups.perform(message);
+    case 'cluster_status':
+    case 'cluster_members':
+    case 'cluster_move':
+    case 'cluster_pin':
+    case 'cluster_drain':
+      if (cluster === null) throw conflict('this server is no host of a cluster: start it with --cluster');
+      return await cluster.perform(message);
     case 'upgrade_status':
     case 'upgrade_start':
       return await upgrades.perform(message);

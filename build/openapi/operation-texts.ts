@@ -8,6 +8,7 @@
 import type {Operation, RouterOperation} from '../../shared/operations.ts';
 import {BACKUP_TEXTS} from './texts/backups.ts';
 import {BULK_TEXTS} from './texts/bulk.ts';
+import {CLUSTER_TEXTS} from './texts/cluster.ts';
 import {SANDBOX_TEXTS, SERVICE_TEXTS} from './texts/control.ts';
 import {DASHBOARD_TEXTS} from './texts/dashboard.ts';
 import {DOCUMENT_TEXTS, QUERY_TEXTS, TENANT_TEXTS} from './texts/documents.ts';
@@ -24,6 +25,7 @@ export const OPERATION_TEXTS: OperationTexts<Operation | RouterOperation> = {
   ...TENANT_TEXTS,
   ...TENANT_STATE_TEXTS,
   ...BACKUP_TEXTS,
+  ...CLUSTER_TEXTS,
   ...UPGRADE_TEXTS,
   ...KEY_TEXTS,
   ...DASHBOARD_TEXTS,

@@ -19,6 +19,7 @@ import type {Logger} from '../../shared/log.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
 import {DRAIN_POLL_MS, DUE_POLL_MS, RENEW_MS} from '../limits.ts';
+import {EngineError} from '../log/log-engine.ts';
 import {RECORD_FORMAT} from '../log/record.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
 import {Subjects} from '../log/subjects.ts';
@@ -34,6 +35,9 @@ import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, type TenantRecord} from '../ownership/tenant-record.ts';
 import {placementOf} from '../placement/placement.ts';
 import {WorkerHolder} from './worker-holder.ts';
+
+/** The record of a host that is to drain has the incarnation for which that was requested. */
+const DRAIN_PREFIX = 'drain.';
 
 type Start = Extract<SupervisorToCluster, {type: 'start'}>;
 
@@ -121,6 +125,12 @@ export class ClusterHost {
     });
   }
 
+  get state(): 'joining' | 'live' | 'draining' | 'left' {
+    if (this.#end.signal.aborted) return 'left';
+    if (!this.#isMember) return 'joining';
+    return this.#isDraining ? 'draining' : 'live';
+  }
+
   get self(): Owner {
     return {host: this.lease.host, incarnation: this.lease.incarnation};
   }
@@ -187,9 +197,10 @@ export class ClusterHost {
   /** Hands over every tenant that this host serves, as long as there is a host to take them. */
   async drain(): Promise<void> {
     this.#isDraining = true;
+    this.#sendState();
     this.lease.drain();
     while (!this.#end.signal.aborted) {
-      const others = this.#hosts().filter(({name}) => name !== this.lease.host);
+      const others = this.hosts().filter(({name}) => name !== this.lease.host);
       const held = [...this.tenants.serving().keys()];
       if (held.length === 0 || others.length === 0) return;
       for (const id of held) {
@@ -198,6 +209,18 @@ export class ClusterHost {
         if (owner !== null) await this.move(id, owner);
       }
       await delay(MONOTONIC_CLOCK, DRAIN_POLL_MS);
+    }
+  }
+
+  /** A host hands over its tenants, and gets no more. @param incarnation of that host */
+  async requestDrain(host: string, incarnation: number): Promise<void> {
+    const {records} = this.replicated;
+    for (;;) {
+      const before = await records.get(DRAIN_PREFIX + host);
+      const wanted = Buffer.from(String(incarnation));
+      const outcome = await records.set(DRAIN_PREFIX + host, wanted, before?.revision ?? 0, this.#end.signal);
+      const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+      if (kind !== 'conflict') return;
     }
   }
 
@@ -211,7 +234,7 @@ export class ClusterHost {
   }
 
   /** Hosts that can own tenants. */
-  #hosts(): {name: string; capacity: number}[] {
+  hosts(): {name: string; capacity: number}[] {
     return this.members
       .serving()
       .filter(({record}) => record.state === 'live')
@@ -241,8 +264,12 @@ export class ClusterHost {
     while (!signal.aborted) {
       await delay(MONOTONIC_CLOCK, DUE_POLL_MS);
       if (!this.#isMember || this.#isDraining) continue;
+      if (await this.#isToDrain()) {
+        void this.drain();
+        continue;
+      }
       const nowMs = Date.now();
-      const hosts = this.#hosts();
+      const hosts = this.hosts();
       for (const [id, {dueMs, owner, pin}] of this.tenants.entries()) {
         if (dueMs === null || dueMs > nowMs || this.tenants.holds(id)) continue;
         const isOfOther =
@@ -251,6 +278,17 @@ export class ClusterHost {
         const isOurs = isSameOwner(owner, this.self) || placementOf({id, pin}, hosts, 0).owner === this.lease.host;
         if (isOurs) this.#send({type: 'tenant_due', tenant: id});
       }
+    }
+  }
+
+  /** An operator has requested it, for this membership. */
+  async #isToDrain(): Promise<boolean> {
+    try {
+      const wanted = await this.replicated.records.get(DRAIN_PREFIX + this.lease.host);
+      return wanted?.value?.toString() === String(this.lease.incarnation);
+    } catch (error) {
+      if (error instanceof EngineError) return false;
+      throw error;
     }
   }
 
@@ -264,9 +302,13 @@ export class ClusterHost {
     const holds = this.#isMember && this.lease.holds();
     if (holds === this.#heldLease) return;
     this.#heldLease = holds;
-    this.#send({type: 'lease', holds});
+    this.#sendState();
     // It can end without a message.
     if (holds) this.#watchLease();
+  }
+
+  #sendState(): void {
+    this.#send({type: 'host_state', holdsLease: this.#heldLease, isDraining: this.#isDraining});
   }
 
   #watchLease(): void {

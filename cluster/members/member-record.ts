@@ -1,11 +1,11 @@
 /** The small record `member.<host>`: JSON, checked when it is read. */
 import Type, {type Static} from 'typebox';
+import {HOST_NAME} from '../../shared/protocol/cluster.ts';
 import {CAPACITY_MAX} from '../limits.ts';
 import {decodeStored} from '../log/stored-json.ts';
 
 export const MEMBER_FORMAT = 1;
 export const MEMBER_PREFIX = 'member.';
-const HOST_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 const Count = Type.Integer({minimum: 1, maximum: Number.MAX_SAFE_INTEGER});
 

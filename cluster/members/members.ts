@@ -98,6 +98,14 @@ export class Members {
       .sort((a, b) => (a.host < b.host ? -1 : 1));
   }
 
+  /** Every host that has an entry, by name. `silentMs`: since its newest update was received. */
+  all(): {readonly host: string; readonly record: MemberRecord; readonly silentMs: number}[] {
+    const now = this.#clock.nowMs;
+    return [...this.#seen]
+      .flatMap(([host, {record, heardAtMs}]) => (record === null ? [] : [{host, record, silentMs: now - heardAtMs}]))
+      .sort((a, b) => (a.host < b.host ? -1 : 1));
+  }
+
   /**
    * Finds out whether an incarnation of a host has ended. One that is silent is awaited for the rest of its lease, and then
    * expired. `abandoned`: the signal was aborted.

@@ -18,6 +18,7 @@ import {PROMETHEUS_TEXT} from '../metrics/listener.ts';
 import {decodedOrSame, decodeParameter} from '../routes.ts';
 import type {TenantDirectory} from '../tenants/directory.ts';
 import {answerBackups} from './backup-handlers.ts';
+import {answerCluster} from './cluster-handlers.ts';
 import {showFigures} from './figures-handlers.ts';
 import {beginFile, cloneTenant, takeFile} from './file-handlers.ts';
 import type {Health} from './health.ts';
@@ -120,6 +121,17 @@ export class OwnAnswers {
       case 'backup.run':
       case 'backup.drill':
         this.#steps.later(exchange, () => answerBackups(control, exchange, own, query));
+        return;
+      case 'cluster.status':
+      case 'cluster.members':
+        this.#steps.later(exchange, () => answerCluster(control, exchange, own, query));
+        return;
+      case 'cluster.move':
+      case 'cluster.pin':
+      case 'cluster.drain':
+        this.#steps.readBody(exchange, req, () =>
+          this.#steps.later(exchange, () => answerCluster(control, exchange, own, query)),
+        );
         return;
       case 'upgrade.status':
       case 'upgrade.start':

@@ -7,6 +7,7 @@
  */
 import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metrics/metric-json.ts';
+import type {ClusterRequest} from './cluster-requests.ts';
 import type {EndpointKey} from './egress.ts';
 
 /** Paths of PEM files, and of the file with the seed of the nkey user; null: none. */
@@ -54,10 +55,8 @@ export type ClusterProcessRequest =
   /** Answered when the entry is stored. The tenant follows as `tenant_is`. */
   | {does: 'create'; tenant: string}
   | {does: 'delete'; tenant: string}
-  | {does: 'status'}
-  /** The host becomes the owner; null: the one that the placement names. */
-  | {does: 'move'; tenant: string; host: string}
-  | {does: 'pin'; tenant: string; host: string | null}
+  /** Of a route. */
+  | {does: 'perform'; request: ClusterRequest}
   /** This host hands over all its tenants, and gets no more. Answered when it serves none. */
   | {does: 'drain'}
   /** When the tenant, which sleeps, has work again; null: never. */
@@ -99,8 +98,8 @@ export type ClusterToSupervisor =
   | {type: 'owner_changed'; tenant: string; host: string | null}
   /** A tenant that sleeps has work at that time, in epoch milliseconds, and is of this host. */
   | {type: 'tenant_due'; tenant: string}
-  /** Whether this host has its lease. Sent when it changes. */
-  | {type: 'lease'; holds: boolean}
+  /** Whether this host has its lease, and whether it hands its tenants over. Sent when it changes. */
+  | {type: 'host_state'; holdsLease: boolean; isDraining: boolean}
   | {type: 'answer'; id: number; result: unknown; error: ErrorObject | null}
   | {type: 'metrics'; id: number; report: MetricJson[]}
   | {type: 'heartbeat'};

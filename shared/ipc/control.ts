@@ -13,6 +13,7 @@ import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
 import type {BackupRequest} from './backups.ts';
 import type {LogGrant} from './cluster.ts';
+import type {ClusterRequest} from './cluster-requests.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {Errand} from './errand.ts';
 import type {CloneRequest, FileRequest} from './files.ts';
@@ -219,6 +220,8 @@ export type RouterToSupervisor =
   | ({type: 'request'; id: number} & CloneRequest)
   /** Answered by `reply` with the body of the route's response. */
   | ({type: 'request'; id: number} & UpgradeRequest)
+  /** Answered by `reply` with the body of the route's response. */
+  | ({type: 'request'; id: number} & ClusterRequest)
   /** Tenants with requests since the last report, or whose open sockets are others; sent every few seconds. */
   | {type: 'traffic'; reports: TrafficReport[]}
   /** The outcome of an action. */

@@ -7,6 +7,7 @@ import {readFileSync, renameSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {assert, unreachable} from '../../shared/assert.ts';
 import type {ClusterProcessSettings, ClusterTenant} from '../../shared/ipc/cluster.ts';
+import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import {VERSION} from '../../shared/version.ts';
@@ -56,7 +57,7 @@ export class Cluster {
       onNotice: notice => this.#received(notice),
       onEnd: async isUnexpected => {
         if (isUnexpected) metrics().count('svc_process_deaths_total', {process: 'cluster'});
-        this.#lease(false);
+        this.#changeState(false, this.#isDraining);
         await grants().lost();
       },
       onKill: reason => metrics().count('svc_process_kills_total', {process: 'cluster', reason}),
@@ -106,6 +107,11 @@ export class Cluster {
     await this.#change(() => this.#parts.tenants().leaveCluster(tenant, generation));
   }
 
+  /** @throws ServiceError */
+  async perform(request: ClusterRequest): Promise<ClusterAnswer> {
+    return (await this.process.request({does: 'perform', request})) as ClusterAnswer;
+  }
+
   /** A tenant of this host sleeps. */
   asleep(tenant: string, dueMs: number | null): void {
     this.process.request({does: 'due', tenant, dueMs}).catch((error: unknown) => {
@@ -116,8 +122,7 @@ export class Cluster {
 
   /** Hands over what this host serves. @param withinMs then the rest is closed, and other hosts open it */
   async drain(withinMs: number): Promise<void> {
-    this.#isDraining = true;
-    this.#parts.tellRouters(this.hostState);
+    this.#changeState(this.#holdsLease, true);
     try {
       await this.process.request({does: 'drain'}, withinMs);
     } catch (error) {
@@ -144,8 +149,8 @@ export class Cluster {
       case 'tenant_gone':
         void this.#change(() => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
         return;
-      case 'lease':
-        this.#lease(notice.holds);
+      case 'host_state':
+        this.#changeState(notice.holdsLease, notice.isDraining);
         return;
       case 'granted':
       case 'hand_over':
@@ -159,9 +164,10 @@ export class Cluster {
     }
   }
 
-  #lease(holds: boolean): void {
-    if (holds === this.#holdsLease) return;
-    this.#holdsLease = holds;
+  #changeState(holdsLease: boolean, isDraining: boolean): void {
+    if (holdsLease === this.#holdsLease && isDraining === this.#isDraining) return;
+    this.#holdsLease = holdsLease;
+    this.#isDraining = isDraining;
     this.#parts.tellRouters(this.hostState);
   }
 

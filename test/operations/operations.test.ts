@@ -40,11 +40,17 @@ const IN_OWN_WORDS: Name[] = [
   'tenants.create',
   'keys.create',
   'keys.rotate',
+  'cluster.move',
+  'cluster.pin',
+  'cluster.drain',
   'transactions.run',
   'schedule.create',
   'crons.create',
   'sessions.create',
 ];
+
+/** Without --cluster they are refused; test/cluster has them with it. */
+const ONLY_IN_CLUSTER = NAMES.filter(name => name.startsWith('cluster.'));
 
 /** Their bodies have no member that they must have. */
 const ALL_OPTIONAL: Name[] = ['settings.put', 'sandboxes.create', 'documents.patch', 'crons.patch'];
@@ -211,7 +217,17 @@ function messagesIn(text: string): unknown[] {
 }
 
 describe('every operation of the table', () => {
-  test.each(NAMES)('%s answers what its type says', async name => {
+  test.each(ONLY_IN_CLUSTER)('%s is 409 at a server that is no host of a cluster', async name => {
+    for (const sample of sampleOf(name).succeeds) {
+      const request = await made<Ask>(sample);
+      checkAsked(name, request);
+      const {status, body} = await ask(name, request);
+      const message = 'this server is no host of a cluster: start it with --cluster';
+      expect([status, body]).toEqual([409, {error: {code: 'op.conflict', message}}]);
+    }
+  });
+
+  test.each(NAMES.filter(name => !ONLY_IN_CLUSTER.includes(name)))('%s answers what its type says', async name => {
     const asked = new Set<OperationRoute['path']>();
     for (const sample of sampleOf(name).succeeds) {
       const request = await made<Ask>(sample);

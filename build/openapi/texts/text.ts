@@ -39,6 +39,7 @@ const TAG_OF: Readonly<Record<Exclude<FirstWord<Name>, Tag>, Tag>> = {
   audit: 'keys',
   auth: 'functions',
   backup: 'server',
+  cluster: 'server',
   upgrade: 'server',
   docs: 'server',
   env: 'environment',

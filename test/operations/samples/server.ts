@@ -79,6 +79,21 @@ export function serverSamples(app: App) {
       succeeds: [copied, async () => ({...(await copied()), query: 'before=1'})],
       refused: {params: {tenant_id: 'none'}, code: 'session.tenant_not_found'},
     },
+    // Of a host of a cluster alone: ONLY_IN_CLUSTER in operations.test.ts.
+    'cluster.status': {succeeds: [{query: 'limit=1'}], refused: {query: 'limit=0', code: 'op.invalid_input'}},
+    'cluster.members': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
+    'cluster.move': {
+      succeeds: [{body: {tenant: app.tenant, host: 'b'}}],
+      refused: {body: {tenant: app.tenant, host: 'B'}, code: 'op.invalid_input'},
+    },
+    'cluster.pin': {
+      succeeds: [{body: {tenant: app.tenant, host: 'b'}}, {body: {tenant: app.tenant, host: null}}],
+      refused: {body: {tenant: app.tenant}, code: 'op.invalid_input'},
+    },
+    'cluster.drain': {
+      succeeds: [{body: {host: 'b'}}],
+      refused: {body: {host: 'b', tenant: app.tenant}, code: 'op.invalid_input'},
+    },
     'upgrade.status': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'upgrade.start': {succeeds: [{}], refused: {headers: ANONYMOUS, code: 'auth.unauthorized'}},
     'figures.server': {
