@@ -1,10 +1,15 @@
 /** `svc cluster …`: several hosts that share the tenants. Each verb is in a file of `cli/cluster/`. */
 import type {Command} from 'commander';
+import {registerDrain, registerMoves} from './cluster/hand-over.ts';
 import {registerAddHost, registerInit, registerRenew} from './cluster/init.ts';
+import {registerStatus} from './cluster/status.ts';
 
 export function register(program: Command): void {
   const cluster = program.command('cluster').description('several hosts that share the tenants');
   registerInit(cluster);
   registerAddHost(cluster);
   registerRenew(cluster);
+  registerStatus(cluster);
+  registerMoves(cluster);
+  registerDrain(cluster);
 }
