@@ -7,6 +7,9 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
   },
   '../CONTRIBUTING.md': {'npm ci ': 'npm commands; .ci/run runs those that matter'},
   '../examples/chat/README.md': {'npm ci && npm run chat': 'runs until it is interrupted'},
+  '../examples/cluster/README.md': {
+    'npm ci && npm run cluster': 'runs until it is interrupted; test/cluster/local-cluster.test.ts runs the command',
+  },
   '../examples/tickets/README.md': {'npm ci && npm run tickets': 'runs until it is interrupted'},
   '../examples/todo/README.md': {
     'npm ci && npm run todo': 'runs until it is interrupted; test/e2e/todo.test.ts runs the command',
