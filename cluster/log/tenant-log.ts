@@ -157,6 +157,7 @@ export class TenantLog {
     const place = from?.sequence ?? 0;
     const newest = await this.tail();
     if (newest === null || newest.sequence <= place) {
+      if (from !== null && newest !== null && isOtherTail(newest, from)) throw diverged(from);
       if (from !== null && (newest === null || newest.sequence < place)) throw behind(from);
       if (from !== null && newest?.digest.equals(from.digest) === false) throw diverged(from);
       return;
@@ -182,6 +183,23 @@ export class TenantLog {
   async tail(): Promise<LogPosition | null> {
     const message = await this.#engine.last(this.#subject);
     return message === null ? null : decodeRecord(message.bytes, message.sequence).position;
+  }
+
+  /**
+   * What the leader of the log has at a position: the same record, another one, or none of the two because the records
+   * there have been removed, or its newest record is an earlier one. @throws LogError, EngineError
+   */
+  async recordAt(position: LogPosition): Promise<'same' | 'other' | 'trimmed' | 'behind'> {
+    const message = await this.#engine.next(this.#subject, position.sequence);
+    if (message === null) {
+      const tail = await this.tail();
+      return tail !== null && isOtherTail(tail, position) ? 'other' : 'behind';
+    }
+    const found = decodeRecord(message.bytes, message.sequence);
+    if (found.position.sequence === position.sequence) {
+      return found.position.digest.equals(position.digest) ? 'same' : 'other';
+    }
+    return found.head.sequenceBefore < position.sequence ? 'other' : 'trimmed';
   }
 
   /**
@@ -235,6 +253,11 @@ function checkFollows(before: LogPosition | null, {head, position}: DecodedRecor
   }
   if (before === from && from !== null) throw diverged(from);
   throw new LogError('damaged', `the record at ${position.sequence} ${fault}`);
+}
+
+/** A log that is earlier in its stream and has a later epoch has gone on from before the position. */
+function isOtherTail(tail: LogPosition, position: LogPosition): boolean {
+  return tail.sequence < position.sequence && tail.epoch > position.epoch;
 }
 
 function behind(position: LogPosition): LogError {

@@ -14,7 +14,7 @@
  */
 import {existsSync} from 'node:fs';
 import {dirname} from 'node:path';
-import {readAt, sourceOfFile} from './bytes.ts';
+import {readAt, type Sink, sourceOfFile} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
 import {DISK, type Disk} from './disk.ts';
 import {digestOfFile, PagesDigest, xorInto} from './page-digest.ts';
@@ -99,9 +99,23 @@ export class CopyFile {
 
   /** Reads all pages, and compares their digest. @throws CopyError */
   verify(): void {
-    const {pages, pageBytes, digest, commit} = this.#position;
-    if (digestOfFile(this.#fd, pages, pageBytes).equals(digest)) return;
-    throw new CopyError(`the pages of ${this.#paths.file} are not those of commit ${commit}`);
+    const {pages, pageBytes, digest} = this.#position;
+    if (!digestOfFile(this.#fd, pages, pageBytes).equals(digest)) throw this.#otherPages();
+  }
+
+  /** A base of all pages, which are compared with their digest meanwhile. @throws CopyError: the base is worth nothing */
+  writeBase(sink: Sink): void {
+    const {timeline, pageBytes, pages, commit, sequence, timeMs, digest: expected} = this.#position;
+    const digest = new PagesDigest();
+    const head = {timeline, pageBytes, first: 0, last: commit, sequence, timeMs, pagesBefore: 0, pagesAfter: pages};
+    const writer = new PageSetWriter({...head, digestBefore: digest.value}, sink);
+    for (let number = 1; number <= pages; number++) {
+      const bytes = this.#page(number, pageBytes);
+      digest.toggle(number, bytes);
+      writer.add({number, isDelta: false, bytes});
+    }
+    if (!digest.value.equals(expected)) throw this.#otherPages();
+    writer.end(expected);
   }
 
   close(): void {
@@ -165,6 +179,10 @@ export class CopyFile {
     this.#disk.sync(this.#fd);
     writePosition(this.#disk, this.#paths.position, set.after);
     this.#position = set.after;
+  }
+
+  #otherPages(): CopyError {
+    return new CopyError(`the pages of ${this.#paths.file} are not those of commit ${this.#position.commit}`);
   }
 
   #checkLength(): void {

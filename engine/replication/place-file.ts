@@ -12,7 +12,7 @@ import type {LogPlace} from './appender.ts';
 /** The file at a commit, and the record of that commit. */
 export type FilePlace = {readonly at: Position; readonly log: LogPlace};
 
-function placePath(path: string): string {
+export function placePath(path: string): string {
   return `${path}.place`;
 }
 

@@ -2,18 +2,20 @@
  * A tenant's closed file while it is brought to the tail of its log, record by record.
  *
  *   absent ── a base ──▶ copy ◀── a set that the file lacks: its WAL is moved into it ── own
- *                         │                                                              │ a set that it has: compared
- *                         └──────────────── finish: the place is saved ──▶ own ◀─────────┘
+ *     ▲                  │  │                                                            │ a set that it has: compared
+ *     └── setAside, seed ┘  └───────────── finish: the place is saved ──▶ own ◀──────────┘
  *
  * A file of its own can be ahead of the log by commits that were not acknowledged, all of them in its WAL. They are
  * appended if they continue the log, and cut off if the log has another record in their place. A copy has a position
- * beside it (`copies/copy-file.ts`), so a process that ends at any step leaves a file that the next one goes on with.
+ * beside it (`copies/copy-file.ts`), so a process that ends at any step leaves a file that the next one goes on with. The
+ * file itself says whether there is one: what lies beside a missing file is of no use.
  */
 import {closeSync, existsSync, fsyncSync, ftruncateSync, openSync, renameSync, rmSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
+import {assert} from '../../shared/assert.ts';
 import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
-import {MemorySink} from '../copies/bytes.ts';
+import {MemorySink, type Sink} from '../copies/bytes.ts';
 import type {FileState} from '../copies/capture.ts';
 import {writeSet} from '../copies/captured-set.ts';
 import {CopyError} from '../copies/copy-error.ts';
@@ -22,13 +24,16 @@ import {DISK} from '../copies/disk.ts';
 import {fileStateOf} from '../copies/file-state.ts';
 import {LogReader} from '../copies/log-reader.ts';
 import {checkFollows, type Position} from '../copies/page-set.ts';
+import {PageSetError} from '../copies/page-set-error.ts';
 import type {PageSet} from '../copies/page-set-reader.ts';
 import {positionPath, writePosition} from '../copies/position-file.ts';
+import {writeBase} from '../copies/whole-base.ts';
 import {openReader} from '../storage/database.ts';
 import {findLostLog, keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
 import type {LogPlace} from './appender.ts';
 import {readPlace, savePlace} from './place-file.ts';
+import {type AsideReason, removeFile, setAside} from './set-aside.ts';
 
 const NOWHERE = {write: () => undefined};
 
@@ -51,6 +56,7 @@ export class ReplicatedFile {
    */
   constructor(path: string, nowMs: number) {
     this.#path = path;
+    if (!existsSync(path)) return;
     const place = readPlace(path);
     this.#place = place?.log ?? null;
     if (existsSync(positionPath(path))) {
@@ -60,7 +66,22 @@ export class ReplicatedFile {
       refuseDamagedLog(path);
       this.#at = place.at;
       this.#own = ownFile(path, place.at, nowMs);
-    } else this.#isUnplaced = existsSync(path);
+    } else this.#isUnplaced = true;
+  }
+
+  /** Where bytes can be put while the file is brought to the log. Its user removes it. */
+  get scratch(): string {
+    return `${this.#path}.fetched`;
+  }
+
+  /** Of the newest commit that is known to be in the log as well; null: the file is absent. */
+  get at(): Position | null {
+    return this.#at;
+  }
+
+  /** It has nothing that the log has not, and sets of several records can be applied as one. */
+  get isCopy(): boolean {
+    return this.#copy !== null;
   }
 
   /** The newest record that it is known to have, behind which the log is read; null: from its beginning. */
@@ -71,15 +92,64 @@ export class ReplicatedFile {
   /** The next record, with the page set of its commits. @throws CopyError; PageSetError */
   apply(set: PageSet, place: LogPlace): void {
     if (this.#at === null) {
-      if (this.#isUnplaced) this.#setAside();
-      this.#copy = CopyFile.create(this.#path, set);
-      this.#at = this.#copy.position;
+      // The first commits of a log are a base.
+      if (!set.isBase)
+        throw new PageSetError('missing_commits', `commit ${set.head.first} is its first, and not a base`);
+      this.seed(set, place);
     } else if (set.after.commit > this.#at.commit) {
       if (this.#copy === null && !this.#has(set, this.#at)) this.#becomeCopy(this.#at);
       this.#copy?.apply(set);
       this.#at = set.after;
     }
     this.#place = place;
+  }
+
+  /**
+   * Begins with a base: the file is absent, or the log no longer has all records behind its place. A copy has only what
+   * the log had, and is replaced. A worker's file can have commits that no other file has: set it aside before.
+   * @throws PageSetError
+   */
+  seed(base: PageSet, place: LogPlace): void {
+    assert(base.isBase && this.#own === null, 'a base replaces a copy');
+    if (this.#isUnplaced) this.#setAside();
+    this.close();
+    removeFile(this.#path);
+    // Before the file: then it has a place from the first moment, if the process ends before it has a position.
+    savePlace(this.#path, {at: base.after, log: place});
+    this.#copy = CopyFile.create(this.#path, base);
+    this.#at = this.#copy.position;
+    this.#place = place;
+  }
+
+  /** It cannot be continued: it is moved to a directory beside it, and is absent then. @returns the directory */
+  setAside(why: AsideReason, epoch: number): string {
+    this.close();
+    const directory = setAside(this.#path, why, epoch);
+    [this.#at, this.#place] = [null, null];
+    return directory;
+  }
+
+  /** A base of what the log has of the file. @throws CopyError: the file is damaged, and the base worth nothing */
+  writeBase(sink: Sink): void {
+    const [own, at] = [this.#own, this.#at];
+    assert(at !== null, 'there is a file');
+    if (own === null) {
+      this.#copy!.writeBase(sink);
+      return;
+    }
+    checkInLog(own, at);
+    const reader = readerAt(this.#path, own, at);
+    try {
+      const {digest} = writeBase(reader, at, sink);
+      if (!digest.equals(at.digest)) throw new CopyError(`the pages of ${this.#path} are not those of its log`);
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** The next process reads the log from here. All that was applied is on disk. */
+  save(): void {
+    if (this.#at !== null && this.#place !== null) savePlace(this.#path, {at: this.#at, log: this.#place});
   }
 
   /** A record without pages. After an `open` no commit of the file's last owner can be in the log. */

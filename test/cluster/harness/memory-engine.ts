@@ -32,6 +32,13 @@ export class MemoryStreams {
     this.#streams.set(keyOf(stream), found);
     return found;
   }
+
+  /** As after a start with older stores: what was acknowledged is gone, and its sequences are used again. */
+  loseAfter(stream: StreamName, sequence: number): void {
+    const found = this.of(stream);
+    remove(found, message => message.sequence > sequence);
+    found.sequence = sequence;
+  }
 }
 
 export class MemoryEngine implements LogEngine {

@@ -1,11 +1,13 @@
 /** The log in memory, with its own time. */
-import type {LogEngine} from '../../../cluster/log/log-engine.ts';
+import type {LogEngine, StreamName} from '../../../cluster/log/log-engine.ts';
 import {MemoryEngine, MemoryStreams} from './memory-engine.ts';
 import type {Rig} from './rig.ts';
 import {VirtualTime} from './virtual-time.ts';
 
+export type MemoryRig = Rig & {loseAfter(stream: StreamName, sequence: number): void};
+
 /** @param wrap makes a mutant of each connection */
-export function memoryRig(wrap: (engine: LogEngine) => LogEngine = engine => engine): Rig {
+export function memoryRig(wrap: (engine: LogEngine) => LogEngine = engine => engine): MemoryRig {
   const timing = new VirtualTime();
   const streams = new MemoryStreams();
   return {
@@ -15,5 +17,6 @@ export function memoryRig(wrap: (engine: LogEngine) => LogEngine = engine => eng
       streams.bytesMax = bytesMax;
     },
     run: work => timing.run(work()),
+    loseAfter: (stream, sequence) => streams.loseAfter(stream, sequence),
   };
 }

@@ -11,6 +11,7 @@ import {LogError} from '../../../cluster/log/log-error.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
 import type {TenantName} from '../../../cluster/log/subjects.ts';
 import {delay} from '../../../cluster/log/timing.ts';
+import type {TenantBases} from '../../../cluster/owner/base-of-file.ts';
 import {openFile} from '../../../cluster/owner/open-file.ts';
 import {TenantAppender} from '../../../cluster/owner/tenant-appender.ts';
 import {CommitGroups} from '../../../engine/commit/group.ts';
@@ -56,6 +57,7 @@ export class ReplicatedHost {
   readonly #tenant: TenantName;
   readonly #ended: Owner[] = [];
   #lives = 0;
+  readonly reports: string[] = [];
   freeBytes = Number.POSITIVE_INFINITY;
   /** Null: the tenant is not open here. */
   owner: Owner | null = null;
@@ -75,13 +77,18 @@ export class ReplicatedHost {
     return join(this.#directory, FILE);
   }
 
+  get bases(): TenantBases {
+    const {bases} = this.#host.replicated;
+    return {bases, tenant: this.#tenant, report: sentence => this.reports.push(sentence)};
+  }
+
   /**
    * Brings the file to the log and opens it for an epoch. Reads fail or are stale, so it goes on until they suffice.
    * @returns null: another epoch has begun
    */
   async bring(epoch: number): Promise<LogPosition | null> {
     const file = new ReplicatedFile(this.path, 0);
-    const options = {epoch, note: `epoch ${epoch}`, ownerEnds: () => {}};
+    const options = {epoch, note: `epoch ${epoch}`, ownerEnds: () => {}, bases: this.bases};
     try {
       for (let left = OPENS_MAX; ; left--) {
         try {

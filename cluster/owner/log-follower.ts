@@ -1,0 +1,87 @@
+/**
+ * Brings a tenant's closed file to the tail of its log.
+ *
+ *   absent ─▶ newest base, or the beginning of the log ─┐
+ *   at a place ────────────────────────────────────────┴▶ the records behind it ─▶ at the tail
+ *       ▲ │ the log begins after the place: a base        │ the log has another record there: the file is set aside
+ *       └─┘                                     absent ◀──┘
+ */
+import {PageSetError} from '../../engine/copies/page-set-error.ts';
+import {PageSet} from '../../engine/copies/page-set-reader.ts';
+import type {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
+import {withBody} from '../log/fetched-body.ts';
+import {LogError} from '../log/log-error.ts';
+import type {LogPosition} from '../log/record.ts';
+import type {LogRecord, TenantLog} from '../log/tenant-log.ts';
+import {seedFromBase, type TenantBases} from './base-of-file.ts';
+import {decodePlace, encodePlace} from './place.ts';
+
+export class LogFollower {
+  readonly #log: TenantLog;
+  readonly #file: ReplicatedFile;
+  readonly #bases: TenantBases;
+  /** The newest record that the file has; null: it has nothing. */
+  tail: LogPosition | null;
+  /** Note of the newest `open` up to there. */
+  openedBy: string | null;
+
+  /** @throws LogError */
+  constructor(log: TenantLog, file: ReplicatedFile, bases: TenantBases) {
+    [this.#log, this.#file, this.#bases] = [log, file, bases];
+    const from = file.place === null ? null : decodePlace(file.place);
+    this.tail = from?.position ?? null;
+    this.openedBy = from?.openedBy ?? null;
+  }
+
+  /** Reads up to the newest record. @throws LogError, EngineError; CopyError, PageSetError */
+  async follow(): Promise<void> {
+    if (this.tail === null) await this.#seed();
+    for (;;) {
+      try {
+        for await (const record of this.#log.read(this.tail)) await this.apply(record);
+        return;
+      } catch (error) {
+        if (!(await this.#hasBegunAgain(error))) throw error;
+      }
+    }
+  }
+
+  /** The next record. */
+  readonly apply = async (record: LogRecord): Promise<void> => {
+    const {kind} = record.head;
+    await withBody(record, this.#file.scratch, body => {
+      if (kind === 'open') this.openedBy = body.read(0, body.length).toString();
+      const place = encodePlace(record.position, this.openedBy ?? '');
+      if (kind === 'open' || kind === 'close') this.#file.pass(kind, place);
+      else this.#file.apply(new PageSet(body), place);
+    });
+    this.tail = record.position;
+  };
+
+  /** @returns whether the file now has another place than the one from which it cannot be continued */
+  async #hasBegunAgain(error: unknown): Promise<boolean> {
+    if (error instanceof LogError && error.code === 'trimmed') return this.#seed();
+    if (this.tail === null || !(await this.#hasDiverged(error, this.tail))) return false;
+    const bases = this.#bases;
+    const directory = this.#file.setAside('diverged', this.tail.epoch);
+    bases.report(`the file of ${bases.tenant.id} has other commits than its log, and is now in ${directory}`);
+    [this.tail, this.openedBy] = [null, null];
+    await this.#seed();
+    return true;
+  }
+
+  async #hasDiverged(error: unknown, tail: LogPosition): Promise<boolean> {
+    // The record is as it was appended, so the pages of the file are not those that it follows.
+    if (error instanceof PageSetError) return true;
+    if (!(error instanceof LogError) || error.code !== 'diverged') return false;
+    // The server that sent the records can have an older log than the leader.
+    return (await this.#log.recordAt(tail)) === 'other';
+  }
+
+  async #seed(): Promise<boolean> {
+    const base = await seedFromBase(this.#file, this.#bases, this.tail);
+    if (base === null) return false;
+    [this.tail, this.openedBy] = [base.position, base.openedBy];
+    return true;
+  }
+}
