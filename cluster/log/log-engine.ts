@@ -57,12 +57,16 @@ export interface LogEngine {
    * ends when the signal aborts. `null`, once: what was there when it began, according to a read, has been returned.
    * @throws EngineError when it might miss a message: its server is lost. The caller begins again, and gets another `null`.
    */
-  watch(
-    stream: StreamName,
-    prefix: string,
-    options: {from: number; signal: AbortSignal},
-  ): AsyncIterable<Message | null>;
+  watch(stream: StreamName, prefix: string, options: WatchOptions): AsyncIterable<Message | null>;
 }
+
+export type WatchOptions = {
+  /** Null: only messages that are stored from now on. */
+  readonly from: number | null;
+  readonly signal: AbortSignal;
+  /** The messages come without their bytes: what they are is read elsewhere. */
+  readonly isBare?: boolean;
+};
 
 /** The engine does not answer, or not in time. What was requested may have happened. */
 export class EngineError extends Error {

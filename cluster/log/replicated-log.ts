@@ -24,4 +24,19 @@ export class ReplicatedLog {
   tenant(name: TenantName): TenantLog {
     return new TenantLog(this.#engine, this.#timing, this.#subjects, name);
   }
+
+  /**
+   * Which logs of a shard get records, as they do: the token of the tenant for each record, without the record. `null`,
+   * once: a reading that begins now has what was appended before, and what is appended later is returned. It ends when the
+   * signal aborts. @throws EngineError when it might miss a record: the caller begins again, and reads all its logs
+   */
+  async *newRecords(shard: number, signal: AbortSignal): AsyncGenerator<string | null> {
+    const stream = {kind: 'log', shard} as const;
+    const prefix = this.#subjects.prefix(stream);
+    for await (const message of this.#engine.watch(stream, prefix, {from: null, signal, isBare: true})) {
+      const token = message === null ? null : message.subject.slice(prefix.length);
+      // Parts are sent before their record.
+      if (token === null || !token.includes('.')) yield token;
+    }
+  }
 }

@@ -20,6 +20,8 @@ export type PullOptions = {
   /** Sequence of the first message that is of interest. */
   readonly from: number;
   readonly signal?: AbortSignal | undefined;
+  /** Without their bytes. */
+  readonly isBare?: boolean | undefined;
 };
 
 /** Of `NATS_PULL_MS` without a sign of the server, each a turn of the event loop: one that was blocked has not read what arrived. */
@@ -37,7 +39,7 @@ const NANOSECONDS = 1_000_000;
 export async function* pulledMessages(
   connection: NatsConnection,
   create: (subject: string, request: object) => Promise<void>,
-  {stream, filter, from, signal}: PullOptions,
+  {stream, filter, from, signal, isBare = false}: PullOptions,
 ): AsyncGenerator<Message | null> {
   const name = `svc-${randomBytes(12).toString('hex')}`;
   await create(`CONSUMER.CREATE.${stream}.${name}`, {
@@ -48,6 +50,7 @@ export async function* pulledMessages(
       opt_start_seq: Math.max(from, 1),
       filter_subjects: [filter],
       ack_policy: 'none',
+      headers_only: isBare,
       mem_storage: true,
       num_replicas: 1,
       inactive_threshold: NATS_CONSUMER_IDLE_MS * NANOSECONDS,

@@ -12,6 +12,7 @@ import {
   type PublishAnswer,
   type StreamName,
   type Subject,
+  type WatchOptions,
 } from '../log/log-engine.ts';
 import type {Subjects} from '../log/subjects.ts';
 import {delay, REAL_TIMING} from '../log/timing.ts';
@@ -112,16 +113,24 @@ export class NatsEngine implements LogEngine {
   async *watch(
     name: StreamName,
     prefix: string,
-    {from, signal}: {from: number; signal: AbortSignal},
+    {from: first, signal, isBare}: WatchOptions,
   ): AsyncGenerator<Message | null> {
     const filter = `${prefix.slice(0, prefix.lastIndexOf('.'))}.>`;
     const stream = streamNameOf(this.#subjects, name);
     const newest = async () => (await this.#found(name, {last_by_subj: filter}))?.sequence ?? 0;
     // Of the leader: the server that sends the messages can be behind.
-    let [seen, mark] = [from - 1, await newest()];
+    let mark = await newest();
+    const from = first ?? mark + 1;
+    let seen = from - 1;
     let isBehind = mark > seen;
     if (!isBehind) yield null;
-    for await (const message of pulledMessages(this.#connection, this.#create, {stream, filter, from, signal})) {
+    for await (const message of pulledMessages(this.#connection, this.#create, {
+      stream,
+      filter,
+      from,
+      signal,
+      isBare,
+    })) {
       if (message?.subject.startsWith(prefix) === true) yield message;
       seen = message?.sequence ?? seen;
       // The newest one can have been removed.

@@ -4,7 +4,7 @@ import {PART_BYTES, SHARDS} from '../../../cluster/limits.ts';
 import type {BaseInfo} from '../../../cluster/log/base-list.ts';
 import {EngineError} from '../../../cluster/log/log-engine.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
-import type {TenantName} from '../../../cluster/log/subjects.ts';
+import {shardOf, type TenantName, tokenOf} from '../../../cluster/log/subjects.ts';
 import type {AppendDecision, AppendOutcome} from '../../../cluster/log/tenant-log.ts';
 import {sourceOf} from '../../../engine/copies/bytes.ts';
 import {commitBody} from './commit-body.ts';
@@ -371,6 +371,29 @@ const bases: Scenario = async rig => {
   expect(await raw.next(SUBJECTS.base(tenant, first!.id), 1)).toBeNull();
 };
 
+const newRecords: Scenario = async rig => {
+  const {a, b, tenant, tail} = await twoOwners(rig);
+  const end = new AbortController();
+  const seen: (string | null)[] = [];
+  let begin = () => {};
+  const begun = new Promise<void>(resolve => {
+    begin = resolve;
+  });
+  const watching = (async () => {
+    for await (const token of b.replicated.newRecords(shardOf(tenant.id), end.signal)) {
+      if (token === null) begin();
+      if (token === null || token === tokenOf(tenant)) seen.push(token);
+      if (seen.length === 3) return;
+    }
+  })();
+  await begun;
+  const first = await committed(a.log(tenant).append(tail, commit(tail.epoch, 'in parts', PART_BYTES + 1)));
+  await committed(a.log(tenant).append(first, commit(tail.epoch, 'second')));
+  await watching;
+  end.abort();
+  expect(seen).toEqual([null, tokenOf(tenant), tokenOf(tenant)]);
+};
+
 /** Except for the rivals, whose rounds the caller chooses. */
 export const SCENARIOS: Record<string, Scenario> = {
   'a lost ack, then a retry: stored once': lostAck,
@@ -386,5 +409,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   'a full stream: refused, and appended once there is space': fullStream,
   'a writer killed between the parts of 16 MiB leaves no record': killedBetweenParts,
   'bases are stored whole or not at all, and two of them stay': bases,
+  'new records of a shard are reported, and neither earlier ones nor parts': newRecords,
   'small records are set by revision, watched, and removed': smallRecords,
 };

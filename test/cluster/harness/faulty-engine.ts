@@ -5,7 +5,14 @@
  * - `duplicate`: it arrives twice, and the answer is that of the second
  * - `stale`: a read that misses the newest messages; one of many ends there
  */
-import type {LogEngine, Message, PublishAnswer, StreamName, Subject} from '../../../cluster/log/log-engine.ts';
+import type {
+  LogEngine,
+  Message,
+  PublishAnswer,
+  StreamName,
+  Subject,
+  WatchOptions,
+} from '../../../cluster/log/log-engine.ts';
 import {EngineError} from '../../../cluster/log/log-engine.ts';
 import {delay, type Timing} from '../../../cluster/log/timing.ts';
 
@@ -71,7 +78,7 @@ export class FaultyEngine implements LogEngine {
     if (fault === 'lost' || fault === 'ack_lost') throw new EngineError('no answer');
   }
 
-  watch(stream: StreamName, prefix: string, options: {from: number; signal: AbortSignal}) {
+  watch(stream: StreamName, prefix: string, options: WatchOptions) {
     return this.#engine.watch(stream, prefix, options);
   }
 

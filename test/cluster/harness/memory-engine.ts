@@ -2,7 +2,14 @@
  * The engine in memory: streams as they should be. A message needs a moment to be stored after it was accepted, and the
  * retry of a message that is under way is refused, as servers do. `faulty-engine.ts` adds what goes wrong.
  */
-import type {LogEngine, Message, PublishAnswer, StreamName, Subject} from '../../../cluster/log/log-engine.ts';
+import type {
+  LogEngine,
+  Message,
+  PublishAnswer,
+  StreamName,
+  Subject,
+  WatchOptions,
+} from '../../../cluster/log/log-engine.ts';
 import {delay, type Timing} from '../../../cluster/log/timing.ts';
 
 const HOP_MS = 1;
@@ -99,24 +106,24 @@ export class MemoryEngine implements LogEngine {
     );
   }
 
-  async *watch(
-    name: StreamName,
-    prefix: string,
-    {from, signal}: {from: number; signal: AbortSignal},
-  ): AsyncGenerator<Message | null> {
+  async *watch(name: StreamName, prefix: string, {from, signal, isBare}: WatchOptions): AsyncGenerator<Message | null> {
     const stream = this.#streams.of(name);
     let notify = () => {};
     const onChange = () => notify();
     stream.watchers.add(onChange);
     signal.addEventListener('abort', onChange);
     try {
-      for (let [at, isFirst] = [from, true]; !signal.aborted; isFirst = false) {
+      for (
+        let [at, isFirst] = [from ?? (stream.messages.at(-1)?.sequence ?? 0) + 1, true];
+        !signal.aborted;
+        isFirst = false
+      ) {
         const changed = new Promise<void>(resolve => {
           notify = resolve;
         });
         for (const message of stream.messages.filter(({sequence}) => sequence >= at)) {
           at = message.sequence + 1;
-          if (message.subject.startsWith(prefix)) yield message;
+          if (message.subject.startsWith(prefix)) yield isBare ? {...message, bytes: Buffer.alloc(0)} : message;
         }
         if (isFirst) yield null;
         if (!signal.aborted) await changed;

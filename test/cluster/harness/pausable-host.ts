@@ -2,7 +2,14 @@
  * One host of several in this process. Its clock has a speed of its own, and it can pause at every await: requests, answers,
  * watched changes and timers wait until it resumes, while the time of the others goes on.
  */
-import type {LogEngine, Message, PublishAnswer, StreamName, Subject} from '../../../cluster/log/log-engine.ts';
+import type {
+  LogEngine,
+  Message,
+  PublishAnswer,
+  StreamName,
+  Subject,
+  WatchOptions,
+} from '../../../cluster/log/log-engine.ts';
 import {delay} from '../../../cluster/log/timing.ts';
 import type {Clock} from '../../../cluster/members/clock.ts';
 import type {VirtualTime} from './virtual-time.ts';
@@ -64,7 +71,7 @@ export class PausableHost implements Clock {
       this: PausableHost,
       stream: StreamName,
       prefix: string,
-      options: {from: number; signal: AbortSignal},
+      options: WatchOptions,
     ): AsyncGenerator<Message | null> {
       for await (const message of engine.watch(stream, prefix, options)) {
         await delay(this.#time, lagMs());
