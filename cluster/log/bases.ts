@@ -78,6 +78,20 @@ export class Bases {
   }
 
   /**
+   * Removes all bases of a deleted tenant. Call it again until it returns true: another host can be writing one.
+   * @throws LogError, EngineError
+   */
+  async removeAll(tenant: TenantName, signal?: AbortSignal): Promise<boolean> {
+    const before = await this.#listed(tenant);
+    const ids = [...before.list.garbage, ...before.list.bases.map(({id}) => id)];
+    if (ids.length === 0) return true;
+    const emptied = await this.#set(tenant, before, {bases: [], garbage: ids}, signal);
+    if ('kind' in emptied) return false;
+    for (const id of ids) await this.#remove(this.#subjects.base(tenant, id));
+    return !('kind' in (await this.#set(tenant, emptied, {bases: [], garbage: []}, signal)));
+  }
+
+  /**
    * The bytes of a base, in parts. The last one is returned after the SHA-256 of all was compared.
    * @throws LogError: it was removed meanwhile, or is damaged; EngineError
    */

@@ -2,6 +2,7 @@
 import {expect} from 'vitest';
 import {PART_BYTES, SHARDS} from '../../../cluster/limits.ts';
 import type {BaseInfo} from '../../../cluster/log/base-list.ts';
+import {forgetTenant} from '../../../cluster/log/forget.ts';
 import {EngineError} from '../../../cluster/log/log-engine.ts';
 import type {LogPosition} from '../../../cluster/log/record.ts';
 import {shardOf, type TenantName, tokenOf} from '../../../cluster/log/subjects.ts';
@@ -369,6 +370,23 @@ const bases: Scenario = async rig => {
   const raw = await rig.connect();
   for (const info of await mine.list(tenant)) expect((await contentOf(info)).length).toBe(BASE_BYTES);
   expect(await raw.next(SUBJECTS.base(tenant, first!.id), 1)).toBeNull();
+
+  // Those of a deleted tenant, with what a writer that ended has left.
+  const left = await mine.list(tenant);
+  const end = new AbortController();
+  sent = 0;
+  a.choose(request => {
+    if (request === 'publish' && ++sent > 2) end.abort();
+    return end.signal.aborted ? 'lost' : 'none';
+  });
+  expect((await mine.put(tenant, base('late'), end.signal)).kind).toBe('abandoned');
+  a.choose(() => 'none');
+  const last = await committed(a.log(tenant).append(tail, commit(1, 'last', PART_BYTES + 1)));
+  expect(await forgetTenant(b.replicated, tenant)).toBe(true);
+  await expect(summary(a.log(tenant))).rejects.toMatchObject({code: 'trimmed'});
+  expect(await tailOf(a, tenant)).toEqual(last);
+  expect(await others.list(tenant)).toEqual([]);
+  for (const {id} of left) expect(await raw.next(SUBJECTS.base(tenant, id), 1)).toBeNull();
 };
 
 const newRecords: Scenario = async rig => {
