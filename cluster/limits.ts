@@ -82,6 +82,35 @@ export const ENDPOINT_MESSAGES_BYTES = 8 * 1024 * KIB;
 /** Between two attempts of a worker to open its tenant's log, while the log does not answer. (ours) */
 export const OPEN_RETRY_MS = 100;
 
+/* Standbys */
+
+/** Bytes of the log since the newest base, or half of the file if that is more. Beyond: a base is due. (design) */
+export const BASE_LOG_BYTES = 16 * 1024 * KIB;
+/** Records since the newest base. Beyond: a base is due, because a new file reads all of them. (ours) */
+export const BASE_LOG_RECORDS = 20_000;
+/** Bases that a host makes and sends at the same time: each reads a whole file. Beyond: the next waits. (ours) */
+export const BASES_AT_ONCE = 1;
+/** Files that a host begins with a base at the same time. Beyond: the next waits, in the order of need. (ours) */
+export const SEEDS_AT_ONCE = 2;
+/** Tenants whose logs a host reads at the same time as a standby. Beyond: the next waits, in the order of its record. (ours) */
+export const STANDBY_STEPS_AT_ONCE = 4;
+/** Records of one order to a file, and their bytes in memory. Beyond: the next order. (ours) */
+export const STANDBY_RECORDS = 256;
+export const STANDBY_BYTES = 4 * 1024 * KIB;
+/** Orders of one tenant in a row. Beyond: the next tenant is first. (ours) */
+export const STANDBY_ORDERS_IN_A_ROW = 8;
+/** Page sets that a standby applies as one, up to `PAGE_SETS_MERGED_MAX`: each application costs several syncs. (ours) */
+export const STANDBY_MERGED_MAX = 64;
+/** Pause before a standby tries again after a failure, doubled after each further one. (ours) */
+export const STANDBY_RETRY_MS = 500;
+export const STANDBY_RETRY_MS_MAX = 60_000;
+/** A failure in a row that is reported. Earlier ones can be an election or a stale read. (ours) */
+export const STANDBY_REPORTED_FAILURES = 3;
+/** Heap of a thread that changes files of standbys: page sets are outside of it. Beyond: its order fails. (ours) */
+export const STANDBY_THREAD_MIB = 256;
+/** How much these threads are lower in priority (`nice`) than the cluster process. (ours) */
+export const STANDBY_NICE = 5;
+
 /* NATS */
 
 /** Time for an answer of a NATS server. Beyond: the request has failed, and what became of it is found out. (ours) */

@@ -163,6 +163,7 @@ const HOUSE: Record<string, string[]> = {
     'cluster/nats',
     'cluster/owner',
     'cluster/endpoint',
+    'cluster/standby',
     'cluster/host',
   ],
   router: [

@@ -20,12 +20,12 @@ export async function withBody<T>(record: LogRecord, scratch: string, use: (body
 export async function withFetched<T>(
   parts: AsyncIterable<Buffer>,
   scratch: string,
-  use: (bytes: Source) => T,
+  use: (bytes: Source) => T | Promise<T>,
 ): Promise<T> {
   const fd = DISK.open(scratch, 'w+');
   try {
     for await (const part of parts) DISK.write(fd, part, null);
-    return use(sourceOfFile(fd));
+    return await use(sourceOfFile(fd));
   } finally {
     DISK.close(fd);
     DISK.remove(scratch);

@@ -1,15 +1,13 @@
 /** Begins a tenant's file with the newest base of its log that is sound. */
-
+import type {Source} from '../../engine/copies/bytes.ts';
+import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
-import {PageSet} from '../../engine/copies/page-set-reader.ts';
-import type {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
 import type {BaseInfo} from '../log/base-list.ts';
 import type {Bases} from '../log/bases.ts';
 import {withFetched} from '../log/fetched-body.ts';
 import {LogError} from '../log/log-error.ts';
 import type {LogPosition} from '../log/record.ts';
 import type {TenantName} from '../log/subjects.ts';
-import {encodePlace} from './place.ts';
 
 export type TenantBases = {
   readonly bases: Pick<Bases, 'list' | 'read'>;
@@ -18,50 +16,34 @@ export type TenantBases = {
   readonly report: (sentence: string) => void;
 };
 
+export type Beginning = {
+  /** The newest record of the file; null: it is absent. */
+  readonly after: LogPosition | null;
+  /** Path of a file that has the base meanwhile. */
+  readonly scratch: string;
+  /** Makes the file. @throws CopyError, PageSetError: the base cannot be used */
+  readonly begin: (base: Source, info: BaseInfo) => unknown;
+};
+
 /**
  * A damaged base is passed over for the one before it: the log has all records behind the older one.
- * @param after the newest record of the file; null: it is absent
- * @returns null: there is no sound base behind it. @throws LogError, EngineError
+ * @returns null: there is no sound base behind the newest record of the file. @throws LogError, EngineError
  */
-export async function seedFromBase(
-  file: ReplicatedFile,
-  of: TenantBases,
-  after: LogPosition | null,
-): Promise<BaseInfo | null> {
+export async function beginWithBase(of: TenantBases, {after, scratch, begin}: Beginning): Promise<BaseInfo | null> {
+  const {bases, tenant, report} = of;
   for (let tried: string[] = []; ; ) {
-    const bases = (await of.bases.list(of.tenant)).filter(({position}) => isAfter(position, after)).toReversed();
-    const found = bases.map(({id}) => id);
-    // A list that has changed meanwhile has removed bases that were being read.
-    if (found.every(id => tried.includes(id))) return null;
-    for (const base of bases) if (await isSeeded(file, of, {base, after})) return base;
-    tried = found;
-  }
-}
-
-async function isSeeded(
-  file: ReplicatedFile,
-  {bases, tenant, report}: TenantBases,
-  {base, after}: {base: BaseInfo; after: LogPosition | null},
-): Promise<boolean> {
-  const {position, openedBy} = base;
-  try {
-    return await withFetched(bases.read(tenant, base), file.scratch, source => {
-      const set = new PageSet(source);
-      if (file.at !== null && !file.isCopy) {
-        report(
-          `the file of ${tenant.id} is older than its log, and is now in ${file.setAside('replaced', after!.epoch)}`,
-        );
+    const found = (await bases.list(tenant)).filter(({position}) => after === null || position.n > after.n);
+    // A base that is missing since is not on the list any more, and its successor is.
+    if (found.every(({id}) => tried.includes(id))) return null;
+    for (const base of found.toReversed()) {
+      try {
+        await withFetched(bases.read(tenant, base), scratch, source => begin(source, base));
+        return base;
+      } catch (error) {
+        if (![LogError, PageSetError, CopyError].some(kind => error instanceof kind)) throw error;
+        report(`a base of ${tenant.id} cannot be used: ${(error as Error).message}`);
       }
-      file.seed(set, encodePlace(position, openedBy));
-      return true;
-    });
-  } catch (error) {
-    if (!(error instanceof LogError || error instanceof PageSetError)) throw error;
-    report(`a base of ${tenant.id} cannot be used: ${error.message}`);
-    return false;
+    }
+    tried = found.map(({id}) => id);
   }
-}
-
-function isAfter(position: LogPosition, after: LogPosition | null): boolean {
-  return after === null || position.n > after.n;
 }

@@ -6,20 +6,20 @@
  *       ▲ │ the log begins after the place: a base        │ the log has another record there: the file is set aside
  *       └─┘                                     absent ◀──┘
  */
-import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import type {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
 import {withBody} from '../log/fetched-body.ts';
 import {LogError} from '../log/log-error.ts';
 import type {LogPosition} from '../log/record.ts';
 import type {LogRecord, TenantLog} from '../log/tenant-log.ts';
-import {seedFromBase, type TenantBases} from './base-of-file.ts';
+import {beginWithBase, type TenantBases} from './base-of-file.ts';
 import {decodePlace, encodePlace} from './place.ts';
 
 export class LogFollower {
   readonly #log: TenantLog;
   readonly #file: ReplicatedFile;
   readonly #bases: TenantBases;
+  #isSetAside = false;
   /** The newest record that the file has; null: it has nothing. */
   tail: LogPosition | null;
   /** Note of the newest `open` up to there. */
@@ -64,6 +64,7 @@ export class LogFollower {
     if (this.tail === null || !(await this.#hasDiverged(error, this.tail))) return false;
     const bases = this.#bases;
     const directory = this.#file.setAside('diverged', this.tail.epoch);
+    this.#isSetAside = true;
     bases.report(`the file of ${bases.tenant.id} has other commits than its log, and is now in ${directory}`);
     [this.tail, this.openedBy] = [null, null];
     await this.#seed();
@@ -71,15 +72,25 @@ export class LogFollower {
   }
 
   async #hasDiverged(error: unknown, tail: LogPosition): Promise<boolean> {
-    // The record is as it was appended, so the pages of the file are not those that it follows.
-    if (error instanceof PageSetError) return true;
-    if (!(error instanceof LogError) || error.code !== 'diverged') return false;
+    if (this.#isSetAside || !(error instanceof LogError) || error.code !== 'diverged') return false;
     // The server that sent the records can have an older log than the leader.
     return (await this.#log.recordAt(tail)) === 'other';
   }
 
   async #seed(): Promise<boolean> {
-    const base = await seedFromBase(this.#file, this.#bases, this.tail);
+    const [file, bases, after] = [this.#file, this.#bases, this.tail];
+    const base = await beginWithBase(bases, {
+      after,
+      scratch: file.scratch,
+      begin: (source, {position, openedBy}) => {
+        const set = new PageSet(source);
+        if (after !== null && !file.isCopy) {
+          const directory = file.setAside('replaced', after.epoch);
+          bases.report(`the file of ${bases.tenant.id} is older than its log, and is now in ${directory}`);
+        }
+        file.seed(set, encodePlace(position, openedBy));
+      },
+    });
     if (base === null) return false;
     [this.tail, this.openedBy] = [base.position, base.openedBy];
     return true;

@@ -79,6 +79,11 @@ export class ReplicatedFile {
     return this.#at;
   }
 
+  /** Newest commit of the file, which the log need not have; null: the file is absent. */
+  get commit(): number | null {
+    return this.#own?.file.commit ?? this.#at?.commit ?? null;
+  }
+
   /** It has nothing that the log has not, and sets of several records can be applied as one. */
   get isCopy(): boolean {
     return this.#copy !== null;

@@ -2,8 +2,9 @@
  * A host whose tenant commits into a log: a file, a writer and a commit group as a worker has them, without processes. A
  * kill leaves its files as they are at that moment; what was not synced can be missing.
  */
+import {createHash} from 'node:crypto';
 import {copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import {EngineError} from '../../../cluster/log/log-engine.ts';
@@ -23,6 +24,7 @@ import {readPlace} from '../../../engine/replication/place-file.ts';
 import {ReplicatedCommit} from '../../../engine/replication/replicated-commit.ts';
 import {ReplicatedFile} from '../../../engine/replication/replicated-file.ts';
 import {Catalog} from '../../../engine/storage/catalog.ts';
+import {storedCommitNumber} from '../../../engine/storage/commit-number.ts';
 import {leaveSyncsToUs, openWriter} from '../../../engine/storage/database.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import {createLogger} from '../../../shared/log.ts';
@@ -47,11 +49,17 @@ export function documentsOf(path: string): number[] {
   }
 }
 
+/** The same for each run, and hardly shorter when it is compressed. */
+function textOf(n: number, bytes: number): string {
+  return createHash('shake256', {outputLength: bytes}).update(String(n)).digest('base64').slice(0, bytes);
+}
+
 /** What a client knows of its write. */
 export type Known = 'acknowledged' | 'refused' | 'unknown';
 
 export class ReplicatedHost {
   readonly #root = makeMemoryDirectory('svc-replicated-');
+  readonly #path: string | null;
   readonly #rig: Rig;
   readonly #host: Host;
   readonly #tenant: TenantName;
@@ -62,7 +70,9 @@ export class ReplicatedHost {
   /** Null: the tenant is not open here. */
   owner: Owner | null = null;
 
-  constructor(rig: Rig, host: Host, tenant: TenantName) {
+  /** @param path of a file of this host; default: one of its own, in a directory for each life */
+  constructor(rig: Rig, host: Host, tenant: TenantName, path: string | null = null) {
+    this.#path = path;
     this.#rig = rig;
     this.#host = host;
     this.#tenant = tenant;
@@ -74,7 +84,7 @@ export class ReplicatedHost {
   }
 
   get path(): string {
-    return join(this.#directory, FILE);
+    return this.#path ?? join(this.#directory, FILE);
   }
 
   get bases(): TenantBases {
@@ -119,10 +129,15 @@ export class ReplicatedHost {
     return await owner.begin(readPlace(this.path));
   }
 
+  /** The newest one that the file has, while it is served. */
+  get commit(): number {
+    return this.owner!.commit;
+  }
+
   /** `kill -9` of the worker. @param loses what was not synced */
   kill(loses = false): void {
     const {owner} = this;
-    const from = this.#directory;
+    const from = dirname(this.path);
     this.#lives++;
     mkdirSync(this.#directory);
     for (const name of readdirSync(from)) {
@@ -193,6 +208,10 @@ class Owner {
     });
   }
 
+  get commit(): number {
+    return storedCommitNumber(this.#db);
+  }
+
   /** @returns whether the log has taken what the open has written */
   async begin(place: ReturnType<typeof readPlace>): Promise<boolean> {
     const {appender} = this.#parts;
@@ -228,7 +247,7 @@ class Owner {
   write(n: number, bytes: number, settle: (known: Known) => void): void {
     this.#groups.submit({
       answersClient: true,
-      run: insertEffect('t', {n, text: 'x'.repeat(bytes)}),
+      run: insertEffect('t', {n, text: textOf(n, bytes)}),
       settle: outcome => {
         if (this.isDead) return;
         if (!(outcome instanceof ServiceError)) settle('acknowledged');
