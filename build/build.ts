@@ -113,7 +113,7 @@ const nodeCall: BuildOptions = {
   logLevel: 'warning',
 };
 
-const threads = globSync('{engine,copies,worker}/**/*.thread.ts', {cwd: root});
+const threads = globSync('{cluster,engine,copies,worker}/**/*.thread.ts', {cwd: root});
 const processes: Record<string, string> = {
   analysis: 'worker/runtime/analysis/main.ts',
   isolates: 'worker/runtime/isolate-process/main.ts',
