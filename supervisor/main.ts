@@ -221,6 +221,7 @@ export class Supervisor {
         : new Cluster({
             ...{settings: settings.cluster, data: settings.data, entry: entries.cluster, env: childEnv, log},
             tenants: () => this.#tenants,
+            pathOf: (tenant, generation) => files.path(tenant, generation),
             grants: () => this.#placement.grants!,
             tellRouters: message => this.#routers.broadcast(message),
             metrics: () => this.#metrics,

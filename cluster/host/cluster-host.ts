@@ -6,6 +6,7 @@
  *                │                                      ▲                                                           │
  *                └─▶ refused: one sentence              └───────────────────────────────────────────────────────────┘
  */
+import {mkdirSync, rmSync} from 'node:fs';
 import {unreachable} from '../../shared/assert.ts';
 import type {ErrorObject} from '../../shared/errors.ts';
 import type {
@@ -22,7 +23,7 @@ import {DRAIN_POLL_MS, DUE_POLL_MS, RENEW_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {RECORD_FORMAT} from '../log/record.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
-import {Subjects} from '../log/subjects.ts';
+import {Subjects, tokenOf} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
 import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import {HostLease} from '../members/host-lease.ts';
@@ -34,6 +35,8 @@ import {HostTenants, type Located} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, type TenantRecord} from '../ownership/tenant-record.ts';
 import {placementOf} from '../placement/placement.ts';
+import {FileThreads} from '../standby/file-threads.ts';
+import {Standbys} from '../standby/standbys.ts';
 import {WorkerHolder} from './worker-holder.ts';
 
 /** The record of a host that is to drain has the incarnation for which that was requested. */
@@ -48,6 +51,10 @@ export class ClusterHost {
   readonly tenants: HostTenants;
   readonly entries: TenantEntries;
   readonly replicated: ReplicatedLog;
+  readonly #standbys: Standbys;
+  readonly #fileThreads = new FileThreads();
+  /** Paths of the files of tenants that have a directory here, by tenant and generation. */
+  readonly #paths = new Map<string, string>();
   readonly #engine: NatsEngine;
   readonly #send: (message: ClusterToSupervisor) => void;
   readonly #log: Logger;
@@ -55,6 +62,8 @@ export class ClusterHost {
   readonly #holders = new Map<string, WorkerHolder>();
   readonly #start: string;
   #isMember = false;
+  /** Resolves when all files of standbys are closed. */
+  #standing: Promise<void> = Promise.resolve();
   #isDraining = false;
   #isListed: (() => void) | null = null;
   #heldLease = false;
@@ -99,6 +108,24 @@ export class ClusterHost {
       onDeadline: () => this.#tellLease(),
     });
     this.entries = new TenantEntries(records, this.#end.signal);
+    const {copyRateBytes, scratch} = settings;
+    rmSync(scratch, {recursive: true, force: true});
+    mkdirSync(scratch, {mode: 0o700});
+    this.#standbys = new Standbys({
+      replicated: this.replicated,
+      members: this.members,
+      clock: MONOTONIC_CLOCK,
+      host: settings.host,
+      standbys: settings.standbys,
+      files: this.#fileThreads,
+      fileOf: tenant => {
+        const path = this.#paths.get(tokenOf(tenant));
+        return path === undefined ? null : {path, owner: null};
+      },
+      scratch,
+      copyBytesPerSecond: copyRateBytes === 0 ? null : copyRateBytes,
+      report,
+    });
     const subjects = new Subjects(settings.cluster);
     this.tenants = new HostTenants({
       replicated: this.replicated,
@@ -114,6 +141,8 @@ export class ClusterHost {
             handOver: (id, epoch) => send({type: 'hand_over', tenant: id, epoch}),
             fence: (id, epoch) => send({type: 'fence', tenant: id, epoch}),
           },
+          holdFile: id => this.#standbys.hold(id),
+          releaseFile: id => this.#standbys.release(id),
           onLost: (id, epoch) => void this.tenants.lost(id, epoch),
         });
         this.#holders.set(tenant.id, holder);
@@ -141,6 +170,7 @@ export class ClusterHost {
     const listed = new Promise<void>(resolve => {
       this.#isListed = resolve;
     });
+    this.#standing = this.#standbys.run(signal);
     void Promise.all([this.members.watch(signal), this.tenants.watch(signal), this.#wakeDue(signal)]);
     await listed;
     for (let ended = previousStart; !signal.aborted; ended = this.#start) {
@@ -172,6 +202,12 @@ export class ClusterHost {
     if (located.kind === 'here') return {kind: 'here'};
     if (located.kind === 'there') return this.#there(id, located.host);
     return nowhere(id, located);
+  }
+
+  /** The tenant has a directory here. @param path of its file */
+  known(id: string, generation: number, path: string): void {
+    this.#paths.set(tokenOf({id, generation}), path);
+    this.#standbys.known(id);
   }
 
   worker(tenant: string, epoch: number, endpoint: EndpointKey): void {
@@ -230,6 +266,8 @@ export class ClusterHost {
     this.#end.abort();
     this.#isMember = false;
     if (wasMember) await this.lease.leave(AbortSignal.timeout(RENEW_MS));
+    await this.#standing;
+    await this.#fileThreads.close();
     await this.#engine.close();
   }
 

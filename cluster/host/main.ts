@@ -39,6 +39,9 @@ async function received(message: SupervisorToCluster): Promise<void> {
     case 'locate':
       await locate(message);
       return;
+    case 'tenant_known':
+      host?.known(message.tenant, message.generation, message.path);
+      return;
     case 'worker':
       host?.worker(message.tenant, message.epoch, message.endpoint);
       return;

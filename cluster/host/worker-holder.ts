@@ -28,6 +28,9 @@ export type WorkerHolderParts = {
     handOver: (tenant: string, epoch: number) => void;
     fence: (tenant: string, epoch: number) => void;
   };
+  /** The file is free for a worker when it resolves, until `released`. */
+  readonly holdFile: (tenant: string) => Promise<void>;
+  readonly releaseFile: (tenant: string) => void;
   /** The worker ended by itself while it served. */
   readonly onLost: (tenant: string, epoch: number) => void;
   readonly report: (sentence: string) => void;
@@ -38,6 +41,8 @@ export class WorkerHolder implements Holder {
   #grant: Grant | null = null;
   #endpoint: LogEndpoint | null = null;
   #decided: ((outcome: OpenOutcome) => void) | null = null;
+  /** The supervisor knows of it. */
+  #isGranted = false;
   #isServing = false;
   #isEnding = false;
   #hasEnded = false;
@@ -62,9 +67,12 @@ export class WorkerHolder implements Holder {
   /** The worker tries by itself again while the log does not answer, so this is decided when it resolves. */
   async open(grant: Grant): Promise<OpenOutcome> {
     this.#grant = grant;
-    const {tenant, supervisor, subjects} = this.#parts;
+    const {tenant, supervisor, subjects, holdFile} = this.#parts;
+    await holdFile(tenant.id);
+    if (this.#isEnding) return {kind: 'abandoned'};
     const outcome = await new Promise<OpenOutcome>(resolve => {
       this.#decided = resolve;
+      this.#isGranted = true;
       supervisor.granted({tenant: tenant.id, cluster: subjects.cluster, epoch: grant.epoch, note: grant.note});
     });
     this.#decided = null;
@@ -76,16 +84,18 @@ export class WorkerHolder implements Holder {
     this.#isEnding = true;
     this.#parts.supervisor.handOver(this.#parts.tenant.id, this.#grant!.epoch);
     await this.#whenEnded;
+    this.#parts.releaseFile(this.#parts.tenant.id);
     return this.tail?.kind === 'close';
   }
 
   async end(): Promise<void> {
     this.#isEnding = true;
-    if (!this.#hasEnded && this.#grant !== null) {
+    if (!this.#hasEnded && this.#isGranted && this.#grant !== null) {
       this.#parts.supervisor.fence(this.#parts.tenant.id, this.#grant.epoch);
       await this.#whenEnded;
     }
     await this.#endpoint?.end();
+    this.#parts.releaseFile(this.#parts.tenant.id);
   }
 
   /** The supervisor has a worker for the grant. */

@@ -47,7 +47,8 @@ export type StandbysParts = {
   /** Of each tenant. 0: its owner makes its bases while it sleeps. */
   readonly standbys: number;
   readonly files: FileWork;
-  readonly fileOf: (tenant: TenantName) => FileTarget;
+  /** Null: its directory is not there yet; `known` follows. */
+  readonly fileOf: (tenant: TenantName) => FileTarget | null;
   /** A directory that no tenant can change. */
   readonly scratch: string;
   /** Of bases that are read, all tenants together; null: no limit. */
@@ -137,6 +138,11 @@ export class Standbys {
     this.#steps.add(id);
   }
 
+  /** The tenant's directory is there. */
+  known(id: string): void {
+    this.#assign(id);
+  }
+
   /** Of the tenants that this host keeps and no worker has. */
   lag(): ReadonlyMap<string, Lag> {
     const {nowMs} = this.#parts.clock;
@@ -182,8 +188,9 @@ export class Standbys {
   #changed({key, record: {value}}: RecordChange): void {
     const id = key.slice(TENANT_PREFIX.length);
     try {
-      if (value === null) this.#entries.delete(id);
-      else this.#entries.set(id, decodeTenant(id, value));
+      const entry = value === null ? null : decodeTenant(id, value);
+      if (entry === null || entry.isDeleted) this.#entries.delete(id);
+      else this.#entries.set(id, entry);
     } catch (error) {
       if (!(error instanceof LogError)) throw error;
       this.#parts.report(error.message);
@@ -205,13 +212,15 @@ export class Standbys {
   #keep(tenant: TenantName, makesBases: boolean): void {
     const {replicated, files, fileOf, scratch, report, baseLogBytes} = this.#parts;
     const {id} = tenant;
+    const target = fileOf(tenant);
+    if (target === null) return;
     const token = tokenOf(tenant);
     const standby = new Standby({
       tenant,
       log: replicated.tenant(tenant),
       bases: replicated.bases,
       files,
-      target: fileOf(tenant),
+      target,
       scratch: join(scratch, token),
       rate: this.#rate,
       baseLogBytes,

@@ -28,6 +28,8 @@ export type ClusterProcessSettings = {
   allowSingleLog: boolean;
   /** Hosts that keep a copy of each tenant in addition to its owner. */
   standbys: number;
+  /** A directory of its own, for files that are fetched. */
+  scratch: string;
   /** Bytes per second that copies of whole tenants take; 0: no limit. */
   copyRateBytes: number;
   svcVersion: string;
@@ -67,6 +69,8 @@ export type SupervisorToCluster =
   | {type: 'start'; settings: ClusterProcessSettings; start: string; previousStart: string | null}
   /** Answered by `located`. `isForwarded`: another host has chosen this one. */
   | {type: 'locate'; id: number; tenant: string; isForwarded: boolean}
+  /** The tenant has a directory on this host now. `path`: of its file. */
+  | {type: 'tenant_known'; tenant: string; generation: number; path: string}
   /** The worker that opens the tenant as granted connects to this path. */
   | {type: 'worker'; tenant: string; epoch: number; endpoint: EndpointKey}
   /** The worker of the grant has ended, or there will be none. */

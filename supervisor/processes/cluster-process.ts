@@ -7,6 +7,7 @@ import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {
   ClusterProcessRequest,
   ClusterProcessSettings,
+  ClusterTenant,
   ClusterToSupervisor,
   LogGrant,
   SupervisorToCluster,
@@ -80,6 +81,11 @@ export class ClusterProcess {
     return this.#located.ask(null, id => {
       if (!this.#child.send({type: 'locate', id, tenant, isForwarded})) this.#located.settle(id, null);
     });
+  }
+
+  /** The tenant has a directory on this host. @param path of its file */
+  known({tenant, generation}: Omit<ClusterTenant, 'createdMs'>, path: string): void {
+    this.#child.send({type: 'tenant_known', tenant, generation, path});
   }
 
   worker({tenant, epoch}: LogGrant, endpoint: EndpointKey): void {

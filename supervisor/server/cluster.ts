@@ -10,6 +10,7 @@ import type {ClusterProcessSettings, ClusterTenant} from '../../shared/ipc/clust
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
+import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
 import {StartError} from '../files/start-error.ts';
 import {CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
@@ -22,6 +23,8 @@ import type {ClusterSettings} from './settings.ts';
 
 /** Of the data directory: the newest start of svc on it, which has ended when the next one has its lock. */
 const START_FILE = 'cluster-start';
+/** Of the data directory: what standbys fetch. It is emptied by each start of the cluster process. */
+const SCRATCH_DIRECTORY = 'scratch-cluster';
 const START = /^[0-9a-f]{32}$/;
 
 export type ClusterParts = {
@@ -31,6 +34,8 @@ export type ClusterParts = {
   entry: string;
   env: Record<string, string>;
   tenants: () => Pick<Tenants, 'takeIn' | 'leaveCluster'>;
+  /** Of the directory of a tenant. */
+  pathOf: (tenant: string, generation: number) => string;
   grants: () => ClusterGrants;
   tellRouters: (message: SupervisorToRouter) => void;
   metrics: () => SupervisorMetrics;
@@ -51,7 +56,7 @@ export class Cluster {
     const {data, entry, env, log, metrics, grants} = parts;
     const start = randomBytes(16).toString('hex');
     this.process = new ClusterProcess({
-      settings: processSettings(parts.settings),
+      settings: {...processSettings(parts.settings), scratch: join(data, SCRATCH_DIRECTORY)},
       ...{start, previousStart: swapStart(join(data, START_FILE), start)},
       onMembership: membership => this.#joined(membership),
       onNotice: notice => this.#received(notice),
@@ -98,7 +103,7 @@ export class Cluster {
   /** @throws session.tenant_exists 409, session.storage_full 507, session.worker_unavailable 503 */
   async create(tenant: string): Promise<void> {
     const made = (await this.process.request({does: 'create', tenant})) as ClusterTenant;
-    await this.#change(() => this.#parts.tenants().takeIn(made));
+    await this.#change(() => this.#takeIn(made));
   }
 
   /** Resolves when no host serves it any more under this generation. @throws session.tenant_not_found 404, 503 */
@@ -136,6 +141,12 @@ export class Cluster {
     await this.process.close(CLUSTER_CLOSE_MS);
   }
 
+  async #takeIn(made: ClusterTenant): Promise<void> {
+    const {tenants, pathOf} = this.#parts;
+    await tenants().takeIn(made);
+    this.process.known(made, join(pathOf(made.tenant, made.generation), TENANT_FILE));
+  }
+
   #joined(membership: Membership): void {
     if (membership.type === 'refused') this.#parts.log.error('this host is no member of the cluster', {...membership});
     this.#onMembership?.(membership);
@@ -144,7 +155,7 @@ export class Cluster {
   #received(notice: ClusterNotice): void {
     switch (notice.type) {
       case 'tenant_is':
-        void this.#change(() => this.#parts.tenants().takeIn(notice.tenant));
+        void this.#change(() => this.#takeIn(notice.tenant));
         return;
       case 'tenant_gone':
         void this.#change(() => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
@@ -180,7 +191,7 @@ export class Cluster {
   }
 }
 
-function processSettings({peers, ...settings}: ClusterSettings): ClusterProcessSettings {
+function processSettings({peers, ...settings}: ClusterSettings): Omit<ClusterProcessSettings, 'scratch'> {
   const {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes} = settings;
   const given = {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes};
   return {...given, peerAddress: peers.address, svcVersion: VERSION};

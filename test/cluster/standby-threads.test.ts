@@ -16,6 +16,9 @@ import {ReplicatedHost} from './harness/replicated-host.ts';
 import {hostOf, newTenant, type Rig} from './harness/rig.ts';
 import {ABOUT} from './harness/test-member.ts';
 
+/** Of the entry of a tenant. */
+const NEW = {createdMs: 1, dueMs: null, isDeleted: false};
+
 const THREAD = pathToFileURL(fileURLToPath(new URL('../../dist/files.thread.js', import.meta.url)));
 const WRITES = 400;
 const AT_ONCE = 16;
@@ -49,7 +52,7 @@ async function write(owner: ReplicatedHost, from: number, to: number): Promise<v
 test('a standby follows, a leader of NATS is killed, and the file becomes that of the next owner', async () => {
   const tenant = newTenant();
   const [mine, others] = [await hostOf(rig), await hostOf(rig)];
-  const entry = {generation: 1, epoch: 1, owner: {host: 'owner', incarnation: 1}, pin: 'owner'};
+  const entry = {generation: 1, epoch: 1, owner: {host: 'owner', incarnation: 1}, pin: 'owner', ...NEW};
   await others.replicated.records.set(tenantKey(tenant.id), encodeTenant(entry), 0);
   const owner = new ReplicatedHost(rig, others, tenant);
   const path = join(root, tenant.id, 'tenant.sqlite');

@@ -17,6 +17,9 @@ import {documentsOf, ReplicatedHost} from './harness/replicated-host.ts';
 import {type Host, hostOf, newTenant, type Rig} from './harness/rig.ts';
 import {ABOUT} from './harness/test-member.ts';
 
+/** Of the entry of a tenant. */
+const NEW = {createdMs: 1, dueMs: null, isDeleted: false};
+
 const WAITS_MAX = 2_000;
 const OWNER = {host: 'owner', incarnation: 1};
 
@@ -111,7 +114,7 @@ function scenario(work: (rig: Rig, connection: Host) => Promise<void>): () => Pr
 }
 
 async function ownerOf(rig: Rig, connection: Host, tenant: ReturnType<typeof newTenant>, pin: string | null = 'owner') {
-  const entry = encodeTenant({generation: tenant.generation, epoch: 1, owner: OWNER, pin});
+  const entry = encodeTenant({generation: tenant.generation, epoch: 1, owner: OWNER, pin, ...NEW});
   await connection.replicated.records.set(tenantKey(tenant.id), entry, 0);
   const owner = new ReplicatedHost(rig, connection, tenant);
   ended.push(() => owner.end());

@@ -17,6 +17,7 @@ import type {LogPosition} from '../../cluster/log/record.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import type {OpenOutcome, TenantLog} from '../../cluster/log/tenant-log.ts';
 import {delay, REAL_TIMING} from '../../cluster/log/timing.ts';
+import type {TenantBases} from '../../cluster/owner/base-of-file.ts';
 import {openFile} from '../../cluster/owner/open-file.ts';
 import {TenantAppender} from '../../cluster/owner/tenant-appender.ts';
 import type {Durability} from '../../engine/commit/durability.ts';
@@ -71,8 +72,11 @@ export class TenantReplication {
       closed: () => onLost('the cluster process is gone'),
     });
     const {tenant: id, cluster} = settings;
-    const log = new ReplicatedLog(new RemoteEngine(endpoint), cluster).tenant({id, generation});
-    const outcome = await broughtFile(parts, log, endpoint);
+    const tenant = {id, generation};
+    const replicated = new ReplicatedLog(new RemoteEngine(endpoint), cluster);
+    const log = replicated.tenant(tenant);
+    const report = (sentence: string) => parts.log.error(sentence);
+    const outcome = await broughtFile(parts, log, endpoint, {bases: replicated.bases, tenant, report});
     if (outcome.kind !== 'opened') throw await refusal(endpoint, outcome);
     await endpoint.ask('done', {does: 'opened', position: toWire(outcome.position)});
     removeNewNote(path);
@@ -136,6 +140,7 @@ async function broughtFile(
   {settings, path, log: lines}: ReplicationParts,
   log: TenantLog,
   endpoint: EndpointClient,
+  bases: TenantBases,
 ): Promise<OpenOutcome> {
   const {epoch, note} = settings;
   const file = new ReplicatedFile(path, Date.now());
@@ -145,6 +150,7 @@ async function broughtFile(
         return await openFile(log, file, {
           epoch,
           note,
+          bases,
           ownerEnds: async ({openedBy, tail}) => {
             await endpoint.ask('done', {does: 'await_owner', openedBy, tail: toWire(tail)});
           },
