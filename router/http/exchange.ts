@@ -34,9 +34,11 @@ import {CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../limits.ts';
 import type {Route} from '../routes.ts';
 import type {Forwarded, Holder, Suspicion, TrafficCounter} from '../workers/forwarded.ts';
 import {callOf} from '../workers/user-call.ts';
+import {isCounted, metaContinuing, refusalIn} from './continued.ts';
 import {peerAddress} from './peer-address.ts';
 import {endLarge, endWithoutBody, writeUnended, writeUnendedStream} from './reply-end.ts';
 import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
+import {replyInTurn} from './reply-in-turn.ts';
 import {type AnnouncedBody, ArrivingBody, bodyTooLarge} from './request-body.ts';
 import {StreamedReply} from './streamed-reply.ts';
 import {Upload} from './upload.ts';
@@ -259,8 +261,19 @@ export class Exchange implements Forwarded {
     return this.#arriving;
   }
 
+  continues(): boolean {
+    const mayContinue = this.route?.takesLastEventId === true && !isCounted(this.query);
+    const after = mayContinue && this.#stream !== null ? this.#stream.leaveWorker() : null;
+    if (after !== null) this.meta = metaContinuing(this.meta, after);
+    return after !== null;
+  }
+
   answer(meta: ResponseMeta, body: Buffer): void {
     if (this.aborted) return;
+    if (this.#state === 'streaming') {
+      this.endStream(true, refusalIn(body));
+      return;
+    }
     if (this.audited !== 0 && meta.s >= 400) this.errorCode = answeredCode(body);
     // The worker judges keys as well. It answers users with 401, and the app's own answers are not recorded.
     else if (meta.s === 403 && this.principal !== null && this.route?.access === 'admin')
@@ -273,6 +286,10 @@ export class Exchange implements Forwarded {
   }
 
   fail(error: ServiceError, retryAfterS = error.retryAfterS, more: HeaderList = []): void {
+    if (this.#state === 'streaming') {
+      this.endStream(true, error);
+      return;
+    }
     this.errorCode = error.code;
     const headers = [...more, ...(this.errorHeaders ?? [])];
     if (retryAfterS > 0) headers.push(['Retry-After', String(retryAfterS)]);
@@ -298,7 +315,7 @@ export class Exchange implements Forwarded {
   }
 
   startStream(meta: ResponseMeta): void {
-    if (this.aborted) return;
+    if (this.aborted || this.#state === 'streaming') return; // it continues
     assert(this.#state === 'open' && this.#streamHead === null, `a stream in the state ${this.#state}`);
     if (this.method === 'HEAD' || hasNoBody(meta.s)) {
       this.#answerHead(meta);
@@ -478,16 +495,3 @@ export class Exchange implements Forwarded {
     this.#observer.ended(this, 0);
   }
 }
-
-/** Arguments of the one shared cork callback: a closure per answer would be garbage on the hottest path. */
-const replyInTurn = {
-  exchange: null as Exchange | null,
-  status: 0,
-  body: '' as string | Buffer,
-  headers: null as HeaderList | null,
-  contentType: '',
-  write: (): void => {
-    const {exchange, status, body, headers, contentType} = replyInTurn;
-    exchange!.writeReply(status, body, headers, contentType);
-  },
-};

@@ -32,6 +32,8 @@ export class StreamedReply {
   /** Set for a stream of our own events, which must not end without a reason; null: any other answer. */
   readonly #events: EventBoundary | null;
   #queuedBytes = 0;
+  /** The part of the bytes not taken that a former worker sent, which the next one is not credited. */
+  #formerBytes = 0;
   #isOver = false;
 
   /** @param ofAll buffered bytes of all endless answers */
@@ -58,6 +60,13 @@ export class StreamedReply {
   /** The event that ends a stream that failed; null: there can be none. @param why null: the worker has ended */
   lastEvent(why: ServiceError | null): Buffer | null {
     return this.#events === null ? null : this.#events.last(why);
+  }
+
+  /** Another worker sends the rest. @returns the last event that was sent; null: this stream cannot continue */
+  leaveWorker(): string | null {
+    const after = this.#events?.continuesAfter ?? null;
+    if (after !== null) this.#formerBytes = this.#unprovenBytes + this.#queuedBytes;
+    return after;
   }
 
   /** The chunk is only valid during the call: it is copied if it has to wait. */
@@ -122,6 +131,8 @@ export class StreamedReply {
     if (this.#isBlocked) return;
     const taken = this.#unprovenBytes;
     this.#unprovenBytes = 0;
-    this.#onTaken(taken);
+    const former = Math.min(taken, this.#formerBytes);
+    this.#formerBytes -= former;
+    if (taken > former) this.#onTaken(taken - former);
   }
 }

@@ -296,8 +296,9 @@ export class PlacedTenant implements Holder, TrafficCounter {
   #leave(why: ServiceError): void {
     const link = this.#dropLink();
     if (link === null) return;
-    link.cutStreams('endless', why);
+    const continued = link.cutStreams('endless', why);
     this.#retire(link, why);
+    for (const request of continued) this.#again(request);
   }
 
   /** A router of another host needs the tenant's worker. */

@@ -57,6 +57,11 @@ export interface Forwarded {
    * @param why the reason, which a stream of events states; null: its worker has ended
    */
   endStream(failed: boolean, why?: ServiceError | null): void;
+  /**
+   * The tenant moves to another worker while this endless answer is being sent. If the answer can continue there, the
+   * request asks for the rest from now on, and takes another `startStream`.
+   */
+  continues(): boolean;
   /** @param retryAfterS seconds for `Retry-After`; if not given, 1 for a 503 and none otherwise */
   fail(error: ServiceError, retryAfterS?: number): void;
 }

@@ -252,16 +252,20 @@ export class WorkerLink implements Holder {
   /**
    * Cuts streamed answers, because their readers can take any time for the rest.
    * @param which endless answers, or all
+   * @returns the endless ones that can continue at another worker
    */
-  cutStreams(which: 'endless' | 'all', why: ServiceError): void {
+  cutStreams(which: 'endless' | 'all', why: ServiceError): Forwarded[] {
+    const continued: Forwarded[] = [];
     for (const stream of [...this.#streaming.keys()]) {
       const request = this.#inFlight.get(stream)!;
       if (which === 'endless' && !request.isEndless) continue;
       this.#streaming.delete(stream);
       this.#cancel(stream);
       request.holder = null;
-      request.endStream(true, why);
+      if (which === 'endless' && request.continues()) continued.push(request);
+      else request.endStream(true, why);
     }
+    return continued;
   }
 
   /** Accepts no more requests, and closes once those under way are answered. */

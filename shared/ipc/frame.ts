@@ -18,7 +18,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Incremented whenever the meaning of frames changes. Both ends come from one build unless the files of a running
  * server are replaced: its router then speaks the old version and each worker started from then on the new one.
  */
-export const IPC_VERSION = 6;
+export const IPC_VERSION = 7;
 
 /** The kinds of frames; `operations.ts` defines the meta and body of each kind. */
 export const FrameKind = {

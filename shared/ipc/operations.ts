@@ -31,6 +31,11 @@ export type RequestMeta = {
   nm?: string;
   /** The `Last-Event-ID` header, only if the operation can resume from one. */
   le?: string;
+  /**
+   * The last event id that a reader of the journal was sent by a worker that the tenant moved away from: the answer
+   * continues there, without the events that open a stream.
+   */
+  c?: string;
   /** Tables that the key is limited to, if only the body says which tables the request uses. */
   t?: readonly string[];
   /** The scope, needed by some bodies of this operation, that the key lacks. */

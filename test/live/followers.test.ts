@@ -127,7 +127,7 @@ describe('a stream in which nothing happens', () => {
     const streams = new JournalFollowers({followers, journal, reader, sequence, log: createLogger({})});
     const [all, few] = [read(), read()];
     const start = writer.head.sequence;
-    const request = {after: start, timeline: null, limit: null};
+    const request = {after: start, timeline: null, limit: null, isContinued: false};
     streams.follow({...request, tables: null}, () => all.body);
     streams.follow({...request, tables: new Set(['few'])}, () => few.body);
     await vi.advanceTimersByTimeAsync(1);

@@ -154,6 +154,10 @@ export class RecordedRequest implements Forwarded {
     this.#resolve(failed ? 'cut' : `streamed ${this.chunks.join(',')}`);
   }
 
+  continues(): boolean {
+    return false;
+  }
+
   fail(error: ServiceError, retryAfterS?: number): void {
     this.#resolve(retryAfterS === undefined ? error.code : `${error.code}/${retryAfterS}`);
   }

@@ -35,6 +35,8 @@ export type Request<O extends Operation = Operation> = {
   readonly ifNoneMatch: string | null;
   /** The `Last-Event-ID` of an event reader that reconnects; null: none. */
   readonly lastEventId: string | null;
+  /** The last event that another worker sent to the reader of a stream that continues here; null: it begins. */
+  readonly continuesAfter: string | null;
   /** The `Content-Type` header, for operations with several body types; empty: none. */
   readonly contentType: string;
   readonly requestId: string;
@@ -82,6 +84,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     ifMatch: im,
     ifNoneMatch: nm,
     lastEventId: le,
+    continuesAfter: meta.c ?? null,
     contentType: ct,
     requestId: r,
     keyId: meta.b,
@@ -128,10 +131,10 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
   if (typeof value !== 'object' || value === null || !OPERATION_NAMES.has(value.op)) {
     throw new MalformedFrame('request meta names no operation');
   }
-  const {p, q, k, im, nm, le, ct, r, a, o, m, u, h, w, b, d} = value;
+  const {p, q, k, im, nm, le, c, ct, r, a, o, m, u, h, w, b, d} = value;
   // Written out because it runs for every request: a loop with callbacks took as long as the parse.
   const areTexts = isText(q) && isText(k) && isText(r) && isText(a) && isText(o) && isText(m) && isText(u);
-  const areConditions = isText(im) && isText(nm) && isText(le) && isText(ct) && isText(b) && isText(d);
+  const areConditions = isText(im) && isText(nm) && isText(le) && isText(c) && isText(ct) && isText(b) && isText(d);
   if (
     !areTexts ||
     !areConditions ||

@@ -109,6 +109,8 @@ export class ProcessHost {
   /** What the supervisor does when the router requests a worker. */
   onWake: (wake: Wake) => void = () => undefined;
   #answers = 0;
+  /** Requests for a worker while no host serves the tenant. */
+  #held: Wake[] = [];
 
   static async start(name: string, authority: Authority, more: Partial<RouterSettings> = {}): Promise<ProcessHost> {
     const host = new ProcessHost(name, await freePort());
@@ -142,6 +144,8 @@ export class ProcessHost {
     });
   }
 
+  readonly accessToken = TOKEN;
+
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }
@@ -153,12 +157,23 @@ export class ProcessHost {
   /** From now on, this worker of the host serves the tenant. */
   serves(worker: ProcessWorker): void {
     this.onWake = () => void worker.opened().then(address => this.send({type: 'worker_ready', address}));
+    this.#goOn();
+  }
+
+  /** Wakes wait until it is known which host serves the tenant. */
+  holds(): void {
+    this.onWake = wake => void this.#held.push(wake);
+  }
+
+  #goOn(): void {
+    for (const wake of this.#held.splice(0)) this.onWake(wake);
   }
 
   /** From now on, its routers are referred to this host. */
   refersTo(host: ProcessHost): void {
     const address = {tenant: TENANT, worker: randomUUID(), host: host.name, address: `127.0.0.1:${host.peerPort}`};
     this.onWake = () => this.send({type: 'served_elsewhere', address});
+    this.#goOn();
   }
 
   giveUp(): void {

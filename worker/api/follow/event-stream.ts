@@ -34,14 +34,23 @@ export class EventStream {
   #sent = 0;
   readonly #onOver: () => void;
 
-  /** @param limit number of events after which it ends; null: none */
-  constructor(body: OutgoingBody, ofAll: BufferedBytes, limit: number | null, onOver: () => void) {
+  /**
+   * @param limit number of events after which it ends; null: none
+   * @param isContinued its reader was sent the beginning by another worker
+   */
+  constructor(
+    body: OutgoingBody,
+    ofAll: BufferedBytes,
+    limit: number | null,
+    isContinued: boolean,
+    onOver: () => void,
+  ) {
     this.#body = body;
     this.#backlog = ofAll.open();
     this.#left = limit;
     this.#onOver = onOver;
     body.onCancel = () => this.#over();
-    this.#put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
+    if (!isContinued) this.#put(Buffer.from(`retry: ${RETRY_MS}\n\n`));
   }
 
   get isOpen(): boolean {

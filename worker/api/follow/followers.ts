@@ -62,9 +62,9 @@ export class Followers {
     body: OutgoingBody,
     limit: number | null,
     onOver: () => void,
-    heartbeat: () => Buffer = () => ALIVE,
+    {heartbeat = () => ALIVE, isContinued = false}: {heartbeat?: () => Buffer; isContinued?: boolean} = {},
   ): EventStream {
-    const stream = new EventStream(body, this.#buffered, limit, () => {
+    const stream = new EventStream(body, this.#buffered, limit, isContinued, () => {
       this.#followers.delete(follower);
       this.#metrics.add('svc_follower_events_total', stream.sent, {kind});
       if (this.#followers.size === 0) this.#rest();

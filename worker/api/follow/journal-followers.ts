@@ -61,8 +61,11 @@ export class JournalFollowers implements Stage {
     this.#parts = parts;
   }
 
-  /** @param start begins the response @throws journal.cursor_expired 410, session.overloaded 503 */
-  follow({after, timeline, tables, limit}: JournalStreamRequest, start: () => OutgoingBody): void {
+  /**
+   * @param start begins the response, unless it continues one
+   * @throws journal.cursor_expired 410, session.overloaded 503
+   */
+  follow({after, timeline, tables, limit, isContinued}: JournalStreamRequest, start: () => OutgoingBody): void {
     const {followers, journal, reader} = this.#parts;
     followers.checkRoom();
     reader.inSnapshot();
@@ -75,9 +78,9 @@ export class JournalFollowers implements Stage {
     };
     // Each heartbeat carries the current cursor, so a reader of few tables reconnects there and not at its last record.
     const heartbeat = () => Buffer.from(`id: ${follower.cursor}\n\n`);
-    follower.stream = followers.begin('journal', start(), limit, onOver, heartbeat);
+    follower.stream = followers.begin('journal', start(), limit, onOver, {heartbeat, isContinued});
     const opened = {timeline: journal.timeline, latest_sequence: head, cursor_floor: journal.floor()};
-    follower.stream.write(Buffer.from(eventText(follower.cursor, 'open', JSON.stringify(opened))));
+    if (!isContinued) follower.stream.write(Buffer.from(eventText(follower.cursor, 'open', JSON.stringify(opened))));
     void this.#serve(follower).catch(caught => this.#end(follower, caught));
   }
 

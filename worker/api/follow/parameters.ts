@@ -10,20 +10,29 @@ export type JournalStreamRequest = {
   timeline: string | null;
   tables: ReadonlySet<string> | null;
   limit: number | null;
+  /** Another worker has sent its beginning. */
+  isContinued: boolean;
 };
 
 /**
  * @param lastEventId from a reader that reconnects; it is more recent than the URL's position
+ * @param continuesAfter the last event that its reader has, if another worker sent the beginning
  * @throws op.invalid_input 400
  */
-export function journalStreamRequest(query: string, lastEventId: string | null): JournalStreamRequest {
+export function journalStreamRequest(
+  query: string,
+  lastEventId: string | null,
+  continuesAfter: string | null = null,
+): JournalStreamRequest {
   const parameters = known(query, ['after', 'timeline', 'table', 'limit']);
   const after = parameters.get('after');
+  const position = continuesAfter ?? lastEventId;
   return {
-    after: lastEventId !== null ? whole('Last-Event-ID', lastEventId, 0) : cursor(after),
+    after: position !== null ? whole('Last-Event-ID', position, 0) : cursor(after),
     timeline: parameters.get('timeline'),
     tables: tablesOf(parameters.getAll('table')),
     limit: limitOf(parameters),
+    isContinued: continuesAfter !== null,
   };
 }
 

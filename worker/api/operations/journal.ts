@@ -32,8 +32,8 @@ export const journal: Handlers<Extract<Operation, `journal.${string}`>> = {
     reader.inSnapshot();
     return json<'journal.counts'>(journalBlocks.count({from, to, buckets}));
   },
-  'journal.stream': ({query, lastEventId}, {journalFollowers}) => {
-    const request = journalStreamRequest(query, lastEventId);
+  'journal.stream': ({query, lastEventId, continuesAfter}, {journalFollowers}) => {
+    const request = journalStreamRequest(query, lastEventId, continuesAfter);
     return new Streamed(to => {
       journalFollowers.follow(request, () => to.start(EVENT_HEADERS));
       return undefined;
