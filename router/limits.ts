@@ -141,6 +141,13 @@ export const PEER_SIGN_MS = 1_000;
 export const PEER_SILENT_SIGNS = 5;
 /** Connections to a host without a link are closed after so many of these intervals. (ours) */
 export const PEER_IDLE_SIGNS = 60;
+/**
+ * Wait for the calls that routers of other hosts had under way when a worker ended: less than the supervisor waits for
+ * this router. Beyond: the crash is attributed without them. And the bytes of the calls that such a report has; further
+ * ones are left out. (ours)
+ */
+export const PEER_REPORT_MS = 500;
+export const PEER_REPORT_BYTES_MAX = 512 * KIB;
 /** Pause before a worker of another host is requested again after its host could not be reached. (ours) */
 export const PEER_RETRY_MS = 250;
 

@@ -236,13 +236,18 @@ async function joinPeers({peers, place}: RouterSettings, tenants: TenantDirector
   if (peers === null) return true;
   const parts = {settings: peers, log, metrics};
   tenants.joinHosts(
-    new PeerHosts({...parts, giveUp: (tenant, worker, why) => tenants.peerGivesUp(tenant, worker, why)}),
+    new PeerHosts({
+      ...parts,
+      giveUp: (tenant, worker, why) => tenants.peerGivesUp(tenant, worker, why),
+      suspects: state => tenants.peerSuspects(state),
+    }),
   );
   if (place !== 0) return true;
   const port = await PeerPort.listen({
     ...parts,
     arrived: link => tenants.peerArrived(link.tenant, link),
     closed: link => tenants.peerClosed(link.tenant, link),
+    reported: (router, report) => tenants.peerReported(router, report),
   });
   if (port !== null) servers.push(port);
   return port !== null;

@@ -9,7 +9,7 @@ import type {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
 import type {TLSSocket} from 'node:tls';
 import {errorEnvelope, type ServiceError} from '../../shared/errors.ts';
-import type {WorkerAddress, WorkerName} from '../../shared/ipc/control.ts';
+import type {TenantSuspects, WorkerAddress, WorkerName} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameWriter, IPC_VERSION} from '../../shared/ipc/frame.ts';
 import {connectToWorker} from '../workers/worker-socket.ts';
 import type {PeerChannel} from './channel.ts';
@@ -27,6 +27,7 @@ export class IncomingLink implements PeerLink {
   readonly forCode: boolean;
   readonly sinceMs = performance.now();
   worker: WorkerName | null = null;
+  isCut = false;
   readonly #peer: TLSSocket;
   readonly #channel: PeerChannel;
   readonly #counts: PipeCounts;
@@ -60,6 +61,11 @@ export class IncomingLink implements PeerLink {
     this.worker = address.worker;
     const {socket, secret, fault} = connectToWorker(address, chunk => this.#pipe!.toPeer(chunk));
     this.#toWorker = socket;
+    const ended = () => {
+      this.isCut ||= !this.#peer.readableEnded && !this.#peer.destroyed;
+    };
+    socket.on('end', ended);
+    socket.on('close', ended);
     socket.on('error', () => this.moved()); // the worker is ending; the local link reports it
     socket.once('connect', () => {
       const hello = new FrameWriter(bytes => socket.write(bytes));
@@ -69,6 +75,10 @@ export class IncomingLink implements PeerLink {
       this.#peer.write(encoded({type: 'linked', worker: address.worker, runsCode: address.runsCode}));
     });
     if (fault !== null) setImmediate(() => this.moved());
+  }
+
+  get router(): object {
+    return this.#channel;
   }
 
   moved(): void {
@@ -82,6 +92,10 @@ export class IncomingLink implements PeerLink {
   giveUp(why: ServiceError): void {
     const {tenant, worker} = this;
     if (worker !== null) this.#channel.send({type: 'give_up', tenant, worker, error: errorEnvelope(why).error});
+  }
+
+  suspects(state: Omit<TenantSuspects, 'tenant'>): void {
+    this.#channel.send({type: 'suspects', tenant: this.tenant, ...state});
   }
 
   end(): void {

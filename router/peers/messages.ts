@@ -9,8 +9,9 @@
  */
 import {Buffer} from 'node:buffer';
 import {type ErrorObject, isErrorObject, RETRY_AFTER_S_MAX} from '../../shared/errors.ts';
-import type {WorkerName} from '../../shared/ipc/control.ts';
+import type {TenantSuspects, UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
+import {PEER_REPORT_BYTES_MAX} from '../limits.ts';
 
 /** Incremented whenever the meaning of messages changes: hosts are upgraded one after the other. */
 export const PEER_VERSION = 1;
@@ -33,7 +34,18 @@ export type PeerAnswer =
 export type PeerMessage =
   | {type: 'sign'}
   /** From the host of the worker: send it nothing more, and end the link once everything is answered. */
-  | {type: 'give_up'; tenant: string; worker: WorkerName; error: ErrorObject};
+  | {type: 'give_up'; tenant: string; worker: WorkerName; error: ErrorObject}
+  /** From the host of the worker: all calls suspected of crashing it. */
+  | ({type: 'suspects'} & TenantSuspects)
+  /** To the host of the worker: a suspected call was answered. */
+  | {type: 'answered'; tenant: string; key: string}
+  /** To the host of the worker: the link was lost, with these calls under way. */
+  | {type: 'lost'; tenant: string; worker: WorkerName; calls: UserCall[]}
+  /** To the host of the worker, which violated the protocol and must be ended. `lost` follows. */
+  | {type: 'malformed'; tenant: string; worker: WorkerName; why: string};
+
+/** What a router reports to the host of a worker. */
+export type PeerReport = Extract<PeerMessage, {type: 'answered' | 'lost' | 'malformed'}>;
 
 const LENGTH_BYTES = 4;
 
@@ -101,9 +113,43 @@ export function answerIn(message: unknown): PeerAnswer {
 
 /** @throws MalformedFrame */
 export function messageIn(message: unknown): PeerMessage {
-  const {type, tenant, worker, error} = message as Record<string, unknown>;
-  const isGiveUp =
-    type === 'give_up' && typeof tenant === 'string' && typeof worker === 'string' && isErrorObject(error);
-  if (type !== 'sign' && !isGiveUp) throw new MalformedFrame('no message of a router');
+  if (!isMessage(message as Record<string, unknown>)) throw new MalformedFrame('no message of a router');
   return message as PeerMessage;
+}
+
+function isMessage({type, tenant, worker, error, calls, functions, key, why}: Record<string, unknown>): boolean {
+  if (type === 'sign') return true;
+  if (typeof tenant !== 'string') return false;
+  switch (type) {
+    case 'give_up':
+      return typeof worker === 'string' && isErrorObject(error);
+    case 'suspects':
+      return (
+        isListOf(calls, {key: 'string', refusedMs: 'number'}) &&
+        isListOf(functions, {name: 'string', refusedMs: 'number'})
+      );
+    case 'answered':
+      return typeof key === 'string';
+    case 'lost':
+      return typeof worker === 'string' && isListOf(calls, {name: 'string', key: 'string'});
+    case 'malformed':
+      return typeof worker === 'string' && typeof why === 'string';
+    default:
+      return false;
+  }
+}
+
+function isListOf(values: unknown, fields: Record<string, 'string' | 'number'>): boolean {
+  const isOne = (value: Record<string, unknown> | null) =>
+    Object.entries(fields).every(([name, type]) => typeof value?.[name] === type);
+  return Array.isArray(values) && values.every(isOne);
+}
+
+/** As many of them as a report can have. */
+export function reportable(calls: readonly UserCall[]): UserCall[] {
+  let bytes = 0;
+  return calls.filter(({name, key}) => {
+    bytes += 3 * (name.length + key.length);
+    return bytes <= PEER_REPORT_BYTES_MAX;
+  });
 }

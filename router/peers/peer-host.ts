@@ -11,24 +11,33 @@ import type {Buffer} from 'node:buffer';
 import type {TLSSocket} from 'node:tls';
 import {assert} from '../../shared/assert.ts';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
-import type {PeerSettings, RemoteAddress, WorkerName} from '../../shared/ipc/control.ts';
+import type {PeerSettings, RemoteAddress, TenantSuspects, WorkerName} from '../../shared/ipc/control.ts';
 import {IPC_VERSION} from '../../shared/ipc/frame.ts';
 import type {Logger} from '../../shared/log.ts';
 import {PEER_IDLE_SIGNS} from '../limits.ts';
-import type {LinkedWorker} from '../workers/link.ts';
+import type {LinkedWorker, LinkReports} from '../workers/forwarded.ts';
 import type {Connect} from '../workers/worker-socket.ts';
 import {PeerChannel} from './channel.ts';
 import {Dial} from './dial.ts';
-import {PEER_VERSION, type PeerAnswer, type PeerHello} from './messages.ts';
+import {
+  PEER_VERSION,
+  type PeerAnswer,
+  type PeerHello,
+  type PeerMessage,
+  type PeerReport,
+  reportable,
+} from './messages.ts';
 
 export type LinkOutcome =
-  | {type: 'linked'; end: LinkedWorker; connect: Connect}
+  | {type: 'linked'; end: LinkedWorker; connect: Connect; reports: LinkReports}
   | {type: 'moved'}
   | {type: 'refused'; error: ServiceError; retryAfterS: number}
   /** The host was not reached. */
   | {type: 'lost'};
 
 export type HostEvents = {
+  /** These calls are to be refused. */
+  suspects: (state: TenantSuspects) => void;
   /** The worker is to get nothing more, and its link ends once everything is answered. */
   giveUp: (tenant: string, worker: WorkerName, why: ServiceError) => void;
   dialled: (outcome: LinkOutcome['type']) => void;
@@ -132,7 +141,7 @@ export class PeerHost {
     }
     const socket = dial.takeOver(chunk => this.#channel!.receive(chunk));
     this.#channel = new PeerChannel(socket, {
-      received: ({tenant, worker, error}) => this.#giveUp(tenant, worker, errorIn(error)),
+      received: message => this.#received(message),
       closed: why => this.#close(why, {type: 'lost'}),
       sign: () => this.#sign(),
     });
@@ -169,7 +178,9 @@ export class PeerHost {
             secret: null,
             fault: null,
           });
-          this.#settle(wanted, {type: 'linked', end: {tenant: wanted.tenant, worker, runsCode}, connect});
+          const {tenant} = wanted;
+          const reports = this.#reports(tenant, worker);
+          this.#settle(wanted, {type: 'linked', end: {tenant, worker, runsCode}, connect, reports});
         }
         return;
       }
@@ -195,6 +206,28 @@ export class PeerHost {
     this.#links.add(socket);
     socket.once('close', () => this.#links.delete(socket));
     return socket;
+  }
+
+  #received(message: Exclude<PeerMessage, {type: 'sign'}>): void {
+    switch (message.type) {
+      case 'give_up':
+        this.#giveUp(message.tenant, message.worker, errorIn(message.error));
+        return;
+      case 'suspects':
+        this.#events.suspects(message);
+        return;
+      default:
+        this.#channel!.end(`the host of a worker does not send ${message.type}`);
+    }
+  }
+
+  #reports(tenant: string, worker: WorkerName): LinkReports {
+    const send = (report: PeerReport) => this.#channel?.send(report);
+    return {
+      lost: calls => send({type: 'lost', tenant, worker, calls: reportable(calls)}),
+      malformed: why => send({type: 'malformed', tenant, worker, why}),
+      answered: key => send({type: 'answered', tenant, key}),
+    };
   }
 
   #giveUp(tenant: string, worker: WorkerName, why: ServiceError): void {

@@ -1,7 +1,7 @@
 /** The other hosts of the cluster that this router is connected to. */
 import {randomUUID} from 'node:crypto';
 import type {ServiceError} from '../../shared/errors.ts';
-import type {PeerSettings, RemoteAddress, WorkerName} from '../../shared/ipc/control.ts';
+import type {PeerSettings, RemoteAddress, TenantSuspects, WorkerName} from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {LinkDial, type LinkOutcome, PeerHost} from './peer-host.ts';
@@ -10,6 +10,7 @@ type Parts = {
   settings: PeerSettings;
   log: Logger;
   metrics: RouterMetrics;
+  suspects: (state: TenantSuspects) => void;
   /** The other host asks to give the worker up. */
   giveUp: (tenant: string, worker: WorkerName, why: ServiceError) => void;
 };
@@ -40,9 +41,10 @@ export class PeerHosts {
     const name = `${host} ${address}`;
     let peer = this.#hosts.get(name);
     if (peer === undefined) {
-      const {settings, log, metrics, giveUp} = this.#parts;
+      const {settings, log, metrics, giveUp, suspects} = this.#parts;
       const made = new PeerHost({host, address}, this.#router, settings, log, {
         giveUp,
+        suspects,
         dialled: outcome => metrics.count('svc_peer_dials_total', {outcome}),
         closed: () => {
           if (this.#hosts.get(name) === made) this.#hosts.delete(name);

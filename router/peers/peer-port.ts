@@ -19,7 +19,7 @@ import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {PEER_CHANNELS_MAX, PEER_HELLO_BYTES_MAX, PEER_HELLO_MS, PEER_HELLOS_MAX, PEER_LINKS_MAX} from '../limits.ts';
 import {PeerChannel} from './channel.ts';
 import {IncomingLink} from './incoming-link.ts';
-import {encoded, helloIn, MessageReader, PEER_VERSION, type PeerHello} from './messages.ts';
+import {encoded, helloIn, MessageReader, PEER_VERSION, type PeerHello, type PeerReport} from './messages.ts';
 import type {PipeCounts} from './pipe.ts';
 
 export type PeerPortParts = {
@@ -29,6 +29,8 @@ export type PeerPortParts = {
   /** The link needs a worker of its tenant. */
   arrived: (link: IncomingLink) => void;
   closed: (link: IncomingLink) => void;
+  /** A router of another host reports about a worker of this one. @param router as its links have it */
+  reported: (router: object, report: PeerReport) => void;
 };
 
 /** A router of another host. */
@@ -156,7 +158,11 @@ export class PeerPort {
     if (this.#routers.has(router)) return refuse(socket, unavailable('the router has a channel already'));
     const links = new Set<IncomingLink>();
     const channel = new PeerChannel(socket, {
-      received: message => channel.end(`a router does not send ${message.type}`),
+      received: message => {
+        if (message.type === 'give_up' || message.type === 'suspects')
+          channel.end(`a router does not send ${message.type}`);
+        else this.#parts.reported(channel, message);
+      },
       closed: why => {
         this.#parts.log.info('a router of another host has disconnected', {links: links.size, reason: why});
         this.#routers.delete(router);

@@ -3,11 +3,15 @@
  * While the tenant has no worker, they wait for one.
  */
 import {type ServiceError, unavailable} from '../../shared/errors.ts';
-import type {WorkerAddress, WorkerName} from '../../shared/ipc/control.ts';
-import {WAKE_TIMEOUT_MS} from '../limits.ts';
+import type {TenantSuspects, UserCall, WorkerAddress, WorkerName} from '../../shared/ipc/control.ts';
+import {PEER_REPORT_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
 
 /** A link of another host's router, which the peer port holds. */
 export interface PeerLink {
+  /** The same object for all links of one router. */
+  readonly router: object;
+  /** The worker has ended it, or its host. */
+  readonly isCut: boolean;
   readonly forCode: boolean;
   readonly sinceMs: number;
   /** The worker that it leads to; null: it waits for one. */
@@ -19,12 +23,20 @@ export interface PeerLink {
   refuse(error: ServiceError, retryAfterS: number): void;
   /** Its router sends the worker nothing more, and ends it once everything is answered. */
   giveUp(why: ServiceError): void;
+  /** Calls that its router is to refuse. */
+  suspects(state: Omit<TenantSuspects, 'tenant'>): void;
   end(): void;
 }
+
+/** A worker that ended. `known`: gets all calls that were under way. */
+type Loss = {worker: WorkerName; calls: UserCall[]; known: (calls: UserCall[]) => void; timer: NodeJS.Timeout};
 
 export class TenantPeers {
   readonly #waiting = new Set<PeerLink>();
   readonly #linked = new Set<PeerLink>();
+  /** Links that ended with their worker, and the calls that their routers report; null: not yet. */
+  readonly #cut = new Map<PeerLink, UserCall[] | null>();
+  readonly #losses = new Set<Loss>();
 
   get waiting(): number {
     return this.#waiting.size;
@@ -50,7 +62,58 @@ export class TenantPeers {
   /** The link is closed. */
   closed(link: PeerLink): void {
     this.#waiting.delete(link);
+    if (this.#linked.delete(link) && link.isCut) this.#cutOff(link, null);
+    this.#settle();
+  }
+
+  /** The worker has ended. @param known called once with the calls of all routers, or those that reported in time */
+  lost(worker: WorkerName, calls: UserCall[], known: (calls: UserCall[]) => void): void {
+    const timer = setTimeout(() => {
+      this.#losses.delete(loss);
+      known([...calls, ...this.#reportedBy(worker)]);
+    }, PEER_REPORT_MS);
+    const loss = {worker, calls, known, timer};
+    this.#losses.add(loss);
+    this.#settle();
+  }
+
+  /** A router of another host has lost its link to this worker. */
+  reported(router: object, worker: WorkerName, calls: UserCall[]): void {
+    const link = [...this.#linked, ...this.#cut.keys()].find(one => one.router === router && one.worker === worker);
+    if (link === undefined) return;
     this.#linked.delete(link);
+    this.#cutOff(link, calls);
+    this.#settle();
+  }
+
+  suspects(state: Omit<TenantSuspects, 'tenant'>): void {
+    for (const link of [...this.#waiting, ...this.#linked]) link.suspects(state);
+  }
+
+  #cutOff(link: PeerLink, calls: UserCall[] | null): void {
+    if (!this.#cut.has(link)) {
+      setTimeout(() => {
+        this.#cut.delete(link);
+        this.#settle();
+      }, PEER_REPORT_MS);
+    }
+    this.#cut.set(link, calls);
+  }
+
+  #reportedBy(worker: WorkerName): UserCall[] {
+    return [...this.#cut].flatMap(([link, calls]) => (link.worker === worker ? (calls ?? []) : []));
+  }
+
+  #settle(): void {
+    for (const loss of this.#losses) {
+      const {worker, calls, known, timer} = loss;
+      const isOpen = [...this.#linked].some(link => link.worker === worker);
+      const isUnreported = [...this.#cut].some(([link, reported]) => link.worker === worker && reported === null);
+      if (isOpen || isUnreported) continue;
+      clearTimeout(timer);
+      this.#losses.delete(loss);
+      known([...calls, ...this.#reportedBy(worker)]);
+    }
   }
 
   /** A worker of this host serves the tenant. */

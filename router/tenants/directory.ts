@@ -10,6 +10,7 @@ import type {
   RouterState,
   RouterToSupervisor,
   SupervisorToRouter,
+  TenantSuspects,
   TrafficReport,
   WorkerAddress,
   WorkerName,
@@ -19,6 +20,7 @@ import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {ACTIVITY_INTERVAL_MS, TRAFFIC_INTERVAL_MS} from '../limits.ts';
 import type {LiveConnection, SocketHub} from '../live/tenant-live.ts';
 import type {PipeEnd} from '../live/tenant-pipes.ts';
+import type {PeerReport} from '../peers/messages.ts';
 import type {PeerHosts} from '../peers/peer-hosts.ts';
 import type {PeerLink} from '../peers/tenant-peers.ts';
 import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
@@ -152,6 +154,30 @@ export class TenantDirectory {
 
   peerClosed(id: string, link: PeerLink): void {
     this.#tenants.get(id)?.peerClosed(link);
+  }
+
+  /** A router of another host reports about a worker of this one. */
+  peerReported(router: object, report: PeerReport): void {
+    const tenant = this.#tenants.get(report.tenant);
+    if (tenant === undefined) return;
+    switch (report.type) {
+      case 'lost':
+        tenant.peers.reported(router, report.worker, report.calls);
+        return;
+      case 'answered':
+        tenant.innocent(report.key);
+        this.#send({type: 'call_answered', tenant: report.tenant, key: report.key});
+        return;
+      case 'malformed':
+        this.#metrics.count('svc_malformed_links_total');
+        this.#send({type: 'link_malformed', tenant: report.tenant, worker: report.worker, why: report.why});
+        return;
+    }
+  }
+
+  /** The host of the tenant's worker suspects these calls. */
+  peerSuspects(state: TenantSuspects): void {
+    this.#tenants.get(state.tenant)?.suspect(state);
   }
 
   /** Another host asks to give the worker up. */

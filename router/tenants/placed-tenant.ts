@@ -38,8 +38,8 @@ import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {LinkDial, LinkOutcome} from '../peers/peer-host.ts';
 import {type PeerLink, TenantPeers} from '../peers/tenant-peers.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import type {Forwarded, Holder, TrafficCounter} from '../workers/forwarded.ts';
-import {type LinkClosed, type LinkedWorker, reservedBytes, WorkerLink} from '../workers/link.ts';
+import type {Forwarded, Holder, LinkedWorker, LinkReports, TrafficCounter} from '../workers/forwarded.ts';
+import {type LinkClosed, reservedBytes, WorkerLink} from '../workers/link.ts';
 import {type Connect, connectToWorker} from '../workers/worker-socket.ts';
 import {Suspects} from './suspects.ts';
 import {tenantMoves, tenantNotFound, tenantReplaced} from './tenant-errors.ts';
@@ -71,9 +71,6 @@ export type TenantParts = {
   onTraffic: () => void;
 };
 
-/** Receives what became of a link. */
-type LinkReports = {malformed: (why: string) => void; lost: (calls: UserCall[]) => void};
-
 export class PlacedTenant implements Holder, TrafficCounter {
   readonly id: string;
   /** Had traffic since the last activity report. Set here, cleared by the directory. */
@@ -93,6 +90,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
   #link: WorkerLink | null = null;
   /** Where the link leads; null: there is none, or it leads to another host. */
   #address: WorkerAddress | null = null;
+  /** Of the newest link. */
+  #reports: LinkReports | null = null;
   /** A connection to another host that serves the tenant, until its answer. */
   #dial: LinkDial | null = null;
   readonly #waiting = new Set<Forwarded>();
@@ -183,7 +182,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
       const {worker} = address;
       this.#use(address, received => connectToWorker(address, received), {
         malformed: why => this.#parts.malformed(worker, why),
-        lost: calls => this.#parts.lost(worker, calls),
+        lost: calls => this.peers.lost(worker, calls, all => this.#parts.lost(worker, all)),
+        answered: key => this.#parts.answered(key),
       });
       this.#address = address;
     }
@@ -206,7 +206,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
     this.#dial = null;
     switch (outcome.type) {
       case 'linked':
-        this.#use(outcome.end, outcome.connect, {malformed: () => undefined, lost: () => undefined});
+        this.#use(outcome.end, outcome.connect, outcome.reports);
         return;
       case 'moved':
         this.#wakeLater(WAKE_RETRY_MS);
@@ -229,6 +229,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
     const current = this.#dropLink();
     if (current !== null) this.#retire(current, tenantMoves(this.id)); // its requests end when it closes
     this.#isCodeWanted = false;
+    this.#reports = reports;
     const {live, pipes} = this;
     const link = new WorkerLink(end, connect, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
       malformed: (_, why) => reports.malformed(why),
@@ -308,6 +309,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
       return;
     }
     this.peers.wait(peer);
+    if (this.#suspects !== null) peer.suspects(this.#suspects.state(performance.now()));
     if (this.#address !== null) this.peers.serve(this.#address);
     else if (this.#link !== null) this.peers.moved();
     if (this.peers.waiting > 0 && this.#retryTimer === null) this.#wake();
@@ -359,8 +361,9 @@ export class PlacedTenant implements Holder, TrafficCounter {
 
   /** Replaces the list of suspected calls. */
   suspect(state: Omit<TenantSuspects, 'tenant'>): void {
-    this.#suspects ??= new Suspects(this.#parts.answered);
+    this.#suspects ??= new Suspects(key => (this.#reports ?? this.#parts).answered(key));
     this.#suspects.replace(state, performance.now());
+    this.peers.suspects(state);
   }
 
   /** Another router received an answer to this call. */

@@ -28,6 +28,15 @@ export class Suspects implements Suspicion {
     this.#forgottenMs = Math.max(nowMs, ...this.#calls.values(), ...this.#functions.values()) + SUSPICION_MS;
   }
 
+  /** As `replace` takes it. */
+  state(nowMs: number): Omit<TenantSuspects, 'tenant'> {
+    const refusedMs = (untilMs: number) => Math.max(0, untilMs - nowMs);
+    return {
+      calls: [...this.#calls].map(([key, untilMs]) => ({key, refusedMs: refusedMs(untilMs)})),
+      functions: [...this.#functions].map(([name, untilMs]) => ({name, refusedMs: refusedMs(untilMs)})),
+    };
+  }
+
   /** No call is suspected any more. */
   isEmpty(nowMs: number): boolean {
     return (this.#calls.size === 0 && this.#functions.size === 0) || nowMs >= this.#forgottenMs;

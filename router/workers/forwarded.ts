@@ -126,6 +126,22 @@ export interface PipeReceiver {
 
 export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
 
+/** The worker at the other end of a link, on whichever host it is. */
+export type LinkedWorker = {
+  readonly tenant: string;
+  readonly worker: WorkerName;
+  readonly runsCode: boolean;
+};
+
+/** Receives what the process that watches over the worker has to know. */
+export type LinkReports = {
+  malformed: (why: string) => void;
+  /** The link is gone, with these calls under way. */
+  lost: (calls: UserCall[]) => void;
+  /** A suspected call was answered. */
+  answered: (key: string) => void;
+};
+
 /** Counts requests of a tenant. */
 export interface TrafficCounter {
   /** @param ms null: an endless answer, whose time means nothing */

@@ -19,12 +19,20 @@ import type {Buffer} from 'node:buffer';
 import type {Socket} from 'node:net';
 import {type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
 import {overloaded, type ServiceError} from '../../shared/errors.ts';
-import type {UserCall, WorkerName} from '../../shared/ipc/control.ts';
+import type {UserCall} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {FRAME_CHUNK_BYTES, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import type {Forwarded, Holder, LiveReceiver, PipeReceiver, Receivers, RequestUpload} from './forwarded.ts';
+import type {
+  Forwarded,
+  Holder,
+  LinkedWorker,
+  LiveReceiver,
+  PipeReceiver,
+  Receivers,
+  RequestUpload,
+} from './forwarded.ts';
 import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
 import {
   bytesIn,
@@ -39,13 +47,6 @@ import type {Connect} from './worker-socket.ts';
 
 /** Stream ids are u32; 0 belongs to the hello. */
 const STREAM_MAX = 0xffff_ffff;
-
-/** The worker at the other end of a link, on whichever host it is. */
-export type LinkedWorker = {
-  readonly tenant: string;
-  readonly worker: WorkerName;
-  readonly runsCode: boolean;
-};
 
 export type LinkClosed = {
   link: WorkerLink;

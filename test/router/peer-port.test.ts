@@ -49,7 +49,10 @@ class Stranger {
     this.socket.on('error', () => undefined);
     this.socket.on('data', chunk => {
       this.#reader.push(chunk);
-      for (let next = this.#reader.next(); next !== null; next = this.#reader.next()) this.received.push(next);
+      for (let next = this.#reader.next(); next !== null; next = this.#reader.next()) {
+        if ((next as {type: string}).type === 'sign') this.socket.write(encoded({type: 'sign'}));
+        else this.received.push(next);
+      }
     });
   }
 

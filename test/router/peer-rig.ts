@@ -39,6 +39,7 @@ export class TestHost {
     this.hosts = new PeerHosts({
       ...{settings: this.settings, log, metrics: this.metrics},
       giveUp: (tenant, worker, why) => this.directory.peerGivesUp(tenant, worker, why),
+      suspects: state => this.directory.peerSuspects(state),
     });
     this.directory.joinHosts(this.hosts);
   }
@@ -48,6 +49,7 @@ export class TestHost {
       ...{settings: this.settings, log, metrics: this.metrics},
       arrived: link => this.directory.peerArrived(link.tenant, link),
       closed: link => this.directory.peerClosed(link.tenant, link),
+      reported: (router, report) => this.directory.peerReported(router, report),
     });
     onTestFinished(() => this.#port!.stopAccepting());
     return this;

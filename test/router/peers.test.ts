@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {until} from '../harness/until.ts';
-import {TENANT, twoHosts} from './peer-rig.ts';
+import {TENANT, type TestHost, twoHosts} from './peer-rig.ts';
 import {RecordedRequest} from './scripted-worker.ts';
 
 describe('a tenant that another host serves', () => {
@@ -80,6 +80,96 @@ describe('a tenant that another host serves', () => {
     expect(next.frames.at(-1)!.body).toBe('bundle');
     next.answer('', 'deployed');
     expect(await deploy.outcome).toBe('200 deployed');
+  });
+});
+
+describe('calls under way when the worker of another host ends', () => {
+  const call = {name: 'm:bomb', key: 'bomb'};
+  const requestOf = () => new RecordedRequest(true, '', null, {call});
+  const lost = (host: TestHost) => host.sent.filter(message => message.type === 'link_lost');
+
+  test('are reported to its supervisor, once, with those of its own routers', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const [there, here] = [requestOf(), new RecordedRequest(true, '', null, {call: {name: 'm:own', key: 'own'}})];
+    b.directory.forward(b.tenant, here);
+    a.directory.forward(a.tenant, there);
+    await worker.received(4);
+    b.onWake = () => undefined;
+    worker.die();
+    expect(await there.outcome).toBe('session.worker_unavailable');
+    await until('the supervisor to know', () => lost(b).length > 0);
+    const {calls, ...rest} = lost(b)[0]!;
+    expect(rest).toEqual({type: 'link_lost', tenant: TENANT, worker: worker.address.worker});
+    expect(calls.toSorted((one, other) => one.key.localeCompare(other.key))).toEqual([
+      call,
+      {name: 'm:own', key: 'own'},
+    ]);
+    expect(lost(a)).toEqual([]);
+  });
+
+  test('are none of a link that its router has ended, which is not waited for', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const read = new RecordedRequest(true);
+    a.directory.forward(a.tenant, read);
+    await worker.received(3);
+    worker.answer('', 'ok');
+    await read.outcome;
+    expect(a.tenant.release()).toBe(false);
+    await until('the link to have ended', () => b.metric('svc_peer_incoming_links') === 0);
+    b.onWake = () => undefined;
+    worker.die();
+    await until('the supervisor to know', () => lost(b).length > 0);
+    expect(lost(b)).toEqual([{type: 'link_lost', tenant: TENANT, worker: worker.address.worker, calls: []}]);
+  });
+
+  test('are refused by its routers too once they are quarantined; an answered one is innocent everywhere', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const read = new RecordedRequest(true);
+    a.directory.forward(a.tenant, read);
+    await worker.received(3);
+    worker.answer('', 'ok');
+    await read.outcome;
+    const suspects = (refusedMs: number) =>
+      b.directory.receive({type: 'suspects', tenant: TENANT, calls: [{key: call.key, refusedMs}], functions: []});
+    suspects(60_000);
+    const isRefused = () => {
+      const request = requestOf();
+      try {
+        a.directory.forward(a.tenant, request);
+        request.abort();
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    await until('it to be refused', isRefused);
+    suspects(0);
+    await until('it to be served', () => !isRefused());
+    const frames = worker.frames.length;
+    const served = requestOf();
+    a.directory.forward(a.tenant, served);
+    await worker.received(frames + 1);
+    worker.answer('', 'ok');
+    expect(await served.outcome).toBe('200 ok');
+    await until('the supervisor to know', () =>
+      b.sent.some(message => message.type === 'call_answered' && message.key === call.key),
+    );
+  });
+
+  test('a worker that violates the protocol is reported to its own supervisor', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    a.directory.forward(a.tenant, requestOf());
+    await worker.received(3);
+    worker.sendGarbage();
+    const malformed = await until('the supervisor to know', () =>
+      b.sent.find(message => message.type === 'link_malformed'),
+    );
+    expect(malformed).toMatchObject({tenant: TENANT, worker: worker.address.worker});
+    expect(a.sent.some(({type}) => type === 'link_malformed')).toBe(false);
   });
 });
 
