@@ -30,6 +30,7 @@ import {Surfaces} from './dashboard/surfaces.ts';
 import {Callers} from './edge/callers.ts';
 import {Health} from './edge/health.ts';
 import {Intake} from './edge/intake.ts';
+import {stopping} from './edge/steps.ts';
 import type {Exchange} from './http/exchange.ts';
 import {OriginRule} from './http/origin.ts';
 import {ShippedFiles} from './http/shipped-files.ts';
@@ -66,6 +67,7 @@ let intake: Intake | null = null;
 let sockets: Sockets | null = null;
 let functionSockets: FunctionSockets | null = null;
 let health: Health | null = null;
+let peerPort: PeerPort | null = null;
 let servers: Pick<Server, 'stopAccepting'>[] = [];
 
 process.on('SIGINT', () => undefined);
@@ -250,6 +252,7 @@ async function joinPeers({peers, place}: RouterSettings, tenants: TenantDirector
     reported: (router, report) => tenants.peerReported(router, report),
   });
   if (port !== null) servers.push(port);
+  peerPort = port;
   return port !== null;
 }
 
@@ -278,8 +281,13 @@ function drain(): void {
   functionSockets?.drain();
   setTimeout(() => process.exit(0), ROUTER_DRAIN_MS);
   if (traffic === null) process.exit(0);
-  traffic.whenIdle(() => {
+  let used = peerPort === null ? 1 : 2;
+  const idle = () => {
+    used--;
+    if (used > 0) return;
     refusals.close();
     process.exit(0);
-  });
+  };
+  traffic.whenIdle(idle);
+  peerPort?.drain(stopping(), idle);
 }

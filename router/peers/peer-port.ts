@@ -43,6 +43,8 @@ export class PeerPort {
   /** Connections without a hello, by the address and port of the other end. */
   readonly #silent = new Set<string>();
   #links = 0;
+  /** Null: it is not drained. */
+  #onIdle: (() => void) | null = null;
   readonly #counts: PipeCounts;
 
   /** @returns null if the port is not available */
@@ -89,6 +91,16 @@ export class PeerPort {
   /** Accepts no more connections; existing ones stay. */
   stopAccepting(): void {
     this.#server.close();
+  }
+
+  /**
+   * Requests the routers of other hosts to end their links once everything is answered.
+   * @param idle called once there are none
+   */
+  drain(why: ServiceError, idle: () => void): void {
+    this.#onIdle = idle;
+    for (const {links} of this.#routers.values()) for (const link of links) link.giveUp(why);
+    if (this.#links === 0) idle();
   }
 
   #connected(socket: Socket): void {
@@ -138,6 +150,7 @@ export class PeerPort {
     if (hello.type === 'channel') return this.#channel(socket, hello.router);
     const router = this.#routers.get(hello.router);
     if (router === undefined) return refuse(socket, unavailable('the channel of the router has ended'));
+    if (this.#onIdle !== null) return answerMoved(socket);
     if (this.#links >= PEER_LINKS_MAX) return refuse(socket, overloaded('too many links of other hosts are open'));
     const link = new IncomingLink(socket, router.channel, hello, {
       counts: this.#counts,
@@ -145,6 +158,7 @@ export class PeerPort {
         router.links.delete(ended);
         this.#links--;
         this.#parts.closed(ended);
+        if (this.#links === 0) this.#onIdle?.();
       },
     });
     router.links.add(link);
@@ -177,6 +191,11 @@ export class PeerPort {
 
 function nameOf({remoteAddress, remotePort}: Socket): string {
   return `${remoteAddress} ${remotePort}`;
+}
+
+function answerMoved(socket: TLSSocket): () => void {
+  socket.end(encoded({type: 'moved'}));
+  return () => socket.destroy();
 }
 
 function refuse(socket: TLSSocket, error: ServiceError): () => void {

@@ -55,6 +55,11 @@ export class TestHost {
     return this;
   }
 
+  /** Its router stops. Resolves when no router of another host has a link. */
+  drain(): Promise<void> {
+    return new Promise(resolve => this.#port!.drain(moves, resolve));
+  }
+
   get port(): number {
     return this.#port!.port;
   }

@@ -189,6 +189,30 @@ describe('when the link is lost', () => {
     expect(await read.outcome).toBe('200 ok');
   });
 
+  test('a router that stops lets everything be answered, and then has no link', async () => {
+    const {a, b} = await twoHosts();
+    const worker = await b.serves();
+    const write = new RecordedRequest(false, 'body');
+    a.directory.forward(a.tenant, write);
+    await worker.received(3);
+    const own = await a.serves();
+    let isDrained = false;
+    const drained = b.drain().then(() => {
+      isDrained = true;
+    });
+    await until('the other router to know', () => a.tenant.link === null);
+    expect(isDrained).toBe(false);
+    worker.answer('', 'done');
+    expect(await write.outcome).toBe('200 done');
+    await drained;
+    expect(b.tenant.isBusy).toBe(false);
+    const next = new RecordedRequest(true);
+    a.directory.forward(a.tenant, next);
+    await own.received(2);
+    own.answer('', 'ok');
+    expect(await next.outcome).toBe('200 ok');
+  });
+
   test('a tenant that moves to another host is served there, and nothing of it is refused', async () => {
     const {a, b} = await twoHosts();
     const worker = await b.serves();
