@@ -91,10 +91,16 @@ describe.each(rounds({commit: [1], nightly: [1, 2]}))('with %i routers', routers
     expect([...statuses]).toEqual([200]);
     expect([...load.unknown, ...load.refused.keys()]).toEqual([]);
     await load.expectKept();
-    expect((await follower.rest()).at(-1)).toMatchObject({event: 'end'});
     await tenant.insert('kept', {text: 'b'});
     await live.nextThat(({data}) => data?.length === 2);
     live.close();
+    const [opened] = await follower.take(1);
+    for (let sequence = Number(opened!.id) + 1; ; sequence++) {
+      const [event] = await follower.take(1);
+      expect(event).toMatchObject({event: 'message', id: String(sequence)});
+      if (JSON.stringify(event!.data).includes('"text":"b"')) break;
+    }
+    follower.close();
   });
 });
 
