@@ -19,7 +19,10 @@ import {shellQuoted} from './shell-quoted.ts';
 const EXIT_INTERRUPTED = 130;
 /** npm forwards a signal that the terminal has already sent; a person is slower than this. */
 const SAME_SIGNAL_MS = 300;
-/** The drain has its own time limit; this one covers a drain with a bug. SIGTERM to exit stays within 5 s. */
+/**
+ * The drain has its own time limit; this one covers a drain with a bug. SIGTERM to exit stays within 5 s, after the
+ * time that tenants have to be handed to other hosts.
+ */
 const DRAIN_GIVE_UP_MS = 4_900;
 
 export function register(program: Command): void {
@@ -34,7 +37,8 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
   endOnBugs(log);
   // Files that this server and its children write are for this user alone.
   process.umask(0o077);
-  const stop = stopOnSignals(log);
+  const {cluster} = clusterSettings(options);
+  const stop = stopOnSignals(log, DRAIN_GIVE_UP_MS + (cluster?.drainTimeoutMs ?? 0));
   if (options.endsWithParent) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   const data = dataDirectory(options);
   try {
@@ -52,7 +56,7 @@ async function start(options: StartOptions & {endsWithParent: boolean}): Promise
         rateLimits: {tenant: options.rateLimitTenant ?? null, key: options.rateLimitKey ?? null},
         idleStopMs: options.idleStop,
         ...backupSettings(options),
-        ...clusterSettings(options),
+        cluster,
         entries: BUNDLED_ENTRIES,
       },
       process.env,
@@ -104,7 +108,7 @@ function endOnBugs(log: Logger): void {
 }
 
 /** SIGINT and SIGTERM stop the server cleanly; before it has started there is nothing to clean up. */
-function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
+function stopOnSignals(log: Logger, giveUpMs: number): {drain: (() => Promise<void>) | null} {
   const stop: {drain: (() => Promise<void>) | null} = {drain: null};
   let stoppingSinceMs: number | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -114,7 +118,7 @@ function stopOnSignals(log: Logger): {drain: (() => Promise<void>) | null} {
     }
     stoppingSinceMs = performance.now();
     if (stop.drain === null) process.exit(0);
-    void Promise.race([stop.drain(), delay(DRAIN_GIVE_UP_MS)]).then(() => {
+    void Promise.race([stop.drain(), delay(giveUpMs)]).then(() => {
       log.info('stopped');
       process.exit(0);
     });
