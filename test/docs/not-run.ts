@@ -22,6 +22,14 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
   'cli.md': {
     'git clone REPOSITORY': 'test/cli/package.nightly.test.ts builds a copy of the sources, packs and installs it',
   },
+  'cluster.md': {
+    'npm run cluster': 'runs until it is interrupted; test/cluster/local-cluster.test.ts runs the command',
+    'for host in': 'needs three machines; test/cluster/init.test.ts runs NATS with the files',
+    'apt-get install nats-server': 'needs systemd; test/docs/deploy-files.test.ts checks the files',
+    'export $(grep SVC_ACCESS_TOKEN=': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the commands',
+    'svc cluster drain b': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the command',
+    'svc cluster move acme b': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the commands',
+  },
   'live-queries.md': {'npx -y wscat': 'needs a package that is not installed; test/ws speaks the protocol'},
   'operating.md': {
     'install -d -m 700 /var/lib/svc': 'needs systemd',

@@ -51,6 +51,15 @@ const RUN_HERE: Record<string, () => Promise<void>> = {
     const {body} = await service.get('/api/tenants/bulk/tables');
     expect(body).toMatchObject({tables: expect.arrayContaining([expect.objectContaining({name: 'towns'})])});
   },
+  'cluster.md': async () => {
+    const stdout = await run('cluster.md');
+    expect(stdout).toContain('prod has one directory for each host: a, b, c');
+    expect(stdout).toContain('prod/d has the files of the host d');
+    expect(stdout.match(/^[abcd]: valid until \d{4}-/gm)?.length).toBe(4);
+    const configuration = readFileSync(join(directory, 'prod/a/nats/nats-server.conf'), 'utf8');
+    expect(configuration).toContain('listen: "10.0.0.1:4222"');
+    expect(configuration.match(/nkey: U/g)?.length).toBe(4);
+  },
   'import-export.md': async () => {
     writeFileSync(join(directory, 'notes.jsonl'), '{"title": "first"}\n');
     const stdout = await run('import-export.md');
