@@ -28,6 +28,9 @@ export const APPEND_RETRY_MS_MAX = 500;
 /** Bases of a tenant that stay, so that one is there while the next is written or found damaged. (design) */
 export const BASES_KEPT = 2;
 
+/** Attempts to read all of a tenant that is in use, and is trimmed meanwhile. Beyond: it is a finding. (ours) */
+export const CHECK_ATTEMPTS = 3;
+
 /* Hosts */
 
 /** The lease of a host, from when it sent its newest stored update. Beyond: its workers answer no reads. (design) */
