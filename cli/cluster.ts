@@ -2,6 +2,7 @@
 import type {Command} from 'commander';
 import {registerDrain, registerMoves} from './cluster/hand-over.ts';
 import {registerAddHost, registerInit, registerRenew} from './cluster/init.ts';
+import {registerForget, registerVerify} from './cluster/on-log.ts';
 import {registerStatus} from './cluster/status.ts';
 
 export function register(program: Command): void {
@@ -12,4 +13,6 @@ export function register(program: Command): void {
   registerStatus(cluster);
   registerMoves(cluster);
   registerDrain(cluster);
+  registerVerify(cluster);
+  registerForget(cluster);
 }

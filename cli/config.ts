@@ -25,7 +25,7 @@ import {
   SERVICES_MEMORY_MB_MAX,
   TENANT_STORAGE_BYTES_DEFAULT,
 } from './limits.ts';
-import {duration, integer, path, size, yesOrNo} from './option-values.ts';
+import {duration, integer, path, size, variableOf, yesOrNo} from './option-values.ts';
 
 export type StartOptions = ClusterOptions & {
   port: number;
@@ -238,11 +238,6 @@ export function backupSettings(options: StartOptions): Pick<SupervisorSettings, 
     },
     copies: {everyMs, spoolBytesMax},
   };
-}
-
-/** `--idle-stop` becomes SVC_IDLE_STOP. */
-function variableOf(flag: string): string {
-  return `SVC_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`;
 }
 
 function checkTogether(command: Command): void {

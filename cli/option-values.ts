@@ -59,3 +59,8 @@ export function yesOrNo(text: string): boolean {
   if (['0', 'false', 'no', ''].includes(text)) return false;
   throw new InvalidArgumentError('It must be 1 or 0.');
 }
+
+/** `--idle-stop` becomes SVC_IDLE_STOP. */
+export function variableOf(flag: string): string {
+  return `SVC_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`;
+}

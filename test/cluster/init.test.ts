@@ -10,12 +10,16 @@ import {DEFAULT_PORTS, namedAddress} from '../../cli/cluster/cluster-file.ts';
 import {addHost, initCluster, renewHosts} from '../../cli/cluster/make-hosts.ts';
 import {clusterSettings} from '../../cli/cluster-settings.ts';
 import {addStartOptions, type StartOptions} from '../../cli/config.ts';
+import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import {readCredentials} from '../../cluster/nats/credentials.ts';
 import {startOnNats} from '../../cluster/nats/start-check.ts';
+import {encodeTenant, tenantKey} from '../../cluster/ownership/tenant-record.ts';
 import type {ClusterSettings} from '../../supervisor/server/settings.ts';
+import {svc} from '../harness/command.ts';
 import {freePorts} from '../harness/free-ports.ts';
 import {until} from '../harness/until.ts';
 import {NatsServer} from './harness/nats-servers.ts';
+import {opened} from './harness/rig.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'svc-cluster-init-'));
 const HOSTS = ['a', 'b', 'c'].map(name => ({name, address: '127.0.0.1'}));
@@ -25,13 +29,16 @@ function newCluster(directory: string, hosts = HOSTS, ports = DEFAULT_PORTS) {
   return initCluster(directory, {name: 'prod', hosts, ports, filesAt, storeAt, logStorageBytes: 1024 ** 3});
 }
 
+function variablesOf(directory: string, host: string): Record<string, string> {
+  const lines = readFileSync(join(directory, host, 'svc.env'), 'utf8')
+    .trim()
+    .split('\n');
+  return Object.fromEntries(lines.map(line => line.split(/=(.*)/).slice(0, 2)));
+}
+
 /** As `svc start` would read svc.env. */
 function settingsOf(directory: string, host: string): ClusterSettings {
-  for (const line of readFileSync(join(directory, host, 'svc.env'), 'utf8')
-    .trim()
-    .split('\n')) {
-    vi.stubEnv(...(line.split(/=(.*)/) as [string, string]));
-  }
+  for (const [name, value] of Object.entries(variablesOf(directory, host))) vi.stubEnv(name, value);
   const command = addStartOptions(new Command('start')).exitOverride();
   command.action(() => undefined).parse([], {from: 'user'});
   vi.unstubAllEnvs();
@@ -89,6 +96,33 @@ describe('on three servers', () => {
       ),
     );
     await engine!.close();
+  });
+
+  test('svc cluster verify and forget need the files of a host, and no server', async () => {
+    const {engine} = await started(settingsOf(directory, 'a'));
+    const log = new ReplicatedLog(engine, 'prod');
+    const entry = {generation: 1, epoch: 1, owner: {host: 'a', incarnation: 1}, pin: null};
+    await log.records.set(tenantKey('acme'), encodeTenant(entry), 0);
+    await opened(log.tenant({id: 'acme', generation: 1}), 1);
+    await engine.close();
+
+    const env = variablesOf(directory, 'b');
+    const {code, stdout} = await svc(['cluster', 'verify'], env);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^acme {2}at a {2}epoch 1 {2}0 bases and 1 records, .*\n1 tenants, 0 with findings\n$/),
+    ]);
+    const json = (await svc(['cluster', 'verify', 'acme', '--json'], env)).stdout;
+    expect(JSON.parse(json)).toMatchObject({tenant: 'acme', records: 1, findings: []});
+    expect(await svc(['cluster', 'verify', 'none'], env)).toMatchObject({
+      code: 1,
+      stderr: 'svc cluster verify: the cluster has no tenant none\n',
+    });
+    expect(await svc(['cluster', 'forget', 'z'], env)).toMatchObject({
+      code: 1,
+      stderr: 'svc cluster forget: the cluster has no host z\n',
+    });
+    expect(await svc(['cluster', 'verify'])).toMatchObject({code: 2, stderr: expect.stringContaining('svc.env')});
   });
 
   test('servers and hosts go on with renewed certificates', async () => {
