@@ -29,7 +29,15 @@ async function checked(
     const engine = await rig.connect();
     const log = new ReplicatedLog(engine, CLUSTER, rig.timing);
     const tenant = newTenant();
-    const entry = {generation: 1, epoch: 1, owner: {host: 'a', incarnation: 1}, pin: null};
+    const entry = {
+      generation: 1,
+      epoch: 1,
+      owner: {host: 'a', incarnation: 1},
+      pin: null,
+      createdMs: 1,
+      dueMs: null,
+      isDeleted: false,
+    };
     await log.records.set(tenantKey(tenant.id), encodeTenant(entry), 0);
     await prepare(log, tenant);
     found = await checkLog(new ReplicatedLog(tamper(engine), CLUSTER, rig.timing), tenant.id);

@@ -101,7 +101,15 @@ describe('on three servers', () => {
   test('svc cluster verify and forget need the files of a host, and no server', async () => {
     const {engine} = await started(settingsOf(directory, 'a'));
     const log = new ReplicatedLog(engine, 'prod');
-    const entry = {generation: 1, epoch: 1, owner: {host: 'a', incarnation: 1}, pin: null};
+    const entry = {
+      generation: 1,
+      epoch: 1,
+      owner: {host: 'a', incarnation: 1},
+      pin: null,
+      createdMs: 1,
+      dueMs: null,
+      isDeleted: false,
+    };
     await log.records.set(tenantKey('acme'), encodeTenant(entry), 0);
     await opened(log.tenant({id: 'acme', generation: 1}), 1);
     await engine.close();
