@@ -223,11 +223,11 @@ export class ClusterHost {
   }
 
   /** Makes a host the owner, which opens the tenant when it is needed. */
-  async move(id: string, host: string): Promise<'moved' | 'unknown_host' | 'conflict'> {
+  async move(id: string, host: string): Promise<'moved' | 'unknown_host' | 'failed'> {
     const to = this.members.serving().find(member => member.host === host && member.record.state === 'live');
     if (to === undefined) return 'unknown_host';
     const isMoved = await this.tenants.move(id, {host, incarnation: to.record.incarnation}, this.#end.signal);
-    return isMoved ? 'moved' : 'conflict';
+    return isMoved ? 'moved' : 'failed';
   }
 
   /** Hands over every tenant that this host serves, as long as there is a host to take them. */

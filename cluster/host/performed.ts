@@ -1,6 +1,6 @@
 /** Answers the routes of a cluster, as this host knows it. */
 import {unreachable} from '../../shared/assert.ts';
-import {conflict, notFound, ServiceError} from '../../shared/errors.ts';
+import {conflict, notFound, ServiceError, unavailable} from '../../shared/errors.ts';
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {ClusterHost as ShownHost, ClusterTenant as ShownTenant} from '../../shared/protocol/cluster.ts';
 import type {EntryOutcome} from '../ownership/tenant-entries.ts';
@@ -80,7 +80,7 @@ async function move(host: ClusterHost, tenant: string, to: string): Promise<void
     const names = host.hosts().map(({name}) => name);
     throw conflict(`no host ${JSON.stringify(to)} takes tenants; those that do are ${names.join(', ')}`);
   }
-  if (outcome === 'conflict') throw conflict(`tenant ${JSON.stringify(tenant)} was changed meanwhile; try again`);
+  if (outcome === 'failed') throw unavailable(`tenant ${JSON.stringify(tenant)} was not moved; try again`);
 }
 
 async function pin(host: ClusterHost, {tenant, host: to}: {tenant: string; host: string | null}): Promise<ShownTenant> {

@@ -130,14 +130,18 @@ export class HostTenants {
 
   /**
    * Makes a host the owner in the tenant's entry. The present owner closes the tenant when it receives that, and the new
-   * one opens it for the first request. @returns whether it was stored. @throws LogError, EngineError
+   * one opens it for the first request. @returns whether it is stored; not: there is no such tenant, the log is full, or
+   * the signal aborted. @throws LogError, EngineError
    */
   async move(id: string, to: Owner, signal: AbortSignal): Promise<boolean> {
     const {records} = this.#parts.replicated;
-    const found = await findTenant(records, id);
-    if (found === null) return false;
-    const {kind} = await claim(records, id, found, {owner: to, above: 0, opens: false, signal});
-    return kind === 'claimed';
+    for (;;) {
+      const found = await findTenant(records, id);
+      if (found === null) return false;
+      if (isSameOwner(found.record.owner, to)) return true;
+      const {kind} = await claim(records, id, found, {owner: to, above: 0, opens: false, signal});
+      if (kind !== 'conflict') return kind === 'claimed';
+    }
   }
 
   /** Releases tenants whose entry has another owner, until the signal aborts. */
