@@ -27,6 +27,8 @@ export type FileWish =
   /** Begins with a base. @property epoch of the newest record of the file that it replaces */
   | {readonly kind: 'seed'; readonly base: string; readonly place: LogPlace; readonly epoch: number}
   | {readonly kind: 'write_base'; readonly to: string}
+  /** As a base, with commits of the file that the log need not have. */
+  | {readonly kind: 'write_newest'; readonly to: string}
   | {readonly kind: 'set_aside'; readonly why: AsideReason; readonly epoch: number};
 
 export type FileOrder = FileTarget &

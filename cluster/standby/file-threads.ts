@@ -17,7 +17,7 @@ export class FileThreads implements FileWork {
   }
 
   run(order: FileOrder): Promise<FileAnswer> {
-    const isWhole = order.kind === 'seed' || order.kind === 'write_base';
+    const isWhole = ['seed', 'write_base', 'write_newest'].includes(order.kind);
     return (isWhole ? this.#wholeFiles : this.#records).run(order);
   }
 

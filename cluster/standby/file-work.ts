@@ -61,15 +61,16 @@ function done(file: ReplicatedFile, order: Exclude<FileOrder, {kind: 'set_aside'
       return null;
     case 'seed':
       return seed(file, order);
-    case 'write_base': {
+    case 'write_base':
+    case 'write_newest': {
       const fd = DISK.open(order.to, 'w');
       try {
-        file.writeBase({
-          write: bytes => {
-            refuseEnded(order.end);
-            DISK.write(fd, bytes, null);
-          },
-        });
+        const write = (bytes: Buffer) => {
+          refuseEnded(order.end);
+          DISK.write(fd, bytes, null);
+        };
+        if (order.kind === 'write_base') file.writeBase({write});
+        else file.writeNewest({write});
       } finally {
         DISK.close(fd);
       }
@@ -112,10 +113,12 @@ function applyAll(file: ReplicatedFile, records: readonly OrderedRecord[], end: 
       applySets();
       withFile(record.pages, end, source => file.apply(new PageSet(source), record.place));
     } else {
-      sets.push({
-        set: new PageSet(sourceOf(Buffer.from(record.pages.buffer, record.pages.byteOffset, record.pages.length))),
-        place: record.place,
-      });
+      const {buffer, byteOffset, length} = record.pages;
+      const set = new PageSet(sourceOf(Buffer.from(buffer, byteOffset, length)));
+      // The place is older than the copy if a process ended between the two.
+      const isThere = set.after.commit <= (file.at?.commit ?? 0);
+      if (isThere) file.apply(set, record.place);
+      else sets.push({set, place: record.place});
       if (!file.isCopy || sets.length === STANDBY_MERGED_MAX) applySets();
     }
   }

@@ -118,6 +118,26 @@ export class CopyFile {
     writer.end(expected);
   }
 
+  /**
+   * The set that leads from this copy to the database of a base: it has the commits in between as one.
+   * @throws PageSetError: the base is of another timeline, or not later
+   */
+  writeDifference(base: PageSet, sink: Sink): void {
+    const {timeline, pageBytes, commit, pages, digest} = this.#position;
+    const {after} = base;
+    const head = {...base.head, first: commit + 1, pagesBefore: pages, digestBefore: digest};
+    if (after.timeline !== timeline) throw new PageSetError('other_timeline', `${after.timeline}, not ${timeline}`);
+    if (after.commit <= commit || after.pageBytes !== pageBytes) {
+      throw new PageSetError('past_commits', `commit ${after.commit} does not follow commit ${commit}`);
+    }
+    const writer = new PageSetWriter(head, sink);
+    for (const {number, bytes} of base.entries()) {
+      const isNew = number > pages;
+      if (isNew || !this.#page(number, pageBytes).equals(bytes)) writer.add({number, isDelta: false, bytes});
+    }
+    writer.end(after.digest);
+  }
+
   close(): void {
     this.#disk.close(this.#fd);
   }

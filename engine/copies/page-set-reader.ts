@@ -28,7 +28,8 @@ export class PageSet {
   readonly after: Position;
   /** Number of its pages: it never yields more. */
   readonly entryCount: number;
-  readonly #source: Source;
+  /** Its bytes. */
+  readonly source: Source;
 
   /** @throws PageSetError */
   constructor(source: Source) {
@@ -37,7 +38,7 @@ export class PageSet {
     checkFormat(header);
     checkSum(source);
     const trailer = source.read(length - TRAILER_BYTES, TRAILER_BYTES);
-    this.#source = source;
+    this.source = source;
     this.head = decodeHead(header);
     this.entryCount = trailer.readUInt32BE(0);
     const {timeline, pageBytes, last, sequence, timeMs, pagesAfter} = this.head;
@@ -88,10 +89,10 @@ export class PageSet {
 
   *#chunks(): Generator<Compressed & {rawBytes: number}> {
     const {pageBytes} = this.head;
-    const end = this.#source.length - TRAILER_BYTES;
+    const end = this.source.length - TRAILER_BYTES;
     let at = HEADER_BYTES;
     for (;;) {
-      const header = this.#source.read(at, CHUNK_HEADER_BYTES);
+      const header = this.source.read(at, CHUNK_HEADER_BYTES);
       at += CHUNK_HEADER_BYTES;
       if (at > end) throw invalid('its chunks have no end');
       const [entries, length, method] = [header.readUInt32BE(0), header.readUInt32BE(4), header[8]!];
@@ -101,7 +102,7 @@ export class PageSet {
         return;
       }
       if (entries > entriesMax(pageBytes)) throw invalid(`a chunk has ${entries} pages`);
-      const bytes = this.#source.read(at, length);
+      const bytes = this.source.read(at, length);
       at += length;
       yield {method, bytes, rawBytes: entries * (ENTRY_HEADER_BYTES + pageBytes)};
     }

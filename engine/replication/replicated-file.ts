@@ -152,6 +152,28 @@ export class ReplicatedFile {
     }
   }
 
+  /** A base of the newest commit of the file, whether the log has it or not. @throws CopyError */
+  writeNewest(sink: Sink): void {
+    const own = this.#own;
+    if (own === null) {
+      this.writeBase(sink);
+      return;
+    }
+    const reader = new LogReader(this.#path);
+    try {
+      reader.accept(reader.take(own.file.commit - own.beforeLog));
+      writeBase(reader, own.file, sink);
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** The set that leads from the file, a copy, to the database of a base. @throws PageSetError */
+  writeDifference(base: PageSet, sink: Sink): void {
+    assert(this.#copy !== null, 'a copy is at the tail of its log');
+    this.#copy.writeDifference(base, sink);
+  }
+
   /** The next process reads the log from here. All that was applied is on disk. */
   save(): void {
     if (this.#at !== null && this.#place !== null) savePlace(this.#path, {at: this.#at, log: this.#place});

@@ -21,6 +21,8 @@ class MemoryStream {
   /** Accepted, and not stored yet: the sequence by subject. */
   readonly underWay = new Map<string, number>();
   sequence = 0;
+  /** Reads miss what is after it. */
+  readableTo = Number.POSITIVE_INFINITY;
   readonly watchers = new Set<() => void>();
 
   newestOf(subject: string): number {
@@ -77,8 +79,10 @@ export class MemoryEngine implements LogEngine {
 
   async next(subject: Subject, sequence: number): Promise<Message | null> {
     await delay(this.#timing, HOP_MS);
-    const {messages} = this.#streams.of(subject.stream);
-    const found = messages.find(message => message.subject === subject.name && message.sequence >= sequence);
+    const {messages, readableTo} = this.#streams.of(subject.stream);
+    const found = messages.find(
+      message => message.subject === subject.name && message.sequence >= sequence && message.sequence <= readableTo,
+    );
     return this.#answer(found ?? null);
   }
 
@@ -94,7 +98,8 @@ export class MemoryEngine implements LogEngine {
 
   async last(subject: Subject): Promise<Message | null> {
     await delay(this.#timing, HOP_MS);
-    const found = this.#streams.of(subject.stream).messages.findLast(message => message.subject === subject.name);
+    const {messages, readableTo} = this.#streams.of(subject.stream);
+    const found = messages.findLast(({subject: name, sequence}) => name === subject.name && sequence <= readableTo);
     return this.#answer(found ?? null);
   }
 

@@ -4,7 +4,11 @@ import {MemoryEngine, MemoryStreams} from './memory-engine.ts';
 import type {Rig} from './rig.ts';
 import {VirtualTime} from './virtual-time.ts';
 
-export type MemoryRig = Rig & {loseAfter(stream: StreamName, sequence: number): void};
+export type MemoryRig = Rig & {
+  loseAfter(stream: StreamName, sequence: number): void;
+  /** Reads end there, as those of a server that is behind. */
+  hideAfter(stream: StreamName, sequence: number): void;
+};
 
 /** @param wrap makes a mutant of each connection */
 export function memoryRig(wrap: (engine: LogEngine) => LogEngine = engine => engine): MemoryRig {
@@ -17,6 +21,9 @@ export function memoryRig(wrap: (engine: LogEngine) => LogEngine = engine => eng
       streams.bytesMax = bytesMax;
     },
     run: work => timing.run(work()),
+    hideAfter: (stream, sequence) => {
+      streams.of(stream).readableTo = sequence;
+    },
     loseAfter: (stream, sequence) => streams.loseAfter(stream, sequence),
   };
 }
