@@ -18,6 +18,8 @@ export const PART_BYTES = 512 * KIB;
 export const PARTS_MAX = 11_000;
 /** Parts of one record that are sent at the same time, and in memory. Beyond: the next waits. (ours) */
 export const PARTS_AT_ONCE = 4;
+/** Reads of a part that returned none. Beyond: the part is missing. (ours) */
+export const PART_READS = 4;
 /** Body of a record that opens or closes a log: who does so. Beyond: it is refused. (ours) */
 export const NOTE_BYTES_MAX = KIB;
 /** An append that is not decided by now is reported as unknown, and goes on. (design) */

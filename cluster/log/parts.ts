@@ -5,9 +5,9 @@
 import {createHash} from 'node:crypto';
 import type {Source} from '../../engine/copies/bytes.ts';
 import {HEADER_BYTES as PAGE_SET_HEADER_BYTES} from '../../engine/copies/page-set.ts';
-import {APPEND_RETRY_MS, APPEND_RETRY_MS_MAX, PART_BYTES, PARTS_AT_ONCE} from '../limits.ts';
+import {APPEND_RETRY_MS, APPEND_RETRY_MS_MAX, PART_BYTES, PART_READS, PARTS_AT_ONCE} from '../limits.ts';
 import {isAck} from './decided-append.ts';
-import type {LogEngine, Subject} from './log-engine.ts';
+import type {LogEngine, Message, Subject} from './log-engine.ts';
 import {LogError} from './log-error.ts';
 import {checkBody, checkBodyBegin, type DecodedRecord, type Part, sha256} from './record.ts';
 import {delay, type Timing} from './timing.ts';
@@ -77,7 +77,7 @@ export async function* readBody(
   }
   const sum = createHash('sha256');
   for (const [i, part] of head.parts.entries()) {
-    const message = await engine.next(subject, part.sequence);
+    const message = await partOf(engine, subject, part.sequence);
     if (message?.sequence !== part.sequence) throw fail(`lacks its part at ${part.sequence}`);
     const {bytes} = message;
     if (bytes.length !== part.bytes || !sha256(bytes).equals(part.sha256)) {
@@ -87,6 +87,14 @@ export async function* readBody(
     sum.update(bytes);
     if (i === head.parts.length - 1 && !sum.digest().equals(head.bodySha256)) throw fail('has another body');
     yield bytes;
+  }
+}
+
+/** A read can miss it once; one that was removed is missed each time. */
+async function partOf(engine: LogEngine, subject: Subject, sequence: number): Promise<Message | null> {
+  for (let left = PART_READS; ; left--) {
+    const message = await engine.next(subject, sequence);
+    if (message !== null || left === 1) return message;
   }
 }
 

@@ -219,7 +219,18 @@ export class TenantLog {
 
   #recordOf(record: DecodedRecord): LogRecord {
     const {head, position} = record;
-    return {head, position, body: () => readBody(this.#engine, this.#parts, record)};
+    return {head, position, body: () => this.#bodyOf(record)};
+  }
+
+  /** A trim removes a record before its parts, so parts that are missing were removed with it, or are lost. */
+  async *#bodyOf(record: DecodedRecord): AsyncGenerator<Buffer> {
+    try {
+      yield* readBody(this.#engine, this.#parts, record);
+    } catch (error) {
+      if (!(error instanceof LogError) || record.body !== null) throw error;
+      if ((await this.recordAt(record.position)) !== 'trimmed') throw error;
+      throw new LogError('trimmed', `the record at ${record.position.sequence} was removed meanwhile`, {cause: error});
+    }
   }
 }
 

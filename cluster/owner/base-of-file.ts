@@ -27,14 +27,18 @@ export type Beginning = {
 
 /**
  * A damaged base is passed over for the one before it: the log has all records behind the older one.
- * @returns null: there is no sound base behind the newest record of the file. @throws LogError, EngineError
+ * @returns `none`: the list has no base behind the newest record of the file; it can have been read too early. `damaged`:
+ * none of those that are listed is sound. @throws LogError, EngineError
  */
-export async function beginWithBase(of: TenantBases, {after, scratch, begin}: Beginning): Promise<BaseInfo | null> {
+export async function beginWithBase(
+  of: TenantBases,
+  {after, scratch, begin}: Beginning,
+): Promise<BaseInfo | 'none' | 'damaged'> {
   const {bases, tenant, report} = of;
   for (let tried: string[] = []; ; ) {
     const found = (await bases.list(tenant)).filter(({position}) => after === null || position.n > after.n);
     // A base that is missing since is not on the list any more, and its successor is.
-    if (found.every(({id}) => tried.includes(id))) return null;
+    if (found.every(({id}) => tried.includes(id))) return tried.length === 0 ? 'none' : 'damaged';
     for (const base of found.toReversed()) {
       try {
         await withFetched(bases.read(tenant, base), scratch, source => begin(source, base));

@@ -60,7 +60,12 @@ export class LogFollower {
 
   /** @returns whether the file now has another place than the one from which it cannot be continued */
   async #hasBegunAgain(error: unknown): Promise<boolean> {
-    if (error instanceof LogError && error.code === 'trimmed') return this.#seed();
+    if (error instanceof LogError && error.code === 'trimmed') {
+      const seed = await this.#seed();
+      // A log is trimmed after its bases are listed, so the list was read too early.
+      if (seed === 'none') throw new LogError('behind', `${error.message}, and no base is listed`);
+      return seed === 'seeded';
+    }
     if (this.tail === null || !(await this.#hasDiverged(error, this.tail))) return false;
     const bases = this.#bases;
     const directory = this.#file.setAside('diverged', this.tail.epoch);
@@ -77,7 +82,7 @@ export class LogFollower {
     return (await this.#log.recordAt(tail)) === 'other';
   }
 
-  async #seed(): Promise<boolean> {
+  async #seed(): Promise<'seeded' | 'none' | 'damaged'> {
     const [file, bases, after] = [this.#file, this.#bases, this.tail];
     const base = await beginWithBase(bases, {
       after,
@@ -91,8 +96,8 @@ export class LogFollower {
         file.seed(set, encodePlace(position, openedBy));
       },
     });
-    if (base === null) return false;
+    if (typeof base === 'string') return base;
     [this.tail, this.openedBy] = [base.position, base.openedBy];
-    return true;
+    return 'seeded';
   }
 }

@@ -109,7 +109,7 @@ export class Standby {
     });
   }
 
-  /** Begins with a base. @returns whether there is a sound one. @throws as `step` */
+  /** Begins with a base. @returns false: none that is listed is sound. @throws as `step` */
   seed(): Promise<boolean> {
     return this.#exclusive(async () => {
       await this.#find();
@@ -129,7 +129,8 @@ export class Standby {
           },
         },
       );
-      return base !== null;
+      if (base === 'none') throw new LogError('behind', 'its log was trimmed, and no base is listed');
+      return base !== 'damaged';
     });
   }
 

@@ -140,8 +140,9 @@ export class ReplicatedHost {
     const from = dirname(this.path);
     this.#lives++;
     mkdirSync(this.#directory);
-    for (const name of readdirSync(from)) {
-      if (!name.endsWith('-shm')) copyFileSync(join(from, name), join(this.#directory, name));
+    for (const entry of readdirSync(from, {withFileTypes: true})) {
+      const {name} = entry;
+      if (entry.isFile() && !name.endsWith('-shm')) copyFileSync(join(from, name), join(this.#directory, name));
     }
     if (owner === null) return;
     if (loses) writeFileSync(`${this.path}-wal`, owner.syncedLog);

@@ -61,8 +61,9 @@ export class StandbyHost {
   /** Of the file as it is. */
   async storeBase(): Promise<string> {
     const written = await this.standby.writeBase(join(this.root, 'scratch', 'base'));
-    const kind = await storeBase(this.#host.replicated, this.standby.tenant, written!);
-    if (kind === 'stored') this.standby.baseStored(written!.position);
+    if (written === null) return 'absent';
+    const kind = await storeBase(this.#host.replicated, this.standby.tenant, written);
+    if (kind === 'stored') this.standby.baseStored(written.position);
     return kind;
   }
 
