@@ -16,8 +16,8 @@
  *   their snapshot. Every commit that another one follows in the WAL was on disk (`storage/wal-log.ts` relies on that).
  * - Nothing is sent about a group before it is durable.
  *
- * A commit can wait for more than the sync (`durability.ts`). While it is unknown whether it stays, reads go on and
- * writes are refused.
+ * A commit can wait for more than the sync: for a second durability (`durability.ts`), and for caches in other
+ * processes (`remote-caches.ts`). While it is unknown whether it stays, reads go on and writes are refused.
  *
  * Any other storage error ends the process: after a failed sync, only a recovery from disk shows the true state. A
  * failed assertion ends it too, because the writer would continue with a state that is known to be wrong.
@@ -44,6 +44,7 @@ import {type Commit, passThrough, type Stage} from './commit.ts';
 import type {Durability} from './durability.ts';
 import type {Linger} from './linger.ts';
 import {OpenGroup} from './open-group.ts';
+import type {RemoteCaches} from './remote-caches.ts';
 import type {StorageQuota} from './storage-quota.ts';
 import type {SyncPlace} from './sync-place.ts';
 import type {Write} from './write.ts';
@@ -79,6 +80,8 @@ export type GroupParts = {
   copies?: TenantCopies | undefined;
   /** Undefined: a group is committed as soon as the disk is free. */
   linger?: Linger;
+  /** Undefined: no other process caches documents. */
+  caches?: RemoteCaches;
 };
 
 /** A group in the WAL. */
@@ -86,7 +89,7 @@ type Committed = {
   readonly group: OpenGroup;
   readonly commit: Commit;
   readonly isInThread: boolean;
-  /** Syncs and other durabilities that have not completed; 0: it is durable. */
+  /** Syncs, other durabilities and caches that have not completed; 0: it is durable, and becomes visible. */
   pending: number;
   /** It is unknown whether it stays. */
   isUndecided: boolean;
@@ -312,7 +315,7 @@ export class CommitGroups {
 
   /** @param tellsNext the previous group is settled directly after this, with its own snapshot */
   #commit(group: OpenGroup, tellsNext: boolean): void {
-    const {metrics, beforeCommit, snapshot, linger, durability} = this.#parts;
+    const {metrics, beforeCommit, snapshot, linger, durability, caches} = this.#parts;
     const {statements} = this.#writer;
     const started = performance.now();
     let isWritten = true;
@@ -332,7 +335,7 @@ export class CommitGroups {
       if (isWritten) this.#writer.numbers.store(records > 0);
       isInThread = this.#isSyncedHere(group);
       // After a sync in this thread, nothing can be read between COMMIT and the end of the sync.
-      if (isWritten && (!isInThread || tellsNext)) snapshot?.hold();
+      if (isWritten && (!isInThread || tellsNext || caches?.mayWait === true)) snapshot?.hold();
       statements.commit.run();
     } catch (caught) {
       this.#refuse(group, caught);
@@ -353,6 +356,7 @@ export class CommitGroups {
     const committed: Committed = {group, commit, isInThread, pending: isWritten ? 1 : 0, isUndecided: false};
     this.#committed = committed;
     if (!isWritten) return;
+    if (caches?.committing(commit, () => this.#completedLater(committed, committedMs)) === true) committed.pending++;
     if (durability !== undefined) this.#makeDurable(durability, committed, committedMs);
     if (isInThread) this.#syncInThread(committed, committedMs);
     else this.#syncInPool(committed, committedMs);
@@ -374,10 +378,7 @@ export class CommitGroups {
     durability.begin(
       {commit: this.#writer.numbers.newest, sequence, timeMs},
       {
-        done: () => {
-          this.#completed(committed, performance.now() - committedMs);
-          this.#step();
-        },
+        done: () => this.#completedLater(committed, committedMs),
         undecided: () => this.#leaveUndecided(committed),
       },
     );
@@ -410,6 +411,11 @@ export class CommitGroups {
     metrics.count('svc_commit_syncs_total', {by});
     metrics.observe('svc_commit_fsync_seconds', syncMs / 1000);
     this.#completed(committed, syncMs);
+  }
+
+  #completedLater(committed: Committed, committedMs: number): void {
+    this.#completed(committed, performance.now() - committedMs);
+    this.#step();
   }
 
   /** @param ms since the COMMIT */
