@@ -68,6 +68,12 @@ export const FIGURE_FUNCTIONS_MAX = 100;
 /* Placement */
 
 /**
+ * How long the cache of a router may answer after a worker allowed it to, if a client can learn of a commit in another
+ * way than through that router: a commit waits this long for a router that does not answer. (ours)
+ */
+export const CACHE_LEASE_MS = 800;
+
+/**
  * A worker or router that sends no heartbeat for this long of its own time is killed and replaced. (design: shed within
  * 10 s)
  */

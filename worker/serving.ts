@@ -38,7 +38,7 @@ export class Serving {
 
   private constructor(tenant: Tenant, {routers, secret, socketPath, user}: TenantSettings, log: Logger) {
     this.tenant = tenant;
-    const share = new LinkShare(routers);
+    const share = new LinkShare(routers, tenant.caches);
     const direct: LinkEvents = {
       onRequest: tenant.dispatch.handle.bind(tenant.dispatch),
       onSubscribe: tenant.dispatch.subscribe.bind(tenant.dispatch),

@@ -79,6 +79,7 @@ import {ControlGate} from './control/gate.ts';
 import {FunctionGate} from './functions/gate.ts';
 import {SocketGate} from './functions/socket-gate.ts';
 import {LeaseGate} from './ipc/lease-gate.ts';
+import {RouterCaches} from './ipc/router-caches.ts';
 import {FILE_POLL_MS, OWNER_WAIT_MS} from './limits.ts';
 import type {TenantReplication} from './replication/tenant-replication.ts';
 import type {WorkerEgress} from './runtime/egress/worker-egress.ts';
@@ -99,6 +100,7 @@ export class Tenant {
   readonly live: LiveQueries;
   readonly sockets: SocketGate;
   readonly metrics = new WorkerMetrics();
+  readonly caches: RouterCaches;
   /** Null: no copies are made. */
   readonly copies: TenantCopies | null;
   /** For clones. */
@@ -169,9 +171,11 @@ export class Tenant {
     this.#lock = lock;
     this.#replication = replication;
     this.lease = replication?.lease ?? null;
+    this.caches = RouterCaches.of(settings.routers, settings.log !== null);
     reportDamageTo((damage, isNew) => {
       this.metrics.count('svc_storage_damage_total', {check: damage.check});
       if (isNew) log.error('stored data is damaged', {...damage, finding: placeOf(damage)});
+      if (isNew) this.caches.dropAll();
     });
     this.#path = join(settings.directory, TENANT_FILE);
     const isReadOnly = lock === null;
@@ -189,6 +193,7 @@ export class Tenant {
     this.#writer = new Writer(this.#writerDb, catalog, Date.now);
     warnOfFuture(this.#writer.head.timestamp, log);
     this.#clean = new CleanMark(this.#writer);
+    if (!this.#clean.wasClean) this.caches.followsCrash();
     this.#retention = new JournalRetention(this.#writer, settings.journalKeepRecords);
     const beforeCommit = (writer: Writer) => {
       if (this.#clean.isSet) this.#clean.clear(writer);
@@ -241,6 +246,7 @@ export class Tenant {
       copies: this.copies ?? undefined,
       durability: replication?.durability,
       linger: new Linger(),
+      caches: this.caches,
     });
     this.#background = new BackgroundWrites(this.#groups, log, (kind, error) => fail(log, `${kind} failed`, error));
     this.#counts = new TableCounts(catalog, this.#background);
@@ -293,6 +299,7 @@ export class Tenant {
     /** The stages of a commit, in this order; afterwards its writes are settled, which sends the replies. */
     stages.push(
       this.#files,
+      this.caches,
       this.#reader, // row cache: the later stages read what was committed
       index, // notifies watchers of the written keys
       this.live, // before the replies: a client with the reply to a write finds it in every later result

@@ -31,7 +31,10 @@ export const FrameKind = {
    * instead.
    */
   request: 2,
-  /** worker → router. Meta: ResponseMeta, empty for a plain 200. Flag `streams`: chunks follow. */
+  /**
+   * worker → router. Meta: ResponseMeta, empty for a plain 200. Flag `streams`: chunks follow. Flag `cacheable`: the
+   * router may cache the document until `dropCached`.
+   */
   response: 3,
   /**
    * A chunk of a streamed body, either way. Flag `end`: the last one. Flag `failed`: cut short; meta can contain the
@@ -89,12 +92,17 @@ export const FrameKind = {
    * the number, decimal).
    */
   subscriptions: 17,
+  /**
+   * worker → router: drop these documents from the cache (body: JSON array of their ids; empty: all). With a number
+   * (meta, decimal) the router confirms it, in a frame of this kind with the same meta.
+   */
+  dropCached: 18,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-const KIND_MAX = 17;
+const KIND_MAX = 18;
 
-export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4, binary: 8} as const;
-const FLAGS_MAX = 15;
+export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4, binary: 8, cacheable: 16} as const;
+const FLAGS_MAX = 31;
 
 export class MalformedFrame extends Error {
   override name = 'MalformedFrame';

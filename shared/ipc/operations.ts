@@ -29,6 +29,8 @@ export type RequestMeta = {
   /** The `If-Match` and `If-None-Match` headers, only if the operation takes conditions. */
   im?: string;
   nm?: string;
+  /** The router requests to cache the answer. */
+  ch?: 1;
   /** The `Last-Event-ID` header, only if the operation can resume from one. */
   le?: string;
   /**

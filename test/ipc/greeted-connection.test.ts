@@ -11,6 +11,7 @@ import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {LinkShare} from '../../worker/ipc/link-share.ts';
+import {RouterCaches} from '../../worker/ipc/router-caches.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
 import {NO_SOCKETS} from './no-sockets.ts';
 
@@ -29,7 +30,7 @@ beforeAll(async () => {
     new RouterLink(
       socket,
       SECRET,
-      new LinkShare(1),
+      new LinkShare(1, RouterCaches.of(1, false)),
       {
         onRequest: (link, stream, meta) => {
           if (meta.op === 'functions.http') return; // its body is left unread

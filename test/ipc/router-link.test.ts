@@ -7,6 +7,7 @@ import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../..
 import type {RequestMeta} from '../../shared/ipc/operations.ts';
 import {createLogger} from '../../shared/log.ts';
 import {LinkShare} from '../../worker/ipc/link-share.ts';
+import {RouterCaches} from '../../worker/ipc/router-caches.ts';
 import {RouterLink} from '../../worker/ipc/router-link.ts';
 import {NO_SOCKETS} from './no-sockets.ts';
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
     sockets: NO_SOCKETS,
   };
   server = createServer((socket: Socket) => {
-    links.push(new RouterLink(socket, SECRET, new LinkShare(1), events, log));
+    links.push(new RouterLink(socket, SECRET, new LinkShare(1, RouterCaches.of(1, false)), events, log));
   });
   await new Promise<void>(resolve => server.listen(path, resolve));
 });

@@ -33,6 +33,8 @@ export type Request<O extends Operation = Operation> = {
   /** The `If-Match` and `If-None-Match` headers; null: none. */
   readonly ifMatch: string | null;
   readonly ifNoneMatch: string | null;
+  /** The router requests to cache the answer. */
+  readonly isForCache: boolean;
   /** The `Last-Event-ID` of an event reader that reconnects; null: none. */
   readonly lastEventId: string | null;
   /** The last event that another worker sent to the reader of a stream that continues here; null: it begins. */
@@ -83,6 +85,7 @@ export function decoded(meta: RequestMeta, body: Buffer, incoming: IncomingBody 
     keyOwner: f,
     ifMatch: im,
     ifNoneMatch: nm,
+    isForCache: meta.ch === 1,
     lastEventId: le,
     continuesAfter: meta.c ?? null,
     contentType: ct,
@@ -131,7 +134,7 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
   if (typeof value !== 'object' || value === null || !OPERATION_NAMES.has(value.op)) {
     throw new MalformedFrame('request meta names no operation');
   }
-  const {p, q, k, im, nm, le, c, ct, r, a, o, m, u, h, w, b, d} = value;
+  const {p, q, k, im, nm, le, c, ch, ct, r, a, o, m, u, h, w, b, d} = value;
   // Written out because it runs for every request: a loop with callbacks took as long as the parse.
   const areTexts = isText(q) && isText(k) && isText(r) && isText(a) && isText(o) && isText(m) && isText(u);
   const areConditions = isText(im) && isText(nm) && isText(le) && isText(c) && isText(ct) && isText(b) && isText(d);
@@ -140,7 +143,8 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
     !areConditions ||
     !areTextList(p) ||
     (h !== undefined && !isHeaderList(h)) ||
-    (w !== undefined && w !== 1)
+    (w !== undefined && w !== 1) ||
+    (ch !== undefined && ch !== 1)
   ) {
     throw new MalformedFrame('request meta holds what no request has');
   }

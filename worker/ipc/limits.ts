@@ -23,3 +23,10 @@ export const LEASE_WAIT_MS = 2_000;
 /** Requests and bytes that wait for the lease, of all routers. Beyond: 503 session.overloaded at once. (ours) */
 export const LEASE_WAITING_MAX = 10_000;
 export const LEASE_WAITING_BYTES_MAX = 64 * MIB;
+/**
+ * Documents that the cache of one router may have, of this tenant. Beyond: all of them are dropped, and those that are
+ * read again are cached again. (ours)
+ */
+export const CACHED_DOCUMENTS_MAX = 20_000;
+/** Documents that a commit drops from a cache by name. Beyond: all documents are dropped. (ours) */
+export const DROPPED_DOCUMENTS_MAX = 1_000;

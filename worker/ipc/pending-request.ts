@@ -35,11 +35,13 @@ export class PendingRequest {
    * Responds with JSON, or with nothing if it is empty. Ownership of bytes passes to the callee.
    * @param variant kind of success, for operations with several
    * @param etag entity tag of the result; empty: none
+   * @param doc number of the document that is the result; null: none
    */
-  succeed(json: string | Buffer, variant: string | null = null, etag = ''): void {
+  succeed(json: string | Buffer, variant: string | null = null, etag = '', doc: number | null = null): void {
     const status = this.#status(variant);
     if (typeof json === 'string') {
-      this.#link.reply(this.#stream, status, json, this.#origins.headersOf(this.request), etag);
+      const isCacheable = doc !== null && this.request.isForCache && this.#link.mayCache(doc);
+      this.#link.reply(this.#stream, status, json, this.#origins.headersOf(this.request), etag, isCacheable);
       return;
     }
     assert(status === 200, 'what answers bytes answers 200');

@@ -26,6 +26,7 @@ import {traitsOf} from '../../shared/operations.ts';
 import {parseRequestMeta} from './decode.ts';
 import {SUBSCRIPTIONS_WAIT_MS} from './limits.ts';
 import type {LinkShare} from './link-share.ts';
+import type {CachingRouter} from './router-caches.ts';
 import {StreamedBodies} from './streamed-bodies.ts';
 
 /**
@@ -90,7 +91,7 @@ const SOCKETS_A_FRAME = Math.floor(FRAME_META_BYTES_MAX / 11);
 
 type Waiting = {stream: number; meta: RequestMeta; body: Buffer; incoming: IncomingBody | null};
 
-export class RouterLink implements LiveHolder, SocketLink {
+export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
   readonly #socket: Socket;
   readonly #secret: Buffer;
   readonly #events: LinkEvents;
@@ -109,6 +110,8 @@ export class RouterLink implements LiveHolder, SocketLink {
   /** When the current slice ends. */
   #sliceEndsMs = 0;
   #greeted = false;
+  /** It is closed because of what the router sent. */
+  #isRefused = false;
 
   constructor(socket: Socket, secret: string, share: LinkShare, events: LinkEvents, log: Logger) {
     this.#socket = socket;
@@ -138,8 +141,16 @@ export class RouterLink implements LiveHolder, SocketLink {
    * Responds with JSON. An empty body means none.
    * @param headers further ones, for instance CORS
    * @param etag empty: none
+   * @param isCacheable the router may cache it
    */
-  reply(stream: number, status: number, body: string, headers: HeaderList | null = null, etag = ''): void {
+  reply(
+    stream: number,
+    status: number,
+    body: string,
+    headers: HeaderList | null = null,
+    etag = '',
+    isCacheable = false,
+  ): void {
     if (body.length * 3 > FRAME_BODY_BYTES_MAX && Buffer.byteLength(body) > FRAME_BODY_BYTES_MAX) {
       this.fail(stream, answerTooLarge(), headers);
       return;
@@ -149,7 +160,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     if (etag !== '') meta = status === 200 && headers === null ? etag : taggedMeta(status, headers, etag);
     else if (headers !== null && headers.length > 0) meta = metaWith(status, headers);
     else if (status !== 200) meta = `{"s":${status}}`;
-    this.#writer.frame(FrameKind.response, stream, FrameFlag.none, meta, body);
+    this.#writer.frame(FrameKind.response, stream, isCacheable ? FrameFlag.cacheable : FrameFlag.none, meta, body);
   }
 
   /** Responds 200 with JSON in UTF-8. Takes ownership of the bytes. */
@@ -201,6 +212,16 @@ export class RouterLink implements LiveHolder, SocketLink {
     const closed = new OutgoingBody({chunk: () => undefined, end: () => undefined});
     closed.cancel();
     return closed;
+  }
+
+  /** Whether the router may cache this document, which it is about to get. @param doc its number */
+  mayCache(doc: number): boolean {
+    return this.#share.caches.allow(this, doc);
+  }
+
+  dropCached(ids: readonly string[] | null, number: number | null): void {
+    const body = ids === null ? '' : JSON.stringify(ids);
+    this.#writer.frame(FrameKind.dropCached, 0, FrameFlag.none, number === null ? '' : String(number), body);
   }
 
   live(stream: number, text: string): void {
@@ -300,6 +321,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     } catch (caught) {
       if (!(caught instanceof MalformedFrame)) throw caught;
       this.#log.warn('closing a router connection', {reason: caught.message});
+      this.#isRefused = true;
       this.#socket.destroy();
     }
   }
@@ -324,6 +346,9 @@ export class RouterLink implements LiveHolder, SocketLink {
         return;
       case FrameKind.subscriptions:
         this.#counted(stream, numberIn(meta));
+        return;
+      case FrameKind.dropCached:
+        if (!this.#share.caches.confirm(this, numberIn(meta))) throw new MalformedFrame('a confirmation of nothing');
         return;
       case FrameKind.chunk:
         this.#bodies.chunk(stream, flags, body);
@@ -405,6 +430,7 @@ export class RouterLink implements LiveHolder, SocketLink {
       );
     }
     this.#greeted = true;
+    this.#share.caches.connected();
   }
 
   /** The meta of a response with an app's headers; null: they cannot be sent, and the error has been sent. */
@@ -429,6 +455,7 @@ export class RouterLink implements LiveHolder, SocketLink {
     for (const stream of [...this.#cancels.keys()]) this.#cancel(stream);
     for (const stream of [...this.#counts.keys()]) this.#counted(stream, 0);
     this.#bodies.close();
+    this.#share.caches.released(this, this.#isRefused);
     this.#events.onClose(this);
   }
 }

@@ -31,6 +31,7 @@ import type {RequestMeta} from '../../../shared/ipc/operations.ts';
 import {createLogger} from '../../../shared/log.ts';
 import {RouterMetrics} from '../../../shared/metrics/router-metrics.ts';
 import {LinkShare} from '../../../worker/ipc/link-share.ts';
+import {RouterCaches} from '../../../worker/ipc/router-caches.ts';
 import {RouterLink} from '../../../worker/ipc/router-link.ts';
 import {NO_SOCKETS} from '../../ipc/no-sockets.ts';
 
@@ -99,7 +100,7 @@ export class Edge {
       new RouterLink(
         socket,
         SECRET,
-        new LinkShare(1),
+        new LinkShare(1, RouterCaches.of(1, false)),
         {
           onRequest: (link, stream, meta, body, incoming) =>
             edge!.serve({link, stream, meta, body: body.toString(), incoming}),

@@ -22,10 +22,12 @@ import {causeOf, type Request} from '../../ipc/decode.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
 /**
- * JSON, empty if there is no result. An operation with several kinds of success adds its variant, and one that returns
- * a single document adds its entity tag.
+ * JSON, empty if there is no result. An operation with several kinds of success adds its variant, one that returns a
+ * single document its entity tag, and one whose whole result is a stored document the number of that.
  */
-export type Answer = string | {readonly json: string; readonly variant?: string; readonly etag?: string};
+export type Answer =
+  | string
+  | {readonly json: string; readonly variant?: string; readonly etag?: string; readonly doc?: number};
 
 /** Serialises an answer. */
 export function json<O extends Operation>(value: AnswerOf<O>): string {

@@ -96,7 +96,7 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
     const etag = entityTag(row);
     const known = parseTags('If-None-Match', ifNoneMatch);
     if (known !== null && isKnown(known, row)) return {json: '', etag, variant: 'not_modified'};
-    return {json: `{"document":${documentText(row)}}`, etag};
+    return {json: `{"document":${documentText(row)}}`, etag, doc: row.doc};
   },
   'documents.list': ({params}, tenant) => {
     checkTableName(params.table);
