@@ -150,6 +150,24 @@ export const PEER_REPORT_MS = 500;
 export const PEER_REPORT_BYTES_MAX = 512 * KIB;
 /** Pause before a worker of another host is requested again after its host could not be reached. (ours) */
 export const PEER_RETRY_MS = 250;
+/* Cached documents */
+
+/**
+ * Documents that a router answers without their workers, of all tenants, and the longest answer. Beyond: the oldest
+ * that were not read again are removed; longer ones are not cached. (ours)
+ */
+export const CACHED_DOCUMENTS_BYTES_MAX = 64 * MIB;
+export const CACHED_DOCUMENT_BYTES_MAX = 64 * KIB;
+/** Memory of a cached document in addition to its bytes. (ours) */
+export const CACHED_DOCUMENT_OVERHEAD_BYTES = 512;
+/** Documents whose last read a router remembers: one that is read again meanwhile is cached. (ours) */
+export const READS_REMEMBERED = 65_536;
+/**
+ * Before the lease of a cache ends, a read goes to the worker to begin a new one: so long before, and again after this
+ * time without an answer. (ours)
+ */
+export const CACHE_RENEWAL_MS = 400;
+export const CACHE_RENEWAL_RETRY_MS = 50;
 
 /* Live queries */
 

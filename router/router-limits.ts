@@ -10,6 +10,7 @@ import {
   AUTH_FAILURE_EARNED_MS,
   AUTH_FAILURES_AT_ONCE,
   AUTH_FAILURES_DELAYED_MAX,
+  CACHED_DOCUMENTS_BYTES_MAX,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
   FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX,
   IN_FLIGHT_BYTES_MAX,
@@ -43,6 +44,7 @@ export type RouterLimits = {
   authFailuresAtOnce: number;
   authFailureEarnedMs: number;
   authFailuresDelayed: number;
+  cachedDocumentsBytes: number;
 };
 
 /** @param routers number of routers that share the port, 1 to ROUTERS_MAX */
@@ -67,6 +69,7 @@ export function limitsOfOne(routers: number): RouterLimits {
     authFailuresAtOnce: share(AUTH_FAILURES_AT_ONCE),
     authFailureEarnedMs: AUTH_FAILURE_EARNED_MS * routers,
     authFailuresDelayed: share(AUTH_FAILURES_DELAYED_MAX),
+    cachedDocumentsBytes: share(CACHED_DOCUMENTS_BYTES_MAX),
   };
 }
 

@@ -53,6 +53,8 @@ export type Route = {
   /** See `isShort` and `runsUserCode` of an operation. */
   readonly isShort: boolean;
   readonly isUserCall: boolean;
+  /** See `isCacheable` of an operation. */
+  readonly isCacheable: boolean;
   /** The body is streamed to the worker, up to this length; null: it is buffered first. */
   readonly streamedBytesMax: number | null;
   /** The answer is endless: a drain cuts it. */
@@ -89,6 +91,7 @@ function ownRow(own: RouterOperation | DashboardOperation): Row {
     isRead: false,
     isShort: false,
     isUserCall: false,
+    isCacheable: false,
     streamedBytesMax: null,
     isEndless: false,
     bringsCode: false,
@@ -128,6 +131,7 @@ function operationRow(operation: Operation, method: string, pattern: string, par
     isRead: traits.kind === 'read',
     isShort: traits.isShort === true,
     isUserCall: traits.runsUserCode === true,
+    isCacheable: traits.isCacheable === true,
     streamedBytesMax: traits.streamedBytesMax ?? null,
     isEndless: traits.isEndless === true,
     bringsCode: traits.bringsCode === true,

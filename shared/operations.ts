@@ -50,6 +50,8 @@ export type OperationTraits = {
    * like this, too.
    */
   readonly isAtOnce?: true;
+  /** A router can answer it without the worker, while the worker allows. */
+  readonly isCacheable?: true;
   /** Runs a tenant's own code. It is never sent twice, because it could be the cause of a worker's crash. */
   readonly runsUserCode?: true;
   /** A deployment can be active afterwards: only a worker that can hold isolates gets it. */
@@ -123,6 +125,7 @@ export const OPERATIONS = {
     takesConditions: true,
     isShort: true,
     isAtOnce: true,
+    isCacheable: true,
   },
   'documents.put': {
     ...write,

@@ -46,6 +46,7 @@ import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import type {RateLimits} from '../rates/rate-limits.ts';
 import {decodedOrSame, decodeParameter, findPath, type PathEntry, type Route} from '../routes.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
+import {statusOf} from '../workers/document-cache.ts';
 import type {Callers} from './callers.ts';
 import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
@@ -268,6 +269,8 @@ export class Intake {
     const conditions = conditionsOf(req, route);
     const {principal, requestId} = exchange;
     if (principal !== null) judgeQuery(principal, route.rights.queryScope, query);
+    const tables = judgeTables(principal, route.rights.tables, parameters[route.tableAt] ?? '', query);
+    if (route.isCacheable && this.#isAnswered(exchange, tenant!, parameters, conditions.ifNoneMatch)) return;
     exchange.meta = requestMeta({
       operation,
       parameters,
@@ -275,16 +278,30 @@ export class Intake {
       idempotencyKey: key,
       family: principal === null || key === '' ? '' : principal.key.family,
       conditions,
+      isForCache: exchange.document !== null,
       lastEventId: route.takesLastEventId ? req.getHeader('last-event-id') : '',
       contentType: route.takesContentType ? req.getHeader('content-type') : '',
       requestId,
       ...holderIds(route.isRead ? null : principal),
-      tables: judgeTables(principal, route.rights.tables, parameters[route.tableAt] ?? '', query),
+      tables,
       lacking: lackingForBody(principal, route.rights.bodyScope),
     });
     if (route.isEndless) this.#keepEndless(exchange);
     if (operation === 'settings.put' && tenant !== null) this.#forwardVouchedFor(exchange, route, tenant, req);
     else this.#forward(exchange, route, tenant, req);
+  }
+
+  /** Answers a read of a document from memory, if the worker allows. @returns false: the worker answers */
+  #isAnswered(exchange: Exchange, tenant: PlacedTenant, [table, id]: string[], ifNoneMatch: string): boolean {
+    const name = {table: table!, id: id!};
+    const cached = this.#parts.directory.cached(tenant, name, exchange.startedMs);
+    const status = cached === null ? null : statusOf(cached, ifNoneMatch);
+    if (cached === null || status === null) {
+      if (tenant.wantsCached(name.id)) exchange.document = name;
+      return false;
+    }
+    exchange.reply(status, status === 200 ? cached.body : '', cached.headers);
+    return true;
   }
 
   /** Null: only the body names the tenant. */

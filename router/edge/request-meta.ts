@@ -26,6 +26,8 @@ export type NativeRequest = {
   /** The family of the key that sent the `Idempotency-Key`. */
   readonly family: string;
   readonly conditions: Conditions;
+  /** The answer is to be cached, if the worker allows. */
+  readonly isForCache: boolean;
   readonly lastEventId: string;
   readonly contentType: string;
   readonly requestId: string;
@@ -43,7 +45,7 @@ type Conditions = {readonly ifMatch: string; readonly ifNoneMatch: string};
 
 export function requestMeta(request: NativeRequest): string {
   const {parameters, query, idempotencyKey, family, conditions, lastEventId, contentType, tables, lacking} = request;
-  const {keyId, sessionId} = request;
+  const {keyId, sessionId, isForCache} = request;
   let meta = `{"op":"${request.operation}"`;
   for (let i = 0; i < parameters.length; i++) meta += `${i === 0 ? ',"p":[' : ','}${quotedText(parameters[i]!)}`;
   if (parameters.length > 0) meta += ']';
@@ -52,6 +54,7 @@ export function requestMeta(request: NativeRequest): string {
   if (family !== '') meta += `,"f":${quotedText(family)}`;
   if (conditions.ifMatch !== '') meta += `,"im":${quotedText(conditions.ifMatch)}`;
   if (conditions.ifNoneMatch !== '') meta += `,"nm":${quotedText(conditions.ifNoneMatch)}`;
+  if (isForCache) meta += ',"c":1';
   if (lastEventId !== '') meta += `,"le":${quotedText(lastEventId)}`;
   if (contentType !== '') meta += `,"ct":${quotedText(contentType)}`;
   if (tables !== null) meta += `,"t":${JSON.stringify(tables)}`;

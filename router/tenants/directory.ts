@@ -24,6 +24,7 @@ import type {PeerReport} from '../peers/messages.ts';
 import type {PeerHosts} from '../peers/peer-hosts.ts';
 import type {PeerLink} from '../peers/tenant-peers.ts';
 import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
+import {type CachedDocument, CacheSpace, type DocumentName} from '../workers/document-cache.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import {PlacedTenant} from './placed-tenant.ts';
@@ -65,6 +66,7 @@ export class TenantDirectory {
   readonly #hasPeers: boolean;
   /** Null: the server is not part of a cluster. */
   #hosts: PeerHosts | null = null;
+  readonly #cache: CacheSpace;
   readonly #metrics: RouterMetrics;
 
   /** @param routers number of routers of this host. @param isInCluster other hosts have routers, too */
@@ -83,6 +85,7 @@ export class TenantDirectory {
     this.#measure();
     this.#hasPeers = routers > 1 || isInCluster;
     this.#limits = limitsOfOne(routers);
+    this.#cache = new CacheSpace(this.#limits.cachedDocumentsBytes);
     this.#bytes = reservedTotal(this.#limits);
     for (const tenant of tenants) this.#add(tenant);
     for (const state of suspects) this.#tenants.get(state.tenant)?.suspect(state);
@@ -119,12 +122,22 @@ export class TenantDirectory {
    * @throws session.overloaded, session.tenant_not_found
    */
   forward(tenant: PlacedTenant, request: Forwarded): void {
-    if (!tenant.isActive) {
-      tenant.isActive = true;
-      this.#active.push(tenant);
-    }
+    this.#isActive(tenant);
     if (tenant.link === null) this.#placed.add(tenant);
     tenant.forward(request);
+  }
+
+  /** As `forward`, for a document: null if only the worker can answer. @param atMs when the request was here */
+  cached(tenant: PlacedTenant, document: DocumentName, atMs: number): CachedDocument | null {
+    const cached = tenant.cached(document, atMs);
+    if (cached !== null) this.#isActive(tenant);
+    return cached;
+  }
+
+  #isActive(tenant: PlacedTenant): void {
+    if (tenant.isActive) return;
+    tenant.isActive = true;
+    this.#active.push(tenant);
   }
 
   /** The tenant, once awake, stays awake while the socket is open. */
@@ -236,6 +249,8 @@ export class TenantDirectory {
       [...this.#placed].reduce((total, {waiting}) => total + waiting, 0),
     );
     metrics.measure('svc_router_held_bytes', () => this.#bytes.reserved);
+    metrics.measure('svc_router_cached_bytes', () => this.#cache.bytes);
+    metrics.measure('svc_router_cached_answers_total', () => this.#cache.answers);
     metrics.measure('svc_ipc_in_flight_requests', () => sum(link => link.inFlight));
     metrics.measure('svc_ipc_in_flight_bytes', () => sum(link => link.inFlightBytes));
     metrics.measure('svc_ipc_buffered_bytes', () => sum(link => link.bufferedBytes));
@@ -254,6 +269,7 @@ export class TenantDirectory {
       hub: this.#hubNow,
       metrics: this.#metrics,
       bytes: this.#bytes,
+      cache: this.#cache,
       limits: this.#limits,
       hasPeers: this.#hasPeers,
       wake: (forCode, forPeer) => this.#send({type: 'wake', tenant: id, forCode, forPeer}),

@@ -21,7 +21,7 @@
  */
 import {assert} from '../../shared/assert.ts';
 import {ReservedBytes, type ReservedTotal} from '../../shared/byte-accounts.ts';
-import {overloaded, ServiceError, unavailable} from '../../shared/errors.ts';
+import {ServiceError} from '../../shared/errors.ts';
 import type {
   RemoteAddress,
   TenantSuspects,
@@ -32,24 +32,27 @@ import type {
 } from '../../shared/ipc/control.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
-import {PEER_RETRY_MS, WAKE_RETRY_MS, WAKE_TIMEOUT_MS} from '../limits.ts';
+import {PEER_RETRY_MS, WAKE_RETRY_MS} from '../limits.ts';
 import {type SocketHub, TenantLive} from '../live/tenant-live.ts';
 import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {LinkDial, LinkOutcome} from '../peers/peer-host.ts';
 import {type PeerLink, TenantPeers} from '../peers/tenant-peers.ts';
 import type {RouterLimits} from '../router-limits.ts';
+import {type CachedDocument, type CacheSpace, DocumentCache, type DocumentName} from '../workers/document-cache.ts';
 import type {Forwarded, Holder, LinkedWorker, LinkReports, TrafficCounter} from '../workers/forwarded.ts';
-import {type LinkClosed, reservedBytes, WorkerLink} from '../workers/link.ts';
+import {type LinkClosed, WorkerLink} from '../workers/link.ts';
 import {type Connect, connectToWorker} from '../workers/worker-socket.ts';
 import {Suspects} from './suspects.ts';
 import {tenantMoves, tenantNotFound, tenantReplaced} from './tenant-errors.ts';
 import {TrafficCounts} from './traffic-counts.ts';
+import {WaitingRequests} from './waiting-requests.ts';
 
 export type TenantParts = {
   log: Logger;
   hub: () => SocketHub;
   metrics: RouterMetrics;
   bytes: ReservedTotal;
+  cache: CacheSpace;
   limits: RouterLimits;
   /** There are other routers. Without, a result that is current here is current everywhere. */
   hasPeers: boolean;
@@ -77,6 +80,11 @@ export class PlacedTenant implements Holder, TrafficCounter {
   isActive = false;
   /** What requests get, because the tenant is being deleted or replaced; null: it is served. */
   removed: ServiceError | null = null;
+  /**
+   * Until then this router may answer without the worker, in milliseconds of `performance.now()`: as long as the host is
+   * sure to own the tenant.
+   */
+  answersUntilMs = Number.POSITIVE_INFINITY;
   /** Its sockets' live queries. */
   readonly live: TenantLive;
   /** Its function sockets. */
@@ -94,8 +102,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   #reports: LinkReports | null = null;
   /** A connection to another host that serves the tenant, until its answer. */
   #dial: LinkDial | null = null;
-  readonly #waiting = new Set<Forwarded>();
-  #waitingBytes = 0;
+  readonly #waiting: WaitingRequests;
   /** A worker that runs code was requested. */
   #isCodeWanted = false;
   /** Links that accept no more requests, and have some under way. */
@@ -116,6 +123,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   constructor(id: string, parts: TenantParts) {
     this.id = id;
     this.reserved = new ReservedBytes(parts.bytes);
+    this.#waiting = new WaitingRequests(parts.limits);
     this.#parts = parts;
     this.#log = parts.log;
     this.live = new TenantLive(parts.hub, parts.hasPeers, () => this.#wakeForLive());
@@ -172,6 +180,21 @@ export class PlacedTenant implements Holder, TrafficCounter {
     if (this.#suspects !== null) this.#suspect(request, this.#suspects);
     if (this.#link !== null && (!request.bringsCode || this.#link.end.runsCode)) this.#link.send(request);
     else this.#wait(request);
+  }
+
+  /** Whether this router may answer a request that was here at this time without the worker. */
+  mayAnswer(atMs: number): boolean {
+    return this.removed === null && atMs < this.answersUntilMs;
+  }
+
+  /** The document, if this router can answer with it. @param atMs when the request was here */
+  cached(document: DocumentName, atMs: number): CachedDocument | null {
+    return this.mayAnswer(atMs) ? (this.#link?.documents.find(document, atMs) ?? null) : null;
+  }
+
+  /** Whether to request that the answer with this document may be cached. */
+  wantsCached(id: string): boolean {
+    return this.#link?.documents.wants(id) === true;
   }
 
   workerReady(address: WorkerAddress): void {
@@ -231,14 +254,16 @@ export class PlacedTenant implements Holder, TrafficCounter {
     this.#isCodeWanted = false;
     this.#reports = reports;
     const {live, pipes} = this;
-    const link = new WorkerLink(end, connect, this.#log, {live, pipes}, this.reserved, this.#parts.limits, {
+    const documents = new DocumentCache(this.#parts.cache, this.#parts.hasPeers || end.runsCode);
+    const receivers = {live, pipes, documents};
+    const link = new WorkerLink(end, connect, this.#log, receivers, this.reserved, this.#parts.limits, {
       malformed: (_, why) => reports.malformed(why),
       closed: closed => this.#linkClosed(closed, reports),
     });
     this.#link = link;
     this.live.attach(link);
     this.pipes.attach(link);
-    for (const request of this.#takeWaiting()) this.#again(request);
+    for (const request of this.#waiting.take()) this.#again(request);
   }
 
   workerFailed(error: ServiceError, retryAfterS: number): void {
@@ -260,7 +285,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   #unavailable(error: ServiceError, retryAfterS: number): void {
     this.#isCodeWanted = false;
     this.peers.unavailable(error, retryAfterS);
-    for (const request of this.#takeWaiting()) request.fail(error, retryAfterS);
+    for (const request of this.#waiting.take()) request.fail(error, retryAfterS);
     this.live.unavailable(error);
     this.pipes.unavailable(error);
     // Sockets that have a result keep it; their queries are sent again when the tenant can run again.
@@ -324,7 +349,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   remove(returns: boolean): void {
     const why = returns ? tenantReplaced(this.id) : tenantNotFound(this.id);
     this.removed = why;
-    for (const request of this.#takeWaiting()) request.fail(why);
+    for (const request of this.#waiting.take()) request.fail(why);
     this.live.end(why);
     if (returns) this.pipes.unavailable(why);
     else this.pipes.end(why);
@@ -339,20 +364,14 @@ export class PlacedTenant implements Holder, TrafficCounter {
   expire(nowMs: number): void {
     this.pipes.expire(nowMs);
     this.peers.expire(nowMs);
-    for (const request of this.#waiting) {
-      if (nowMs - request.waitingSinceMs < WAKE_TIMEOUT_MS) continue;
-      this.abandon(request);
-      request.fail(unavailable("the tenant's worker did not start in time"));
-    }
+    this.#waiting.expire(nowMs, request => this.abandon(request));
   }
 
   /** Removes a waiting request: its client has disconnected, or it waited too long. */
   abandon(request: Forwarded): void {
-    request.holder = null;
-    if (!this.#waiting.delete(request)) return;
-    this.#waitingBytes -= reservedBytes(request);
+    if (!this.#waiting.remove(request)) return;
     // Later wakes do not move the tenant for a request that is gone.
-    this.#isCodeWanted &&= [...this.#waiting].some(({bringsCode}) => bringsCode);
+    this.#isCodeWanted &&= this.#waiting.bringCode;
   }
 
   credit(): void {
@@ -389,14 +408,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   }
 
   #wait(request: Forwarded): void {
-    const bytes = this.#waitingBytes + reservedBytes(request);
-    if (this.#waiting.size >= this.#parts.limits.waitingRequests || bytes > this.#parts.limits.waitingBytes) {
-      throw overloaded('too many requests wait for this tenant to wake; try again later');
-    }
-    if (request.waitingSinceMs === 0) request.waitingSinceMs = performance.now();
-    request.holder = this;
-    this.#waitingBytes = bytes;
-    this.#waiting.add(request);
+    this.#waiting.add(request, this);
     const asksForCode = request.bringsCode && !this.#isCodeWanted;
     if (asksForCode) this.#isCodeWanted = true;
     if (asksForCode || (this.#waiting.size === 1 && this.#retryTimer === null)) this.#wake();
@@ -446,14 +458,6 @@ export class PlacedTenant implements Holder, TrafficCounter {
   /** A live query or a function socket needs the worker. If requests wait, they have requested it already. */
   #wakeForLive(): void {
     if (this.#link === null && this.#waiting.size === 0 && this.#retryTimer === null && !this.isRemoved) this.#wake();
-  }
-
-  #takeWaiting(): Forwarded[] {
-    const requests = [...this.#waiting];
-    for (const request of requests) request.holder = null;
-    this.#waiting.clear();
-    this.#waitingBytes = 0;
-    return requests;
   }
 
   #linkClosed({link, wasOpen, retired, unanswered, calls}: LinkClosed, reports: LinkReports): void {

@@ -9,6 +9,8 @@ import type {Buffer} from 'node:buffer';
 import type {ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
+import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
+import type {DocumentCache, DocumentName} from './document-cache.ts';
 
 export interface Forwarded {
   /** RequestMeta as JSON. */
@@ -25,6 +27,8 @@ export interface Forwarded {
   readonly isEndless: boolean;
   /** The call of the tenant's code; null: none. */
   readonly call: UserCall | null;
+  /** Its answer can be cached as this document; null: it is not to be cached. */
+  readonly document: DocumentName | null;
   /** The client has disconnected or was refused, so the answer is dropped. */
   readonly aborted: boolean;
   /** Part of the answer has been sent, so it can only be cut. */
@@ -64,6 +68,11 @@ export interface Forwarded {
   continues(): boolean;
   /** @param retryAfterS seconds for `Retry-After`; if not given, 1 for a 503 and none otherwise */
   fail(error: ServiceError, retryAfterS?: number): void;
+}
+
+/** The memory that a request can cost wherever it is held. */
+export function reservedBytes(request: Forwarded): number {
+  return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }
 
 /** Notified of the answers to suspected calls. */
@@ -124,7 +133,7 @@ export interface PipeReceiver {
   close(stream: number, code: number, reason: string): void;
 }
 
-export type Receivers = {live: LiveReceiver; pipes: PipeReceiver};
+export type Receivers = {live: LiveReceiver; pipes: PipeReceiver; documents: DocumentCache};
 
 /** The worker at the other end of a link, on whichever host it is. */
 export type LinkedWorker = {

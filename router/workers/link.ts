@@ -21,19 +21,21 @@ import {type ReservedBytes, tooManyBytes} from '../../shared/byte-accounts.ts';
 import {overloaded, type ServiceError} from '../../shared/errors.ts';
 import type {UserCall} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
-import {FRAME_CHUNK_BYTES, STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import type {
-  Forwarded,
-  Holder,
-  LinkedWorker,
-  LiveReceiver,
-  PipeReceiver,
-  Receivers,
-  RequestUpload,
+import {type DocumentCache, droppedIn} from './document-cache.ts';
+import {
+  type Forwarded,
+  type Holder,
+  type LinkedWorker,
+  type LiveReceiver,
+  type PipeReceiver,
+  type Receivers,
+  type RequestUpload,
+  reservedBytes,
 } from './forwarded.ts';
-import {endStreamed, mayHaveEndedIt, notSentAgain, outcomeUnknown, retryOnce, sendAgain} from './lost-requests.ts';
+import {lost} from './lost-requests.ts';
+import {STREAM_BUFFERED_BYTES_MAX, streamOf} from './streams.ts';
 import {
   bytesIn,
   closeCodeIn,
@@ -44,9 +46,6 @@ import {
   versionIn,
 } from './worker-frames.ts';
 import type {Connect} from './worker-socket.ts';
-
-/** Stream ids are u32; 0 belongs to the hello. */
-const STREAM_MAX = 0xffff_ffff;
 
 export type LinkClosed = {
   link: WorkerLink;
@@ -60,9 +59,6 @@ export type LinkClosed = {
   calls: UserCall[];
 };
 
-/** Bytes that a worker can send beyond its credit: its window, and the chunk that overdraws it. */
-const STREAM_BUFFERED_BYTES_MAX = STREAM_WINDOW_BYTES + FRAME_CHUNK_BYTES;
-
 export type LinkEvents = {
   /** The worker violated the protocol. The link closes. */
   malformed: (link: WorkerLink, why: string) => void;
@@ -71,6 +67,8 @@ export type LinkEvents = {
 
 export class WorkerLink implements Holder {
   readonly end: LinkedWorker;
+  /** Usable until the link retires or ends. */
+  readonly documents: DocumentCache;
   readonly #socket: Socket;
   readonly #log: Logger;
   readonly #events: LinkEvents;
@@ -107,7 +105,7 @@ export class WorkerLink implements Holder {
     end: LinkedWorker,
     connect: Connect,
     log: Logger,
-    {live, pipes}: Receivers,
+    {live, pipes, documents}: Receivers,
     reserved: ReservedBytes,
     limits: RouterLimits,
     events: LinkEvents,
@@ -119,6 +117,7 @@ export class WorkerLink implements Holder {
     this.#events = events;
     this.#live = live;
     this.#pipes = pipes;
+    this.documents = documents;
     const {socket, secret, fault} = connect(chunk => this.#read(chunk));
     this.#socket = socket;
     this.#wasOpen = secret === null;
@@ -272,12 +271,13 @@ export class WorkerLink implements Holder {
   /** Accepts no more requests, and closes once those under way are answered. */
   retire(): void {
     this.#retired = true;
+    this.documents.end();
     this.#closeIfIdle();
   }
 
   /** The supervisor reported that the worker is gone. */
   destroy(): void {
-    this.#socket.destroy();
+    this.#destroy();
   }
 
   #nextStream(): number {
@@ -324,7 +324,7 @@ export class WorkerLink implements Holder {
         tenant,
         error: caught,
       });
-    this.#socket.destroy();
+    this.#destroy();
     this.#events.malformed(this, (caught as Error).message);
   }
 
@@ -364,6 +364,11 @@ export class WorkerLink implements Holder {
         this.#live.endBatch(sequence, committedMs);
         return;
       }
+      case FrameKind.dropCached:
+        this.documents.drop(droppedIn(body));
+        if (meta.length > 0 && this.#socket.writableLength <= this.#limits.linkBufferBytes)
+          this.#send(FrameKind.dropCached, stream, String(bytesIn(meta)));
+        return;
       case FrameKind.socketMessage:
         // Messages of a replaced worker are for sockets that are closed.
         if (!this.#retired) this.#pipes.message(streamsIn(meta) ?? [stream], body);
@@ -396,6 +401,8 @@ export class WorkerLink implements Holder {
     this.#over(stream, request);
     request.holder = null;
     request.suspectedBy?.answered(request.call!);
+    if ((flags & FrameFlag.cacheable) !== 0 && request.document !== null)
+      this.documents.store(request.document, head, body, request.sentMs);
     request.answer(head, body);
     if (this.#retired) this.#closeIfIdle();
   }
@@ -461,7 +468,14 @@ export class WorkerLink implements Holder {
     this.#socket.end();
   }
 
+  /** The worker takes the end of the connection for the end of the cache, so the cache ends first. */
+  #destroy(): void {
+    this.documents.end();
+    this.#socket.destroy();
+  }
+
   #closed(): void {
+    this.documents.end();
     const unanswered: Forwarded[] = [];
     const calls: UserCall[] = [];
     const nowMs = performance.now();
@@ -470,11 +484,8 @@ export class WorkerLink implements Holder {
       const wasWritten = this.#wasOpen && request.order <= this.#writtenOrder;
       if (wasWritten && request.call !== null) calls.push(request.call);
       if (request.aborted) continue;
-      if (this.#streaming.has(stream)) endStreamed(request);
-      else if (!wasWritten) sendAgain(request, unanswered);
-      else if (!request.isRead) request.fail(outcomeUnknown());
-      else if (mayHaveEndedIt(request, nowMs)) request.fail(notSentAgain());
-      else retryOnce(request, this.end.worker, unanswered);
+      const isStreaming = this.#streaming.has(stream);
+      lost(request, {worker: this.end.worker, nowMs, wasWritten, isStreaming}, unanswered);
     }
     this.#inFlight.clear();
     this.#inFlightBytes = 0;
@@ -483,13 +494,4 @@ export class WorkerLink implements Holder {
     this.#countBuffered();
     this.#events.closed({link: this, wasOpen: this.#wasOpen, retired: this.#retired, unanswered, calls});
   }
-}
-
-function streamOf(order: number): number {
-  return order % (STREAM_MAX + 1);
-}
-
-/** The memory that a request can cost wherever it is held. */
-export function reservedBytes(request: Forwarded): number {
-  return request.upload === null ? request.body.length : STREAM_WINDOW_BYTES;
 }

@@ -1,11 +1,17 @@
 /**
  * Attributes crashes of one tenant's workers: collects from all routers the calls that were under way at each crash,
  * and passes them to the quarantine. The next worker is not announced before that, so that a newly refused call is not
- * sent to it. A router that does not report is waited for at most CRASH_REPORT_MS.
+ * sent to it. A router that does not report is waited for at most CRASH_REPORT_MS. By then it answers nothing from
+ * memory that the worker before allowed, so the next one can change it.
  */
+import {assert} from '../../shared/assert.ts';
 import type {TenantSuspects, UserCall, WorkerName} from '../../shared/ipc/control.ts';
+import {CACHE_LEASE_MS} from '../../shared/limits.ts';
 import {Quarantine, type Refusal} from '../../shared/quarantine.ts';
 import {CRASH_REPORT_MS} from '../limits.ts';
+
+/** A timer can fire early by a millisecond. */
+assert(CACHE_LEASE_MS + 1 < CRASH_REPORT_MS, 'leases of caches end before the next worker is announced');
 
 export type Verdict = {isAttributed: boolean; refused: Refusal[]};
 

@@ -8,6 +8,7 @@ import {
 } from '../../router/limits.ts';
 import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
+import {CacheSpace} from '../../router/workers/document-cache.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {createLogger} from '../../shared/log.ts';
@@ -16,6 +17,7 @@ import {Quarantine} from '../../shared/quarantine.ts';
 import {until} from '../harness/until.ts';
 import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
 
+const MIB = 1024 * 1024;
 const log = createLogger({}, {write: () => undefined});
 const died = new ServiceError('session.worker_unavailable', 'its worker died');
 
@@ -47,6 +49,7 @@ beforeEach(() => {
     hub: noHub,
     metrics: new RouterMetrics(),
     bytes: reservedTotal(limitsOfOne(1)),
+    cache: new CacheSpace(MIB),
     limits: limitsOfOne(1),
     hasPeers: false,
     dial: () => {

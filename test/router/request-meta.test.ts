@@ -9,7 +9,14 @@ import {parseRequestMeta} from '../../worker/ipc/decode.ts';
 const parse = (meta: unknown) => parseRequestMeta(Buffer.from(typeof meta === 'string' ? meta : JSON.stringify(meta)));
 const request: NativeRequest = {
   ...{operation: 'documents.get', parameters: [], query: '', idempotencyKey: '', family: '', requestId: 'r'},
-  ...{conditions: {ifMatch: '', ifNoneMatch: ''}, lastEventId: '', contentType: '', tables: null, lacking: null},
+  ...{
+    conditions: {ifMatch: '', ifNoneMatch: ''},
+    isForCache: false,
+    lastEventId: '',
+    contentType: '',
+    tables: null,
+    lacking: null,
+  },
   ...{keyId: '', sessionId: ''},
 };
 

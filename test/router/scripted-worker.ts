@@ -99,6 +99,7 @@ export class RecordedRequest implements Forwarded {
   readonly call: UserCall | null;
   readonly bringsCode: boolean;
   readonly isEndless: boolean;
+  readonly document = null;
   suspectedBy: Suspicion | null = null;
   bytes = 0;
   sentMs = 0;
