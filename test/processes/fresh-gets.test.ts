@@ -1,8 +1,9 @@
 /**
- * A get never answers with what an acknowledged write has replaced: not through another router, not after the worker was
- * killed, and not through a router that stood still meanwhile.
+ * A get never answers with what an acknowledged write has replaced, or with less than another get has answered: not
+ * through another router, not after the worker was killed, and not through a router that stood still meanwhile. Most
+ * gets are answered from the memory of a router.
  */
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {rounds} from '../harness/nightly.ts';
 import {seededRandom} from '../harness/random.ts';
 import {RoutedClient, routersOf} from '../harness/routed.ts';
@@ -18,28 +19,12 @@ const STEPS_OF_WORKER = rounds({commit: 70, nightly: 200});
 /** Likewise: after so many, a router stands still during some requests. */
 const STEPS_OF_ROUTER = 25;
 
-let service: Service;
-let routers: number[];
-let clients: RoutedClient[];
-
-beforeAll(async () => {
-  service = await Service.start({spares: 1, args: ['--routers', '2']});
-  routers = await routersOf(service, 2);
-  clients = [];
-  for (let i = 0; i < CLIENTS_OF_ROUTER * 2; i++) clients.push(await RoutedClient.of(service, routers[i % 2]!));
-});
-afterAll(async () => {
-  for (const client of clients) client.close();
-  await service.stop();
-});
-beforeEach(() => service.showLogOnFailure());
-
-/** All that a document may hold: each write attempts the next version. */
+/** All that a document may hold: each write attempts the next version, and what is known is never replaced by less. */
 class Model {
   readonly path: string;
   /** By version; null: there is no document. */
   readonly attempted: (number | null)[] = [null];
-  acknowledged = 0;
+  known = 0;
 
   constructor(path: string) {
     this.path = path;
@@ -53,56 +38,100 @@ class Model {
       ? client.request('DELETE', this.path)
       : client.request('PUT', this.path, {fields: {version}}));
     expect(isGone ? [204, 404, 503] : [200, 201, 503]).toContain(status);
-    if (status !== 503) this.acknowledged = version;
+    if (status !== 503) this.#know(version);
   }
 
   /** @returns whether it was answered */
   async read(client: RoutedClient): Promise<boolean> {
-    const least = this.acknowledged;
+    const least = this.known;
     const {status, body} = await client.request('GET', this.path);
     if (status === 503) return false;
     const found = status === 404 ? null : (body as {document: {version: number}}).document.version;
     expect(this.attempted.slice(least), `${this.path} from version ${least} on`).toContain(found);
+    if (found !== null) this.#know(found);
     return true;
+  }
+
+  #know(version: number): void {
+    this.known = Math.max(this.known, version);
   }
 }
 
-test('gets of two routers, between writes, kills and pauses', async () => {
-  const tenant = await Tenant.make(service);
-  const models = Array.from(
-    {length: clients.length * DOCUMENTS_OF_CLIENT},
-    // With an id of the client's choice, because one that was deleted can be put again.
-    (_, n) => new Model(`/api/tenants/${tenant.id}/documents/t/document-${n}`),
-  );
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.info(`seed ${seed}`);
-  const random = seededRandom(seed);
-  const oneOf = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
-  let answered = 0;
+describe.each([1, 2])('routers: %i', count => {
+  let service: Service;
+  let routers: number[];
+  let clients: RoutedClient[];
 
-  const step = async (client: RoutedClient, own: readonly Model[]): Promise<void> => {
-    if (random() < 0.3) await oneOf(own).write(client, random() < 0.2);
-    else if (await oneOf(models).read(client)) answered++;
-  };
-  const run = async (client: RoutedClient, nth: number): Promise<void> => {
-    // One writer of each document, so that its versions have an order.
-    const own = models.filter((_, at) => at % clients.length === nth);
-    for (let at = 1; at <= STEPS; at++) {
-      if (nth === 0 && at % STEPS_OF_WORKER === 0) process.kill(await service.workerOf(tenant.id), 'SIGKILL');
-      if (nth !== 0 || at % STEPS_OF_ROUTER !== 0) await step(client, own);
-      else await whileStill(routers[1]!, () => step(client, own));
-    }
-  };
-  await Promise.all(clients.map(run));
-  expect(answered).toBeGreaterThan(STEPS);
-  for (const model of models) for (const client of clients) await model.read(client);
-}, 120_000);
+  beforeAll(async () => {
+    service = await Service.start({spares: 1, args: ['--routers', String(count), '--metrics-port', '0']});
+    routers = await routersOf(service, count);
+    clients = [];
+    for (let i = 0; i < CLIENTS_OF_ROUTER * count; i++)
+      clients.push(await RoutedClient.of(service, routers[i % count]!));
+  });
+  afterAll(async () => {
+    for (const client of clients) client.close();
+    await service.stop();
+  });
+  beforeEach(() => service.showLogOnFailure());
 
-/** The request is sent before the router goes on; its answer may need that router. */
-async function whileStill(router: number, act: () => Promise<void>): Promise<void> {
+  async function cachedAnswers(): Promise<number> {
+    return Number(/^svc_router_cached_answers_total (\d+)$/m.exec((await service.get('/metrics')).text)?.[1]);
+  }
+
+  test('gets between writes, kills and pauses', async () => {
+    const tenant = await Tenant.make(service);
+    const models = Array.from(
+      {length: clients.length * DOCUMENTS_OF_CLIENT},
+      // With an id of the client's choice, because one that was deleted can be put again.
+      (_, n) => new Model(`/api/tenants/${tenant.id}/documents/t/document-${n}`),
+    );
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    console.info(`seed ${seed}`);
+    const random = seededRandom(seed);
+    const oneOf = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+    const last = routers.at(-1)!;
+    let answered = 0;
+
+    const step = async (client: RoutedClient, own: readonly Model[]): Promise<void> => {
+      const isWrite = random() < 0.2;
+      if (isWrite) await oneOf(own).write(client, random() < 0.2);
+      else if (await oneOf(models).read(client)) answered++;
+    };
+    /** A router stands still while another one acknowledges a write. Then it finds a get, and much else to do. */
+    const staleStep = async (client: RoutedClient, model: Model): Promise<void> => {
+      for (let times = 0; times < 3; times++) await model.read(clients.at(-1)!);
+      const reading = await whileStill(last, async () => {
+        await model.write(client, false);
+        return [model.read(clients.at(-1)!)];
+      });
+      await Promise.all(reading);
+    };
+    const run = async (client: RoutedClient, nth: number): Promise<void> => {
+      // One writer of each document, so that its versions have an order.
+      const own = models.filter((_, at) => at % clients.length === nth);
+      for (let at = 1; at <= STEPS; at++) {
+        if (nth === 0 && at % STEPS_OF_WORKER === 0) process.kill(await service.workerOf(tenant.id), 'SIGKILL');
+        if (nth !== 0 || at % STEPS_OF_ROUTER !== 0) await step(client, own);
+        else if (count > 1) await staleStep(client, oneOf(own));
+        else await Promise.all(await whileStill(last, () => Promise.resolve([step(client, own)])));
+      }
+    };
+    await Promise.all(clients.map(run));
+    expect(answered).toBeGreaterThan(STEPS);
+    for (const model of models) for (const client of clients) await model.read(client);
+    expect(await cachedAnswers()).toBeGreaterThan(STEPS / 2);
+  }, 120_000);
+});
+
+/** @param act returns requests that are sent before the router goes on; their answers may need that router */
+async function whileStill<T>(router: number, act: () => Promise<T>): Promise<T> {
   process.kill(router, 'SIGSTOP');
-  const acting = act();
-  await new Promise(resolve => setImmediate(resolve));
-  process.kill(router, 'SIGCONT');
-  await acting;
+  try {
+    const acting = await act();
+    await new Promise(resolve => setImmediate(resolve));
+    return acting;
+  } finally {
+    process.kill(router, 'SIGCONT');
+  }
 }
