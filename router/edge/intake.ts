@@ -297,7 +297,7 @@ export class Intake {
     const cached = this.#parts.directory.cached(tenant, name, exchange.startedMs);
     const status = cached === null ? null : statusOf(cached, ifNoneMatch);
     if (cached === null || status === null) {
-      if (tenant.wantsCached(name.id)) exchange.document = name;
+      if (cached === null && tenant.wantsCached(name.id)) exchange.document = name;
       return false;
     }
     exchange.reply(status, status === 200 ? cached.body : '', cached.headers);

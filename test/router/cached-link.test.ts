@@ -1,0 +1,203 @@
+/** The cache of one tenant in a router, whose worker is a script. */
+import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
+import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
+import {CacheSpace} from '../../router/workers/document-cache.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
+import {CACHE_LEASE_MS} from '../../shared/limits.ts';
+import {createLogger} from '../../shared/log.ts';
+import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
+import {until} from '../harness/until.ts';
+import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
+
+const log = createLogger({}, {write: () => undefined});
+const TAG = '"1-1"';
+const moves = new ServiceError('session.worker_unavailable', 'the tenant moves');
+let space: CacheSpace;
+let malformed: string[];
+let workers: ScriptedWorker[];
+let tenant: PlacedTenant;
+
+beforeEach(() => {
+  [malformed, workers] = [[], []];
+  tenant = tenantOf(1);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  for (const worker of workers) worker.die();
+});
+
+function tenantOf(routers: number): PlacedTenant {
+  space = new CacheSpace(5_000);
+  return new PlacedTenant('acme', {
+    log,
+    hub: () => {
+      throw new Error('these tests open no sockets');
+    },
+    metrics: new RouterMetrics(),
+    bytes: reservedTotal(limitsOfOne(1)),
+    cache: space,
+    limits: limitsOfOne(1),
+    routers,
+    wake: () => undefined,
+    lost: () => undefined,
+    onTraffic: () => undefined,
+    malformed: (_, why) => void malformed.push(why),
+    givenUp: () => undefined,
+    answered: () => undefined,
+    onRefused: () => undefined,
+  });
+}
+
+async function newWorker(runsCode = false): Promise<ScriptedWorker> {
+  const worker = new ScriptedWorker('acme', runsCode);
+  workers.push(worker);
+  await worker.listen();
+  tenant.workerReady(worker.address);
+  return worker;
+}
+
+const named = (id: string) => ({table: 't', id});
+const now = () => performance.now();
+const cachedText = (id: string, atMs = now()) => tenant.cached(named(id), atMs)?.body.toString() ?? null;
+
+/** A get goes to the worker, which answers it. */
+async function get(worker: ScriptedWorker, id: string, more = {flags: FrameFlag.cacheable as number, meta: TAG}) {
+  const request = new RecordedRequest(true, '', null, {document: named(id)});
+  const frames = worker.frames.length;
+  tenant.forward(request);
+  await worker.received(Math.max(2, frames + 1));
+  worker.answer(more.meta, `text of ${id}`, more.flags);
+  return await request.outcome;
+}
+
+/** What the worker sent before has been read. */
+async function drop(worker: ScriptedWorker, body: string): Promise<void> {
+  const frames = worker.frames.length;
+  worker.send(FrameKind.dropCached, 0, FrameFlag.none, '7', body);
+  await worker.received(frames + 1);
+  expect(worker.frames.at(-1)).toMatchObject({kind: FrameKind.dropCached, meta: '7'});
+}
+
+test('an answer that the worker allows to cache is found under its table and id, until the worker drops it', async () => {
+  const worker = await newWorker();
+  expect(await get(worker, 'a')).toBe('200 text of a');
+  await get(worker, 'b');
+  expect([cachedText('a'), cachedText('b')]).toEqual(['text of a', 'text of b']);
+  expect(tenant.cached({table: 'other', id: 'a'}, now())).toBeNull();
+  await drop(worker, '["a","x"]');
+  expect([cachedText('a'), cachedText('b')]).toEqual([null, 'text of b']);
+  await drop(worker, '');
+  expect([cachedText('b'), space.bytes]).toEqual([null, 0]);
+});
+
+test('a drop without a number is not confirmed', async () => {
+  const worker = await newWorker();
+  await get(worker, 'a');
+  const frames = worker.frames.length;
+  worker.send(FrameKind.dropCached, 0, FrameFlag.none, '', '["a"]');
+  await until('the drop', () => cachedText('a') === null);
+  await get(worker, 'b');
+  expect(worker.frames.slice(frames).map(({kind}) => kind)).toEqual([FrameKind.request]);
+});
+
+test.each([
+  ['not allowed', {flags: FrameFlag.none, meta: TAG}],
+  ['without an ETag', {flags: FrameFlag.cacheable, meta: ''}],
+  ['not a success', {flags: FrameFlag.cacheable, meta: '{"s":404}'}],
+  ['a 304', {flags: FrameFlag.cacheable, meta: `{"s":304,"e":${JSON.stringify(TAG)}}`}],
+  [
+    'with headers of its own',
+    {flags: FrameFlag.cacheable, meta: `{"s":200,"e":${JSON.stringify(TAG)},"h":[["a","b"]]}`},
+  ],
+])('an answer that is %s is not cached', async (_, more) => {
+  await get(await newWorker(), 'a', more);
+  expect([cachedText('a'), space.bytes]).toEqual([null, 0]);
+});
+
+test.each(['{', '5', '["a",5]', '{"a":1}'])('a drop of %s is malformed', async body => {
+  const worker = await newWorker();
+  await get(worker, 'a');
+  worker.send(FrameKind.dropCached, 0, FrameFlag.none, '1', body);
+  await until('the end of the link', () => malformed.length > 0);
+  expect([cachedText('a'), space.bytes]).toEqual([null, 0]);
+});
+
+describe('nothing is answered from memory', () => {
+  const ends: [string, (worker: ScriptedWorker) => unknown][] = [
+    [
+      'the worker died',
+      worker => {
+        worker.die();
+        return until('its loss', () => tenant.link === null);
+      },
+    ],
+    ['the supervisor says so', () => tenant.workerFailed(moves, 1)],
+    ['the tenant moves', () => tenant.giveUp(moves)],
+    ['it is idle', () => tenant.release()],
+    ['it is removed', () => tenant.remove(false)],
+    ['it is replaced', () => tenant.remove(true)],
+    ['there is another worker', () => newWorker()],
+  ];
+  test.each(ends)('once %s', async (_, end) => {
+    const worker = await newWorker();
+    await get(worker, 'a');
+    expect(cachedText('a')).toBe('text of a');
+    await end(worker);
+    expect([cachedText('a'), space.bytes]).toEqual([null, 0]);
+  });
+
+  test('from the moment on until which the host owns the tenant', async () => {
+    await get(await newWorker(), 'a');
+    const endsMs = now() + 1e6;
+    tenant.answersUntilMs = endsMs;
+    expect([tenant.mayAnswer(endsMs - 1), tenant.mayAnswer(endsMs)]).toEqual([true, false]);
+    expect([cachedText('a', endsMs - 1), cachedText('a', endsMs)]).toEqual(['text of a', null]);
+  });
+
+  test('when the lease has ended, if a client can learn of a commit in another way', async () => {
+    vi.useFakeTimers({toFake: ['performance']});
+    for (const [routers, runsCode] of [
+      [2, false],
+      [1, true],
+      [1, false],
+    ] as const) {
+      tenant = tenantOf(routers);
+      await get(await newWorker(runsCode), 'a');
+      const isLeased = routers > 1 || runsCode;
+      expect(cachedText('a')).toBe('text of a');
+      expect(cachedText('a', now() + CACHE_LEASE_MS)).toBe(isLeased ? null : 'text of a');
+    }
+  });
+});
+
+test('in the second half of a lease, one read goes to the worker, and its answer begins a new lease', async () => {
+  vi.useFakeTimers({toFake: ['performance']});
+  tenant = tenantOf(2);
+  const worker = await newWorker();
+  await get(worker, 'a');
+  expect(cachedText('a', now() + CACHE_LEASE_MS / 2 - 1)).toBe('text of a');
+  vi.advanceTimersByTime(CACHE_LEASE_MS - 1);
+  expect([cachedText('a'), cachedText('a')]).toEqual([null, 'text of a']);
+  await get(worker, 'a');
+  expect(cachedText('a', now() + CACHE_LEASE_MS / 2 - 1)).toBe('text of a');
+});
+
+test('a read is worth caching when it is the second in a while, or was cached before', async () => {
+  const worker = await newWorker();
+  expect([tenant.wantsCached('a'), tenant.wantsCached('b'), tenant.wantsCached('a')]).toEqual([false, false, true]);
+  await get(worker, 'c');
+  expect(tenant.wantsCached('c')).toBe(true);
+});
+
+test('beyond the space of all tenants, the oldest documents go, but those that were read since', async () => {
+  const worker = await newWorker();
+  const ids = Array.from({length: 12}, (_, n) => `document-${n}`);
+  for (const id of ids) {
+    await get(worker, id);
+    cachedText('document-0');
+  }
+  expect(space.bytes).toBeLessThanOrEqual(5_000);
+  expect(ids.filter(id => cachedText(id) !== null)).toEqual(['document-0', ...ids.slice(-8)]);
+});
