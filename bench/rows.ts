@@ -4,9 +4,9 @@ import {twoRoutersRow} from './peers/svc/two-routers.ts';
 
 export type RowName =
   | 'uws static'
-  | `svc ${'get' | 'insert' | 'query' | 'count' | 'list' | 'journal' | 'transaction'} ${'1 tenant' | '8 tenants'}`
+  | `svc ${'get' | 'worker-get' | 'insert' | 'query' | 'count' | 'list' | 'journal' | 'transaction'} ${'1 tenant' | '8 tenants'}`
   | `2-routers ${'get' | 'insert'}`
-  | `before ${'get' | 'insert' | 'query' | 'list'}`
+  | `before ${'get' | 'worker-get' | 'insert' | 'query' | 'list'}`
   | `hand ${'get' | 'insert' | 'query'}`
   | `pocketbase ${'get' | 'insert' | 'query' | 'list'}`
   | `sqlite ${'get' | 'query' | 'insert1' | 'insert8' | 'insert64'}`;
@@ -17,7 +17,8 @@ const NO_WRITES = 'reads';
 const SVC_WRITES = 'fsync before each reply (WAL, group commit; fdatasync)';
 const HAND_WRITES = 'fsync before each reply (WAL, synchronous=FULL, the inserts of a turn together)';
 const WORKLOADS = {
-  get: 'a document by id',
+  get: 'a document by id, read again and again',
+  'worker-get': 'a document by id, as if it were read once',
   insert: 'a document',
   query: '20 of 10,000 by index, ordered',
   count: '200 of 10,000 counted by index',
@@ -32,6 +33,8 @@ export const ROWS: readonly Row[] = [
   ...svcRows('get'),
   twoRoutersRow('get', {what: WORKLOADS.get, durability: NO_WRITES}),
   {name: 'before get', what: WORKLOADS.get, durability: NO_WRITES},
+  ...svcRows('worker-get'),
+  {name: 'before worker-get', what: WORKLOADS['worker-get'], durability: NO_WRITES},
   {name: 'hand get', what: WORKLOADS.get, durability: NO_WRITES},
   {name: 'pocketbase get', what: WORKLOADS.get, durability: NO_WRITES},
   ...svcRows('insert'),
