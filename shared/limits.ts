@@ -72,6 +72,11 @@ export const FIGURE_FUNCTIONS_MAX = 100;
  * way than through that router: a commit waits this long for a router that does not answer. (ours)
  */
 export const CACHE_LEASE_MS = 800;
+/**
+ * A list of documents that a worker drops from the cache of a router. Beyond: the worker drops all documents; a router
+ * closes the connection. (ours)
+ */
+export const DROPPED_BYTES_MAX = 64 * KIB;
 
 /**
  * A worker or router that sends no heartbeat for this long of its own time is killed and replaced. (design: shed within

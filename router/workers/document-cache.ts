@@ -14,7 +14,7 @@ import {Buffer} from 'node:buffer';
 import {assert} from '../../shared/assert.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
-import {CACHE_LEASE_MS} from '../../shared/limits.ts';
+import {CACHE_LEASE_MS, DROPPED_BYTES_MAX} from '../../shared/limits.ts';
 import {
   CACHE_RENEWAL_MS,
   CACHE_RENEWAL_RETRY_MS,
@@ -177,6 +177,7 @@ export class DocumentCache {
 /** @returns null: all. @throws MalformedFrame */
 export function droppedIn(body: Buffer): string[] | null {
   if (body.length === 0) return null;
+  if (body.length > DROPPED_BYTES_MAX) throw new MalformedFrame(`a list of documents of ${body.length} bytes`);
   let ids: unknown;
   try {
     ids = JSON.parse(body.toString('utf8'));

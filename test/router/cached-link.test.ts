@@ -5,7 +5,7 @@ import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
 import {CacheSpace} from '../../router/workers/document-cache.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
-import {CACHE_LEASE_MS} from '../../shared/limits.ts';
+import {CACHE_LEASE_MS, DROPPED_BYTES_MAX} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
 import {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
 import {until} from '../harness/until.ts';
@@ -116,7 +116,13 @@ test.each([
   expect([cachedText('a'), space.bytes]).toEqual([null, 0]);
 });
 
-test.each(['{', '5', '["a",5]', '{"a":1}'])('a drop of %s is malformed', async body => {
+test.each([
+  ['no JSON', '{'],
+  ['a number', '5'],
+  ['another list', '["a",5]'],
+  ['an object', '{"a":1}'],
+  ['too long a list', JSON.stringify(['a'.repeat(DROPPED_BYTES_MAX)])],
+])('a drop of %s is malformed', async (_, body) => {
   const worker = await newWorker();
   await get(worker, 'a');
   worker.send(FrameKind.dropCached, 0, FrameFlag.none, '1', body);

@@ -28,5 +28,3 @@ export const LEASE_WAITING_BYTES_MAX = 64 * MIB;
  * read again are cached again. (ours)
  */
 export const CACHED_DOCUMENTS_MAX = 20_000;
-/** Documents that a commit drops from a cache by name. Beyond: all documents are dropped. (ours) */
-export const DROPPED_DOCUMENTS_MAX = 1_000;

@@ -17,7 +17,7 @@ import type {RemoteCaches} from '../../engine/commit/remote-caches.ts';
 import {assert} from '../../shared/assert.ts';
 import {CACHE_LEASE_MS} from '../../shared/limits.ts';
 import {mayHoldIsolates} from '../../shared/node-flags.ts';
-import {CACHED_DOCUMENTS_MAX, DROPPED_DOCUMENTS_MAX} from './limits.ts';
+import {CACHED_DOCUMENTS_MAX} from './limits.ts';
 
 /** A router's connection, as this file uses it. */
 export interface CachingRouter {
@@ -215,7 +215,6 @@ export class RouterCaches implements RemoteCaches, Stage {
     if (cache.documents.size === 0) return cache.droppedAll;
     const ids: string[] = [];
     for (const {doc, id} of changed) if (cache.documents.delete(doc)) ids.push(id);
-    if (ids.length > DROPPED_DOCUMENTS_MAX) return this.#dropAll(cache);
     return ids.length === 0 ? cache.droppedAll : this.#send(cache, ids);
   }
 

@@ -20,7 +20,7 @@ import {errorEnvelope, ServiceError, tooLarge} from '../../shared/errors.ts';
 import {appHeaders, headersFault} from '../../shared/http-headers.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {HeaderList, RequestMeta, ResponseMeta} from '../../shared/ipc/operations.ts';
-import {FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
+import {DROPPED_BYTES_MAX, FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import {parseRequestMeta} from './decode.ts';
@@ -220,7 +220,8 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
   }
 
   dropCached(ids: readonly string[] | null, number: number | null): void {
-    const body = ids === null ? '' : JSON.stringify(ids);
+    let body = ids === null ? '' : JSON.stringify(ids);
+    if (body.length * 3 > DROPPED_BYTES_MAX && Buffer.byteLength(body) > DROPPED_BYTES_MAX) body = ''; // all
     this.#writer.frame(FrameKind.dropCached, 0, FrameFlag.none, number === null ? '' : String(number), body);
   }
 
