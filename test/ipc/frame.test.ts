@@ -237,7 +237,7 @@ describe('bytes that are no frames', () => {
         expect(used).toBeLessThanOrEqual(total);
         for (const {kind, flags} of received.frames) {
           expect(KINDS).toContain(kind);
-          expect(flags).toBeLessThan(2 * FrameFlag.binary);
+          expect(flags).toBeLessThan(2 * FrameFlag.cacheable);
         }
       }),
       {numRuns: 2_000},
