@@ -13,6 +13,7 @@ import {type BaseInfo, type BaseList, decodeBaseList, encodeBaseList} from './ba
 import {bounded, type Decision, decidedAppend} from './decided-append.ts';
 import type {LogEngine, Subject} from './log-engine.ts';
 import {LogError} from './log-error.ts';
+import {partOf} from './parts.ts';
 import type {LogPosition} from './record.ts';
 import type {SmallRecords} from './small-records.ts';
 import {type Subjects, type TenantName, tokenOf} from './subjects.ts';
@@ -99,7 +100,7 @@ export class Bases {
     const subject = this.#subjects.base(tenant, base.id);
     const sum = createHash('sha256');
     let left = base.bytes;
-    let next = this.#engine.next(subject, 1);
+    let next = partOf(this.#engine, subject, 1);
     while (left > 0) {
       const message = await next;
       if (message === null || message.bytes.length > left) throw damaged(base, `${left} bytes are missing`);
@@ -108,7 +109,7 @@ export class Bases {
       if (left === 0 && !sum.digest().equals(base.sha256)) throw damaged(base, 'its SHA-256 is another one');
       if (left > 0) {
         // The next part is on its way while the caller has this one.
-        next = this.#engine.next(subject, message.sequence + 1);
+        next = partOf(this.#engine, subject, message.sequence + 1);
         next.catch(() => undefined); // the caller may stop before it is awaited
       }
       yield message.bytes;

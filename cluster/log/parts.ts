@@ -91,7 +91,7 @@ export async function* readBody(
 }
 
 /** A read can miss it once; one that was removed is missed each time. */
-async function partOf(engine: LogEngine, subject: Subject, sequence: number): Promise<Message | null> {
+export async function partOf(engine: LogEngine, subject: Subject, sequence: number): Promise<Message | null> {
   for (let left = PART_READS; ; left--) {
     const message = await engine.next(subject, sequence);
     if (message !== null || left === 1) return message;

@@ -33,6 +33,8 @@ const SECONDS: Record<string, number> = {
   'test/cluster/nats-faults.test.ts': 60,
   'test/cluster/nats-log.test.ts': 300,
   'test/cluster/nats-rolled-back.nightly.test.ts': 70,
+  'test/cluster/standby-courses.test.ts': 300,
+  'test/cluster/standby-kills.test.ts': 330,
   'test/cluster/takeovers.test.ts': 80,
   'test/cluster/model/model.test.ts': 240,
   'test/control/crash.test.ts': 105,
