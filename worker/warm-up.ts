@@ -14,6 +14,7 @@ import type {TenantSettings} from '../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../shared/ipc/frame.ts';
 import type {RequestMeta, ResponseMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
+import {mayHoldIsolates} from '../shared/node-flags.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
@@ -32,6 +33,7 @@ export async function warmUp(directory: string, log: Logger): Promise<void> {
     });
     try {
       await askAll(settings);
+      if (mayHoldIsolates()) await warmIsolates();
     } finally {
       await serving.close();
     }
@@ -71,6 +73,14 @@ function settingsIn(directory: string): TenantSettings {
     copies: null,
     log: null,
   };
+}
+
+/** What the start of a process of isolates needs: it starts while a tenant with functions is opened. */
+async function warmIsolates(): Promise<void> {
+  await Promise.all([
+    import('./runtime/isolate-process/function-isolates.ts'),
+    import('./runtime/process/parent-watch.ts').then(({parentWatch}) => parentWatch()),
+  ]);
 }
 
 /** One request of each kind that usually wakes a tenant; the document is deleted again. */

@@ -2,9 +2,10 @@
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import type {Commit} from '../../engine/commit/commit.ts';
 import {createLogger} from '../../shared/log.ts';
-import {FunctionGate, type LoadPlatform} from '../../worker/functions/gate.ts';
+import {FunctionGate, type GateLoads} from '../../worker/functions/gate.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from '../../worker/functions/limits.ts';
 import type {FunctionPlatform, PlatformParts} from '../../worker/functions/platform.ts';
+import type {FunctionIsolates} from '../../worker/runtime/isolate-process/function-isolates.ts';
 
 type Load = {succeed(): void; fail(error: Error): void};
 
@@ -13,6 +14,8 @@ let loads: Load[];
 let closes: number;
 let jobs: string[];
 let commits: number;
+let starts: number;
+let ends: number;
 
 beforeEach(() => {
   vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
@@ -21,6 +24,8 @@ beforeEach(() => {
   closes = 0;
   jobs = [];
   commits = 0;
+  starts = 0;
+  ends = 0;
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -35,13 +40,20 @@ const platform = {
 } as unknown as FunctionPlatform;
 
 function gateOf(tenant: {activeDeployment?: string} = {}): FunctionGate {
-  const load: LoadPlatform = () =>
-    new Promise((resolve, reject) => {
-      loads.push({succeed: () => resolve(platform), fail: reject});
-    });
+  const loadsOfTest: GateLoads = {
+    isolates: () => {
+      starts++;
+      return Promise.resolve({close: () => Promise.resolve(void ends++)} as unknown as FunctionIsolates);
+    },
+    platform: (_parts, isolates) =>
+      new Promise((resolve, reject) => {
+        isolates.catch(reject);
+        loads.push({succeed: () => resolve(platform), fail: reject});
+      }),
+  };
   const writer = {statements: {meta: {get: () => tenant.activeDeployment}}};
   const log = createLogger({process: 'worker'}, {write: (line: string) => void logged.push(line)});
-  return new FunctionGate({writer, log} as unknown as PlatformParts, load);
+  return new FunctionGate({writer, log} as unknown as PlatformParts, loadsOfTest);
 }
 
 const UNAVAILABLE = {code: 'session.worker_unavailable'};
@@ -69,6 +81,19 @@ describe('the function platform is loaded with the first need', () => {
     gateOf().warm();
     vi.advanceTimersByTime(1_000_000);
     expect(loads).toHaveLength(0);
+    expect(starts).toBe(0);
+  });
+
+  test('and the process of its isolates starts with the opening, once', async () => {
+    const gate = gateOf({activeDeployment: '1'});
+    gate.warm();
+    expect(starts).toBe(1);
+    const loaded = gate.loaded();
+    loads[0]!.succeed();
+    await loaded;
+    expect(starts).toBe(1);
+    await gate.close();
+    expect({ends, closes}).toEqual({ends: 0, closes: 1}); // the platform ends it
   });
 
   test("before the write of a function's job, which then runs", async () => {
@@ -104,9 +129,11 @@ describe('when it cannot be loaded', () => {
       expect(outcome).toMatchObject({status: 'rejected', reason: {...UNAVAILABLE, status: 503}});
     expect(logged).toHaveLength(1);
     expect(logged[0]).toContain('no such file');
+    expect({starts, ends}).toEqual({starts: 1, ends: 1});
     const again = gate.loaded();
     loads[1]!.succeed();
     expect(await again).toBe(platform);
+    expect(starts).toBe(2);
   });
 
   test('a job is not run now', async () => {
@@ -143,6 +170,7 @@ describe('closing', () => {
     const gate = gateOf({activeDeployment: '1'});
     gate.warm();
     await gate.close();
+    expect(ends).toBe(1);
     vi.advanceTimersByTime(FUNCTIONS_WARM_DELAY_MS);
     await expect(gate.loaded()).rejects.toMatchObject(UNAVAILABLE);
     expect(loads).toHaveLength(0);

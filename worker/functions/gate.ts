@@ -7,7 +7,8 @@
  *      ▲                                                                  │
  *      └──────────────── it fails: said in the log, waiting requests are refused; the next need tries again
  *
- * Requests that need the platform while it is loading wait for that one load.
+ * Requests that need the platform while it is loading wait for that one load. The process of the isolates takes longer
+ * to start than the platform takes to load. So it starts when a tenant with functions is opened, on another processor.
  */
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
@@ -21,54 +22,58 @@ import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from '../ipc/decode.ts';
+import type {FunctionIsolates} from '../runtime/isolate-process/function-isolates.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from './limits.ts';
 import type {FunctionPlatform, PlatformParts} from './platform.ts';
 
-/** Creates the platform; tests replace it. */
-export type LoadPlatform = (parts: PlatformParts) => Promise<FunctionPlatform>;
+/** What the gate loads; tests replace it. */
+export type GateLoads = {
+  isolates: (parts: PlatformParts) => Promise<FunctionIsolates>;
+  /** @param isolates closed with the platform */
+  platform: (parts: PlatformParts, isolates: Promise<FunctionIsolates>) => Promise<FunctionPlatform>;
+};
 
-const load: LoadPlatform = async parts => {
-  const {path, writer, log, metrics} = parts;
-  const [{FunctionIsolates}, life] = await Promise.all([
-    import('../runtime/isolate-process/function-isolates.ts'),
-    import('../runtime/process/parent-watch.ts').then(({parentWatch}) => parentWatch()),
-  ]);
-  const isolates = new FunctionIsolates({
-    databasePath: path,
-    headSequence: () => writer.head.sequence,
-    parentWatch: life.command,
-    log,
-    onEnd: cause => metrics.count('svc_isolate_process_ends_total', {cause}),
-  });
-  metrics.measure('svc_isolate_processes', () => isolates.processes);
-  metrics.measure('svc_isolate_process_bytes', () => isolates.bytes);
-  // The isolates' process starts on another processor while this one loads the platform, so the first query finds it
-  // ready.
-  if (hasFunctions(writer)) isolates.start();
-  try {
+const LOADS: GateLoads = {
+  isolates: async ({path, writer, log, metrics}) => {
+    const [{FunctionIsolates}, life] = await Promise.all([
+      import('../runtime/isolate-process/function-isolates.ts'),
+      import('../runtime/process/parent-watch.ts').then(({parentWatch}) => parentWatch()),
+    ]);
+    const isolates = new FunctionIsolates({
+      databasePath: path,
+      headSequence: () => writer.head.sequence,
+      parentWatch: life.command,
+      log,
+      onEnd: cause => metrics.count('svc_isolate_process_ends_total', {cause}),
+    });
+    metrics.measure('svc_isolate_processes', () => isolates.processes);
+    metrics.measure('svc_isolate_process_bytes', () => isolates.bytes);
+    if (hasFunctions(writer)) isolates.start();
+    return isolates;
+  },
+  platform: async (parts, isolates) => {
     const {FunctionPlatform} = await import('./platform.ts');
-    return new FunctionPlatform(parts, isolates);
-  } catch (error) {
-    await isolates.close();
-    throw error;
-  }
+    return new FunctionPlatform(parts, await isolates);
+  },
 };
 
 export class FunctionGate implements Stage {
   readonly #parts: PlatformParts;
   readonly #log: Logger;
-  readonly #load: LoadPlatform;
+  readonly #loads: GateLoads;
   #platform: FunctionPlatform | null = null;
   /** Whether it is loaded. */
   readonly dependents = {size: 0};
   #loading: Promise<FunctionPlatform> | null = null;
+  /** Started, and not yet part of a platform. */
+  #isolates: Promise<FunctionIsolates> | null = null;
   #warmTimer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  constructor(parts: PlatformParts, loadPlatform: LoadPlatform = load) {
+  constructor(parts: PlatformParts, loads: GateLoads = LOADS) {
     this.#parts = parts;
     this.#log = parts.log;
-    this.#load = loadPlatform;
+    this.#loads = loads;
   }
 
   /** Null: it is not loaded. */
@@ -91,11 +96,13 @@ export class FunctionGate implements Stage {
   };
 
   /**
-   * Loads it soon if this tenant has functions, so that the first call finds it loaded. Not at once: the request that
-   * woke the tenant is about to arrive, and should not wait for this unless it is a call.
+   * If this tenant has functions, starts the process of its isolates, and soon loads the platform, so that the first
+   * call finds both. The platform is not loaded at once: the request that woke the tenant is about to arrive, and
+   * should not wait for this unless it is a call.
    */
   warm(): void {
     if (!this.hasFunctions) return;
+    this.#startedIsolates().catch(() => undefined); // the load of the platform reports it
     this.#warmTimer = setTimeout(() => {
       this.loaded().catch(() => undefined); // logged; the next request that needs it tries again
     }, FUNCTIONS_WARM_DELAY_MS);
@@ -149,20 +156,35 @@ export class FunctionGate implements Stage {
     if (this.#warmTimer !== null) clearTimeout(this.#warmTimer);
     await this.#loading?.catch(() => undefined); // already logged
     await this.#platform?.close();
+    await this.#closeIsolates();
   }
 
   async #begin(): Promise<FunctionPlatform> {
     if (this.#isClosed) throw unavailable('the tenant is being closed');
     try {
-      this.#platform = await this.#load(this.#parts);
+      this.#platform = await this.#loads.platform(this.#parts, this.#startedIsolates());
+      this.#isolates = null;
       this.dependents.size = 1;
       return this.#platform;
     } catch (error) {
+      await this.#closeIsolates();
       this.#log.error('the function platform could not be loaded', {error});
       // A retry cannot succeed then.
       if (error instanceof ServiceError && error.code === 'op.storage_damaged') throw error;
       throw unavailable('the function platform could not be loaded; the log says why');
     }
+  }
+
+  #startedIsolates(): Promise<FunctionIsolates> {
+    this.#isolates ??= this.#loads.isolates(this.#parts);
+    return this.#isolates;
+  }
+
+  /** Those that no platform has. */
+  async #closeIsolates(): Promise<void> {
+    const isolates = await this.#isolates?.catch(() => null);
+    this.#isolates = null;
+    await isolates?.close();
   }
 }
 

@@ -94,6 +94,25 @@ test('a pool is closed when a thread that is giving its isolates back has done s
   expect(existsSync(done)).toBe(true);
 });
 
+/** Answers a query with the tasks that came before it. */
+const WARMED = `
+const before = [];
+export default function (task) {
+  if (task.executions !== undefined) return task.executions.map(() => ({outcome: {ok: true, value: before.join()}}));
+  before.push(task);
+  return [];
+}`;
+
+test('a pool that is warmed has a thread with an isolate before the first query', async () => {
+  const file = join(directory, 'warmed.mjs');
+  writeFileSync(file, WARMED);
+  const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file);
+  pool.warm();
+  pool.warm();
+  expect(await pool.run({path: 'first', env: {}} as Execution)).toEqual({outcome: {ok: true, value: 'warm'}});
+  await pool.close();
+});
+
 test('no queries at all are run in one snapshot as well', async () => {
   const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined);
   expect(await pool.runTogether([])).toEqual([]);

@@ -1,7 +1,7 @@
 /**
  * Runs a tenant's queries and actions in a helper process of the worker. The process starts when a tenant with
- * functions loads its function platform, or with the first call that needs it, and ends when it is idle. If the process
- * crashes, the calls that it ran are affected, but the tenant's worker is not:
+ * functions is opened, or with the first call that needs it, and ends when it is idle. If the process crashes, the
+ * calls that it ran are affected, but the tenant's worker is not:
  *
  *   query    has no effects, so it is run again, once
  *   action   can have had effects: 503 session.outcome_unknown, as if the worker had ended
@@ -94,9 +94,9 @@ export class FunctionIsolates {
     await Promise.all(Object.values(this.#processes).map(process => process?.close()));
   }
 
-  /** Starts the process before the first call needs it. */
+  /** Starts the process and its first query thread before the first call needs them. */
   start(): void {
-    this.#processOf('together');
+    this.#processOf('together').warm();
   }
 
   async #query(call: QueryCall): Promise<QueryRun[]> {

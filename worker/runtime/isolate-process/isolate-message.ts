@@ -15,6 +15,8 @@ export type SentAction = Omit<ActionRequest, 'env' | 'args'>;
 export type ToIsolates =
   /** The first message. */
   | {type: 'open'; databasePath: string}
+  /** Queries will come: a thread starts for them. */
+  | {type: 'warm'}
   /** The variables for all later calls. */
   | {type: 'env'; env: Readonly<Record<string, string>>}
   /**

@@ -89,6 +89,11 @@ export class IsolateProcess {
     return this.#process.bytes;
   }
 
+  /** Prepares it for queries, before the first one comes. */
+  warm(): void {
+    this.#send({type: 'warm'});
+  }
+
   begin(call: IsolateCall): void {
     if (call.env !== this.#env) {
       this.#env = call.env;

@@ -43,6 +43,9 @@ function received(message: ToIsolates, tail: Buffer): void {
     case 'open':
       pools = poolsOf(message.databasePath);
       return;
+    case 'warm':
+      opened().queries.warm();
+      return;
     case 'env':
       env = message.env;
       return;

@@ -49,8 +49,12 @@ export function isolateLibrary(): typeof ivm {
   return library;
 }
 
+/** A realm that has no deployment yet. */
+type BlankRealm = {context: ivm.Context; kernel: Kernel; host: HostCall};
+
 export class RealmHost {
   readonly #isolate: ivm.Isolate;
+  #blank: BlankRealm | null = null;
 
   private constructor(isolate: ivm.Isolate) {
     this.#isolate = isolate;
@@ -62,8 +66,20 @@ export class RealmHost {
     return new RealmHost(new Isolate({memoryLimit: memoryMb}));
   }
 
+  /** Makes a realm that the next `createRealm` with this host function uses. */
+  warm(host: HostCall): void {
+    this.#blank ??= this.#newBlank(host);
+  }
+
   /** Creates a realm without user code. */
   createRealm(code: CodeSource, host: HostCall, use: RealmUse): Realm {
+    const {context, kernel} = this.#blank?.host === host ? this.#blank : this.#newBlank(host);
+    this.#blank = null;
+    kernel.open.applySync(undefined, [code.timestampMs, code.seed, use]);
+    return new Realm(this.#isolate, context, kernel, code);
+  }
+
+  #newBlank(host: HostCall): BlankRealm {
     const context = this.#isolate.createContextSync();
     const {global} = context;
     global.setSync('__svcHost', new (isolateLibrary().Callback)(host));
@@ -75,8 +91,7 @@ export class RealmHost {
     for (const name of KERNEL_FUNCTIONS) kernel[name] = published.getSync(name, {reference: true}) as ivm.Reference;
     global.deleteSync('__svcKernel');
     published.release();
-    kernel.open.applySync(undefined, [code.timestampMs, code.seed, use]);
-    return new Realm(this.#isolate, context, kernel, code);
+    return {context, kernel, host};
   }
 
   /** CPU time spent in this isolate so far, ms. */
@@ -97,7 +112,10 @@ export class RealmHost {
   }
 
   dispose(): void {
-    if (!this.isDisposed) this.#isolate.dispose();
+    if (this.isDisposed) return;
+    if (this.#blank !== null) releaseBlank(this.#blank);
+    this.#blank = null;
+    this.#isolate.dispose();
   }
 }
 
@@ -235,11 +253,10 @@ export class Realm {
    */
   release(): void {
     if (this.#isolate.isDisposed) return;
-    for (const name of KERNEL_FUNCTIONS) this.#kernel[name].release();
     for (const module of this.#paths.keys()) module.release();
     this.#files.clear();
     this.#paths.clear();
-    this.#context.release();
+    releaseBlank({context: this.#context, kernel: this.#kernel});
   }
 
   #file(path: string): ivm.Module {
@@ -268,6 +285,11 @@ export class Realm {
     order.push(path);
     return order;
   }
+}
+
+function releaseBlank({context, kernel}: Pick<BlankRealm, 'context' | 'kernel'>): void {
+  for (const name of KERNEL_FUNCTIONS) kernel[name].release();
+  context.release();
 }
 
 function runArguments({n, module, name, kind, paginated, args, nowMs, seed}: Invocation): unknown[] {

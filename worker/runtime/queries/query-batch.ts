@@ -20,7 +20,9 @@ export type QueryBatchResult = (QueryRun | Refused)[];
 
 /** Sent instead of a batch: the thread releases its isolates. The next batch opens new ones. */
 export const REST = 'rest';
-export type Rest = typeof REST;
+/** Sent instead of a batch: the thread makes an isolate for the first batch. */
+export const WARM = 'warm';
+export type QueryTask = QueryBatch | typeof REST | typeof WARM;
 
 /** Settings of a query thread, passed at its start. */
 export type QueryThreadSettings = {databasePath: string; progress: Int32Array<SharedArrayBuffer>};

@@ -40,9 +40,10 @@ import {
   type QueryBatch,
   type QueryBatchResult,
   type QueryRun,
+  type QueryTask,
   type QueryThreadSettings,
   REST,
-  type Rest,
+  WARM,
 } from './query-batch.ts';
 import {cpuMsOf} from './thread-time.ts';
 
@@ -93,6 +94,11 @@ export class QueryPool {
   get underWay(): number {
     const waiting = this.#quick.length + this.#slow.length + this.#whole.length;
     return this.#threads.reduce((sum, {underWay}) => sum + underWay, waiting);
+  }
+
+  /** Starts a thread before the first query needs it. */
+  warm(): void {
+    if (!this.#closed && this.#threads.length === 0) this.#newThread()?.warm();
   }
 
   /** @throws session.overloaded 503; session.worker_unavailable 503 if it is closed */
@@ -285,7 +291,7 @@ class QueryThread {
   readonly #settings: QueryThreadSettings;
   readonly #idleMs: number;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
-  #pool: Promise<Piscina<QueryBatch | Rest, QueryBatchResult>> | null = null;
+  #pool: Promise<Piscina<QueryTask, QueryBatchResult>> | null = null;
   /** The running batch, and the one behind it. */
   readonly #batches: Batch[] = [];
   /** When the last batch ended; null: the thread has held no isolates since. */
@@ -329,16 +335,27 @@ class QueryThread {
 
   end(batch: Batch): void {
     this.#batches.splice(this.#batches.indexOf(batch), 1);
+    this.#used();
+    if (this.#batches.length === 0) this.#resolveFree?.();
+  }
+
+  /** A failure to start is reported by the first query. */
+  warm(): void {
+    this.#used();
+    this.#tasks()
+      .then(pool => pool.run(WARM))
+      .catch(() => undefined);
+  }
+
+  #used(): void {
     this.#usedMs = performance.now();
     if (this.#idleTimer !== null) this.#idleTimer.refresh();
     // The thread's own timers do not fire, because it waits for work inside Atomics.wait.
     else this.#idleTimer = setTimeout(() => this.#idle(), this.#idleMs).unref();
-    if (this.#batches.length === 0) this.#resolveFree?.();
   }
 
   async run(batch: QueryBatch): Promise<QueryBatchResult> {
-    this.#pool ??= this.#open();
-    return await (await this.#pool).run(batch);
+    return await (await this.#tasks()).run(batch);
   }
 
   /**
@@ -393,8 +410,13 @@ class QueryThread {
     return this.#rests;
   }
 
+  #tasks(): Promise<Piscina<QueryTask, QueryBatchResult>> {
+    this.#pool ??= this.#open();
+    return this.#pool;
+  }
+
   /** Piscina is loaded with the first query: most awake tenants run none. */
-  async #open(): Promise<Piscina<QueryBatch | Rest, QueryBatchResult>> {
+  async #open(): Promise<Piscina<QueryTask, QueryBatchResult>> {
     const {Piscina} = await import('piscina');
     return new Piscina({
       filename: this.#file,

@@ -20,9 +20,10 @@ import {
   PROGRESS_THREAD,
   type QueryBatch,
   type QueryBatchResult,
+  type QueryTask,
   type QueryThreadSettings,
   REST,
-  type Rest,
+  WARM,
 } from './query-batch.ts';
 import {ownThread} from './thread-time.ts';
 
@@ -36,10 +37,17 @@ const runner = new SyncRunner('query', deployment => code.sourceOf(deployment), 
   wallMsMax: QUERY_WALL_MS_MAX,
 });
 
-export default function runTask(task: QueryBatch | Rest): QueryBatchResult {
-  if (task !== REST) return runBatch(task);
-  rest();
-  return [];
+export default function runTask(task: QueryTask): QueryBatchResult {
+  switch (task) {
+    case REST:
+      rest();
+      return [];
+    case WARM:
+      runner.warm();
+      return [];
+    default:
+      return runBatch(task);
+  }
 }
 
 function runBatch({env, executions, isWhole, slot}: QueryBatch): QueryBatchResult {
