@@ -85,6 +85,12 @@ export function checkWireValue(parsed: unknown, what = 'original object'): Value
   return checkParsed(parsed, policyOf(parsed, what, true)).value;
 }
 
+/** As `checkWireValue`, with its wire text: what `encodeValue` makes of it, without a second walk. @throws ValueError */
+export function checkedWireText(parsed: unknown, what = 'original object'): {value: Value; text: string} {
+  const {value, traits} = checkParsed(parsed, policyOf(parsed, what, true));
+  return {value, text: canonicalText(value, traits)};
+}
+
 /**
  * As `checkWireValue`, for input that `encodeDocument` accepts: a document's fields, or a result. @throws ValueError
  */

@@ -6,7 +6,7 @@
 import {shownFunction} from '../../shared/function-name.ts';
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
 import type {Value} from '../../shared/values/value.ts';
-import {checkWireDocument, checkWireValue, encodeValue, ValueError} from '../../shared/values/wire-value.ts';
+import {checkedWireText, checkWireDocument, ValueError} from '../../shared/values/wire-value.ts';
 import type {DeploymentCode} from './execution.ts';
 import {FUNCTION_ARGUMENT_BYTES_MAX} from './limits.ts';
 import type {SourcePositions} from './source-positions.ts';
@@ -95,8 +95,7 @@ export function checkArguments(table: FunctionTable, entry: FunctionEntry, args:
   let value: Value;
   let text: string;
   try {
-    value = checkWireValue(args, 'the arguments');
-    text = encodeValue(value);
+    ({value, text} = checkedWireText(args, 'the arguments'));
   } catch (caught) {
     if (!(caught instanceof ValueError)) throw caught;
     throw new CallError(`ArgumentValidationError: ${caught.message}`);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import type {Value} from '../../../shared/values/value.ts';
 import {
+  checkedWireText,
   checkWireValue,
   decodeValue,
   encodeDocument,
@@ -64,6 +65,15 @@ describe('encoding', () => {
   test('the text is also what an untrusted reader accepts', () => {
     fc.assert(
       fc.property(value, original => isDeepStrictEqual(checkWireValue(JSON.parse(encodeValue(original))), original)),
+    );
+  });
+  test('an untrusted reader gets the same text from the check, whatever the order of keys', () => {
+    fc.assert(
+      fc.property(value, original => {
+        const text = encodeValue(original);
+        const parsed: unknown = JSON.parse(text);
+        expect(checkedWireText(shuffled(parsed as Value))).toEqual({value: original, text});
+      }),
     );
   });
   test('numbers that JSON cannot hold are eight bytes', () => {

@@ -7,7 +7,7 @@ import type {Writer} from '../../../engine/commit/writer.ts';
 import {insertFunctionJob, removeJob} from '../../../engine/scheduler/jobs.ts';
 import {decodeId} from '../../../engine/storage/ids.ts';
 import {ServiceError} from '../../../shared/errors.ts';
-import {checkWireValue, encodeValue, ValueError} from '../../../shared/values/wire-value.ts';
+import {checkedWireText, ValueError} from '../../../shared/values/wire-value.ts';
 import {canonicalPath, type FunctionTable, shownPath} from '../../runtime/call.ts';
 import {SCHEDULE_DISTANCE_MS_MAX, SCHEDULED_ARGUMENT_BYTES_MAX} from '../../runtime/guest/limits.ts';
 import type {FunctionScheduler} from '../../runtime/isolate/invocation-host.ts';
@@ -41,7 +41,7 @@ export function checkedJob(
   }
   let text: string;
   try {
-    text = encodeValue(checkWireValue(args ?? {}, 'the arguments'));
+    ({text} = checkedWireText(args ?? {}, 'the arguments'));
   } catch (caught) {
     if (!(caught instanceof ValueError)) throw caught;
     throw new ScheduleRefused(caught.message);

@@ -7,7 +7,7 @@ import {rateLimited, ServiceError} from '../../../../shared/errors.ts';
 import {QUERIES_PER_SOCKET_MAX} from '../../../../shared/limits.ts';
 import type {SocketFailure} from '../../../../shared/metrics/worker-metrics.ts';
 import type {QueryChange} from '../../../../shared/protocol/function-socket/client-message.ts';
-import {checkWireValue, encodeValue, ValueError} from '../../../../shared/values/wire-value.ts';
+import {checkedWireText, ValueError} from '../../../../shared/values/wire-value.ts';
 import {SOCKET_RESULTS_CHARS_MAX} from '../../limits.ts';
 import {Answer, errorResult, type Result} from '../queries/answer.ts';
 import type {Waiter} from '../queries/capacity.ts';
@@ -241,7 +241,7 @@ function tooMany(): ServiceError {
 /** Arguments that are no value are an error of the query, reported when it is called. */
 export function wireText(args: unknown): string {
   try {
-    return encodeValue(checkWireValue(args, 'the arguments'));
+    return checkedWireText(args, 'the arguments').text;
   } catch (caught) {
     if (!(caught instanceof ValueError)) throw caught;
     return JSON.stringify(args);
