@@ -9,7 +9,7 @@ import {SERVICE_LOG_ENTRIES_KEEP} from '../../../shared/limits.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {ServiceLogEntry} from '../../../shared/protocol/services.ts';
 import {LOG_CHARS_KEEP} from '../../runtime/limits.ts';
-import {NewestEntries} from '../../runtime/log/log-entries.ts';
+import {lineOf, NewestEntries} from '../../runtime/log/log-entries.ts';
 import {LogFiles} from '../../runtime/log/log-files.ts';
 import {historyCount, type LogTarget, sendLog} from '../../runtime/log/read-log.ts';
 import {
@@ -105,7 +105,7 @@ export class ServiceLog {
 
   #add(level: Level, line: string): void {
     const entry: ServiceLogEntry = {n: ++this.#n, at: Math.floor(this.#clock()), level, line};
-    const text = `${JSON.stringify(entry)}\n`;
+    const text = lineOf(entry);
     this.#newest.add(entry, text);
     this.#files.write(text);
     for (const {onLine} of this.#followers) onLine(text);

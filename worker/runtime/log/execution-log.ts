@@ -15,7 +15,7 @@ import type {Logger} from '../../../shared/log.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 import {LOG_CHARS_KEEP, LOG_FILE_BYTES, LOG_FILES_KEEP, LOG_FOLLOWERS_MAX} from '../limits.ts';
 import type {FailureLines} from './failure-lines.ts';
-import {isSilent, type LogFilter, matches, NewestEntries} from './log-entries.ts';
+import {isSilent, type LogFilter, lineOf, matches, NewestEntries} from './log-entries.ts';
 import {LogFiles} from './log-files.ts';
 import {type Span, storeParents} from './span.ts';
 
@@ -39,9 +39,15 @@ export class ExecutionLog {
   add(finished: UnnumberedEntry, span: Span): void {
     const {callId: call_id, parentCallId: parent_call_id, traceId: trace_id} = span;
     const entry: LogEntry = {n: ++this.#n, ...finished, call_id, parent_call_id, trace_id};
-    const text = `${JSON.stringify(entry)}\n`;
+    const isStored = !isSilent(entry) || span.isStored;
+    // Most entries are never read, and a line costs as much as the rest of the record.
+    if (!isStored && this.#followers.size === 0) {
+      this.#newest.add(entry, null);
+      return;
+    }
+    const text = lineOf(entry);
     this.#newest.add(entry, text);
-    if (!isSilent(entry) || span.isStored) {
+    if (isStored) {
       this.#files.write(text);
       storeParents(span);
       if (isSilent(entry)) this.#storedSilent.add(entry);
@@ -60,7 +66,7 @@ export class ExecutionLog {
     const found = new NewestEntries<LogEntry>(Math.min(count, LOG_ENTRIES_KEEP), LOG_CHARS_KEEP);
     await this.#files.flush();
     const isInMemoryOnly = (entry: LogEntry) => isSilent(entry) && !this.#storedSilent.has(entry);
-    const silent = [...this.#newest.entries()].filter(({entry}) => isInMemoryOnly(entry) && matches(filter, entry));
+    const silent = this.#newest.entries().filter(({entry}) => isInMemoryOnly(entry) && matches(filter, entry));
     let next = 0;
     const addSilentUntil = (atMs: number) => {
       for (; next < silent.length && silent[next]!.entry.at <= atMs; next++)

@@ -4,13 +4,20 @@ import {CONSOLE_LEVELS, type ConsoleLevel} from '../../../shared/console-levels.
 import {invalid} from '../../../shared/errors.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 
-/** Holds the newest added entries, limited in number and in characters; at least one is always kept. */
-type StoredEntry<Entry> = {entry: Entry; text: string};
+/** `text`: its line; null until somebody reads it. */
+type StoredEntry<Entry> = {entry: Entry; text: string | null};
 
+/** Characters that count for an entry whose line is not made: more than it has without lines and an error. */
+export const UNREAD_ENTRY_CHARS = 512;
+
+/** Holds the newest added entries, limited in number and in characters; at least one is always kept. */
 export class NewestEntries<Entry> {
   readonly #entriesMax: number;
   readonly #charsMax: number;
-  readonly #kept: StoredEntry<Entry>[] = [];
+  /** A ring: the oldest is at `#oldest`. */
+  readonly #kept: (StoredEntry<Entry> | null)[] = [];
+  #oldest = 0;
+  #count = 0;
   #chars = 0;
   #hasForgotten = false;
 
@@ -19,23 +26,24 @@ export class NewestEntries<Entry> {
     this.#charsMax = charsMax;
   }
 
-  add(entry: Entry, text: string): void {
-    this.#kept.push({entry, text});
-    this.#chars += text.length;
-    while (this.#kept.length > this.#entriesMax || (this.#chars > this.#charsMax && this.#kept.length > 1)) {
-      this.#chars -= this.#kept.shift()!.text.length;
-      this.#hasForgotten = true;
-    }
+  /** @param text its JSON line; null: it is made when the entry is read, which is seldom */
+  add(entry: Entry, text: string | null): void {
+    if (this.#count === this.#entriesMax) this.#forget();
+    if (this.#entriesMax === 0) return;
+    this.#kept[(this.#oldest + this.#count) % this.#entriesMax] = {entry, text};
+    this.#count++;
+    this.#chars += charsOf(text);
+    while (this.#chars > this.#charsMax && this.#count > 1) this.#forget();
   }
 
-  entries(): readonly StoredEntry<Entry>[] {
-    return this.#kept;
+  /** Oldest first. */
+  entries(): {entry: Entry; text: string}[] {
+    return this.#newest(this.#count);
   }
 
   /** The newest `count` as JSON lines, oldest first. */
   text(count: number): string {
-    return this.#kept
-      .slice(Math.max(0, this.#kept.length - count))
+    return this.#newest(count)
       .map(({text}) => text)
       .join('');
   }
@@ -44,13 +52,40 @@ export class NewestEntries<Entry> {
    * The newest `count` as JSON lines, oldest first. @param earlier entries from before those added here, oldest first:
    * read if the ones held here are too few and none was forgotten
    */
-  async history(count: number, earlier: () => AsyncIterable<StoredEntry<Entry>>): Promise<string> {
-    const missing = Math.min(count, this.#entriesMax) - this.#kept.length;
+  async history(count: number, earlier: () => AsyncIterable<{entry: Entry; text: string}>): Promise<string> {
+    const missing = Math.min(count, this.#entriesMax) - this.#count;
     if (missing <= 0 || this.#hasForgotten) return this.text(count);
     const before = new NewestEntries<Entry>(missing, this.#charsMax);
     for await (const {entry, text} of earlier()) before.add(entry, text);
     return before.text(missing) + this.text(count);
   }
+
+  #newest(count: number): {entry: Entry; text: string}[] {
+    const newest = Math.min(count, this.#count);
+    return Array.from({length: newest}, (_, i) => {
+      const at = (this.#oldest + this.#count - newest + i) % this.#entriesMax;
+      const {entry, text} = this.#kept[at]!;
+      return {entry, text: text ?? lineOf(entry)};
+    });
+  }
+
+  #forget(): void {
+    this.#hasForgotten = true;
+    if (this.#count === 0) return;
+    this.#chars -= charsOf(this.#kept[this.#oldest]!.text);
+    this.#kept[this.#oldest] = null;
+    this.#oldest = (this.#oldest + 1) % this.#entriesMax;
+    this.#count--;
+  }
+}
+
+/** An entry as its line in logs. */
+export function lineOf(entry: unknown): string {
+  return `${JSON.stringify(entry)}\n`;
+}
+
+function charsOf(text: string | null): number {
+  return text === null ? UNREAD_ENTRY_CHARS : text.length;
 }
 
 /* ── filter ── */
