@@ -58,7 +58,7 @@ const run = {
 export const bareFromIsolates: Fields[] = [{type: 'ready'}, {type: 'alive'}, {type: 'closed'}];
 /** The same with one: a JSON value. */
 export const fromIsolates: Fields[] = [
-  {type: 'ran', id: 1, at: 0, run},
+  {type: 'ran', runs: [[1, 0, 1, run]]},
   {type: 'outcome', id: 1, outcome},
   {type: 'refused', id: 1, error: {code: 'op.failed', message: 'm'}, reason: null},
   {type: 'log', id: 1, line: 'a'},

@@ -159,6 +159,11 @@ export const ISOLATE_PROCESS_SILENT_POLLS_MAX = 100;
  */
 export const ISOLATE_FRAME_BYTES_MAX = 128 * MIB;
 /**
+ * Characters of queries, or of their results, that share a message between that process and its worker, so that it fits
+ * a chunk of frames. Beyond: another message; longer arguments and results have one of their own. (ours)
+ */
+export const QUERY_FRAME_CHARS = 16 * KIB;
+/**
  * Bytes sent to that process that it has not read. Beyond: it is killed, because it does not read its answers. (ours)
  */
 export const ISOLATE_UNREAD_BYTES_MAX = 512 * MIB;

@@ -85,18 +85,23 @@ test.each([
     'a result of the future',
     frame({
       type: 'ran',
-      id: 1,
-      at: 0,
-      run: {
-        outcome: {ok: true},
-        lines: [],
-        identityUsed: false,
-        isMomentary: false,
-        readSet: null,
-        endCursor: null,
-        starved: null,
-        sequence: 1_000_000,
-      },
+      runs: [
+        [
+          1,
+          0,
+          0,
+          {
+            outcome: {ok: true},
+            lines: [],
+            identityUsed: false,
+            isMomentary: false,
+            readSet: null,
+            endCursor: null,
+            starved: null,
+            sequence: 1_000_000,
+          },
+        ],
+      ],
     }),
   ],
 ])('one that says %s is ended, and its query is tried once more, apart', async (_title, says) => {
@@ -179,12 +184,17 @@ const ANSWERS = `
       const tail = held.toString('utf8', tailAt, end);
       held = held.subarray(end);
       if (head.type === 'look') say({type: 'alive'});
-      if (head.type !== 'query') continue;
-      args.push(tail);
-      if (args.length < head.count) continue;
-      if (args.some(text => text.includes('bomb'))) process.exit(1);
-      for (const [at, text] of args.entries()) say({type: 'ran', id: head.id, at, run: facts}, text);
-      args = [];
+      if (head.type !== 'queries') continue;
+      let from = 0;
+      for (const [number, [id, at, count]] of head.slots.entries()) {
+        const chars = head.calls[number][1];
+        args.push(tail.slice(from, from + chars));
+        from += chars;
+        if (args.length < count) continue;
+        if (args.some(text => text.includes('bomb'))) process.exit(1);
+        say({type: 'ran', runs: args.map((text, at) => [id, at, text.length, facts])}, args.join(''));
+        args = [];
+      }
     }
   });`;
 

@@ -13,16 +13,31 @@ import {until} from '../../harness/until.ts';
 const directory = mkdtempSync(join(tmpdir(), 'svc-query-pool-'));
 afterAll(() => rmSync(directory, {recursive: true}));
 
+const EXECUTION: Execution = {
+  deployment: {id: 1, timestampMs: 0, seed: ''},
+  path: '',
+  module: 'm',
+  name: 'f',
+  paginated: false,
+  args: '{}',
+  caller: {identity: null},
+  env: {},
+  nowMs: 0,
+  seed: '',
+  endCursor: null,
+};
+
 /** Breaks in the query `slow`, once the others of its batch have been taken from it; answers all others. */
 const BREAKING = `
 import {workerData} from 'node:worker_threads';
-export default function ({executions, slot}) {
+export default function ({executions: {functions, calls}, slot}) {
   const {progress} = workerData;
-  return executions.map(({path}) => {
+  return calls.map(([called]) => {
+    const {path} = functions[called];
     Atomics.add(progress, slot, 1);
     while (path === 'slow' && Atomics.load(progress, slot) < ${PROGRESS_TAKEN});
     if (path === 'slow') throw new Error('the thread broke');
-    return {outcome: {ok: true, value: path}};
+    return ['{}', path];
   });
 }`;
 
@@ -30,12 +45,12 @@ test('a query whose thread breaks after its batch was taken from it gets an erro
   const file = join(directory, 'breaking.mjs');
   writeFileSync(file, BREAKING);
   const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file);
-  const run = (path: string) => pool.run({path, env: {}} as Execution);
+  const run = (path: string) => pool.run({...EXECUTION, path});
   const outcomes = await Promise.allSettled(['slow', 'next', 'last'].map(run));
   expect(outcomes).toEqual([
     {status: 'rejected', reason: expect.objectContaining({message: 'the thread broke'})},
-    {status: 'fulfilled', value: {outcome: {ok: true, value: 'next'}}},
-    {status: 'fulfilled', value: {outcome: {ok: true, value: 'last'}}},
+    {status: 'fulfilled', value: ['{}', 'next']},
+    {status: 'fulfilled', value: ['{}', 'last']},
   ]);
   await pool.close();
 });
@@ -45,7 +60,7 @@ const RESTING = `
 import {BroadcastChannel} from 'node:worker_threads';
 const told = new BroadcastChannel('svc-query-pool-rests');
 export default function (task) {
-  if (task.executions !== undefined) return task.executions.map(({path}) => ({outcome: {ok: true, value: path}}));
+  if (task.executions !== undefined) return [['{}', task.executions.functions[0].path]];
   told.postMessage('rests');
   return [];
 }`;
@@ -59,7 +74,7 @@ test('a thread without work gives its isolates back before it is ended, each tim
   const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file, 20);
   for (const path of ['first', 'again']) {
     const rests = new Promise<void>(resolve => (rested = resolve));
-    expect(await pool.run({path, env: {}} as Execution)).toEqual({outcome: {ok: true, value: path}});
+    expect(await pool.run({...EXECUTION, path})).toEqual(['{}', path]);
     await rests;
   }
   channel.close();
@@ -77,7 +92,7 @@ test('a pool is closed when a thread that is giving its isolates back has done s
     file,
     `import {existsSync, writeFileSync} from 'node:fs';
     export default function (task) {
-      if (task.executions !== undefined) return task.executions.map(({path}) => ({outcome: {ok: true, value: path}}));
+      if (task.executions !== undefined) return [['{}', task.executions.functions[0].path]];
       writeFileSync(${JSON.stringify(begun)}, '');
       while (!existsSync(${JSON.stringify(go)}));
       writeFileSync(${JSON.stringify(done)}, '');
@@ -85,7 +100,7 @@ test('a pool is closed when a thread that is giving its isolates back has done s
     }`,
   );
   const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file, 20);
-  await pool.run({path: 'first', env: {}} as Execution);
+  await pool.run({...EXECUTION, path: 'first'});
   await until('its rest', () => existsSync(begun));
   const closed = pool.close();
   for (let turn = 0; turn < 100; turn++) await nextTurn();
@@ -98,7 +113,7 @@ test('a pool is closed when a thread that is giving its isolates back has done s
 const WARMED = `
 const before = [];
 export default function (task) {
-  if (task.executions !== undefined) return task.executions.map(() => ({outcome: {ok: true, value: before.join()}}));
+  if (task.executions !== undefined) return [['{}', before.join()]];
   before.push(task);
   return [];
 }`;
@@ -109,7 +124,7 @@ test('a pool that is warmed has a thread with an isolate before the first query'
   const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file);
   pool.warm();
   pool.warm();
-  expect(await pool.run({path: 'first', env: {}} as Execution)).toEqual({outcome: {ok: true, value: 'warm'}});
+  expect(await pool.run({...EXECUTION, path: 'first'})).toEqual(['{}', 'warm']);
   await pool.close();
 });
 

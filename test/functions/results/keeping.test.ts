@@ -6,7 +6,7 @@ import {ANY_TABLE, BY_CREATION, BY_ID, creationPlace, oneByte} from '../../../en
 import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {Results} from '../../../worker/functions/results/results.ts';
 import type {Execution} from '../../../worker/runtime/execution.ts';
-import type {QueryRun} from '../../../worker/runtime/queries/query-batch.ts';
+import type {QueryRun} from '../../../worker/runtime/queries/packed-run.ts';
 
 type Answer = {ok: true; value: string; lines: string[]} | {ok: false; lines: string[]};
 type Waiting = {execution: Execution; end: (run: Partial<QueryRun>) => Promise<void>; fail: (error: Error) => void};

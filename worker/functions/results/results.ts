@@ -23,7 +23,7 @@ import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {assert} from '../../../shared/assert.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import type {Execution} from '../../runtime/execution.ts';
-import type {QueryRun} from '../../runtime/queries/query-batch.ts';
+import type {QueryRun} from '../../runtime/queries/packed-run.ts';
 import {RESULT_CACHED_BYTES_MAX, RESULT_INTERVALS_MAX, RESULTS_BYTES_MAX} from '../limits.ts';
 import {causeOf, RecentChanges} from './recent-changes.ts';
 

@@ -26,12 +26,11 @@ export function checkedMessage(head: Fields, tailBytes: number): FromIsolates | 
 }
 
 function isMessage(head: Fields, tailBytes: number): boolean {
-  const {type, id, at, call, line, reason, parameters, operation} = head;
+  const {type, id, call, line, reason, parameters, operation} = head;
+  if (type === 'ran') return areRuns(head.runs, tailBytes);
   if (type === 'ready' || type === 'alive' || type === 'closed') return tailBytes === 0;
   if (!isCount(id)) return false;
   switch (type) {
-    case 'ran':
-      return isCount(at) && isRun(head.run) && isValueLength(tailBytes);
     case 'outcome':
       return isOutcome(head.outcome) && isValueLength(tailBytes);
     case 'refused':
@@ -43,6 +42,19 @@ function isMessage(head: Fields, tailBytes: number): boolean {
     default:
       return false;
   }
+}
+
+/** Their values are the whole tail. */
+function areRuns(runs: unknown, tailBytes: number): boolean {
+  if (!Array.isArray(runs) || runs.length === 0) return false;
+  let bytes = 0;
+  for (const row of runs) {
+    if (!Array.isArray(row)) return false;
+    const [id, at, valueBytes, run] = row;
+    if (!isCount(id) || !isCount(at) || !isCount(valueBytes) || !isValueLength(valueBytes) || !isRun(run)) return false;
+    bytes += valueBytes;
+  }
+  return bytes === tailBytes;
 }
 
 function isRun(run: unknown): boolean {

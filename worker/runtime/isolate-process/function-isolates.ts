@@ -24,7 +24,7 @@ import {HttpExchange} from '../actions/http-exchange.ts';
 import type {Execution, Outcome} from '../execution.ts';
 import {ISOLATE_PROCESS_STARTS_MAX, QUERY_QUEUE_MAX} from '../limits.ts';
 import type {EndCause, ProcessEnd} from '../process/confined-process.ts';
-import type {QueryRun} from '../queries/query-batch.ts';
+import type {QueryRun} from '../queries/packed-run.ts';
 import {ActionCall, type IsolateCall, QueryCall} from './isolate-calls.ts';
 import {IsolateProcess, type IsolateProcessOptions} from './isolate-process.ts';
 

@@ -9,10 +9,13 @@ import {ConsoleLines} from '../console-lines.ts';
 import type {Execution, Outcome} from '../execution.ts';
 import {ACTION_CALLS_MAX} from '../guest/limits.ts';
 import {isJson} from '../process/is-json.ts';
-import type {QueryRun} from '../queries/query-batch.ts';
-import type {FromIsolates, SentOutcome, ToIsolates} from './isolate-message.ts';
+import type {QueryRun, SentOutcome, SentRun} from '../queries/packed-run.ts';
+import type {FromIsolates, ToIsolates} from './isolate-message.ts';
+import type {QueryFrames} from './query-frames.ts';
 
 export type Send = (message: ToIsolates, tail?: string | Uint8Array) => void;
+/** The ways to send something to the process. */
+export type Sender = {send: Send; queries: Pick<QueryFrames, 'add'>};
 type Answer = Extract<FromIsolates, {id: number}>;
 
 export type IsolateCall = {
@@ -22,7 +25,9 @@ export type IsolateCall = {
   readonly names: readonly UserCall[];
   /** Processes that crashed while they ran it. */
   crashes: number;
-  send(id: number, send: Send): void;
+  send(id: number, sender: Sender): void;
+  /** A query was run. @returns false: not an answer to this call */
+  ran(at: number, run: SentRun, value: string): boolean;
   /** @returns false: not an answer to this call */
   received(message: Answer, tail: Buffer, send: Send): boolean;
   /** Whether no caller waits for it any longer. */
@@ -55,21 +60,21 @@ export class QueryCall implements IsolateCall {
     return this.executions.map(({path, args}) => ({name: path, key: keyOf(path, args)}));
   }
 
-  send(id: number, send: Send): void {
+  send(id: number, {queries}: Sender): void {
     this.#runs = [];
     const count = this.executions.length;
-    for (const [at, {env: _, args, ...execution}] of this.executions.entries()) {
-      send({type: 'query', id, at, count, execution}, args);
-    }
+    for (const [at, execution] of this.executions.entries()) queries.add([id, at, count], execution);
   }
 
-  received(message: Answer, tail: Buffer): boolean {
-    if (message.type === 'refused') {
-      this.fail(errorOf(message));
-      return true;
-    }
-    if (message.type !== 'ran' || message.at !== this.#runs.length) return false;
-    this.#runs.push({...message.run, outcome: outcomeOf(message.run.outcome, tail)});
+  received(message: Answer): boolean {
+    if (message.type !== 'refused') return false;
+    this.fail(errorOf(message));
+    return true;
+  }
+
+  ran(at: number, {outcome, ...run}: SentRun, value: string): boolean {
+    if (at !== this.#runs.length) return false;
+    this.#runs.push({...run, outcome: outcome.ok ? {ok: true, value} : outcome});
     if (this.#runs.length < this.executions.length) return true;
     this.isOver = true;
     this.#done.resolve(this.#runs);
@@ -109,11 +114,15 @@ export class ActionCall implements IsolateCall {
     return this.#done.promise;
   }
 
-  send(id: number, send: Send): void {
+  send(id: number, {send}: Sender): void {
     const {env: _, args, ...request} = this.#request;
     send({type: 'action', id, request}, args);
     // It is never sent again, so large arguments are not held while it waits.
     this.#request.args = '';
+  }
+
+  ran(): boolean {
+    return false;
   }
 
   received(message: Answer, tail: Buffer, send: Send): boolean {

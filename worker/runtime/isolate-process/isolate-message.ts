@@ -4,12 +4,16 @@
  */
 import type {ErrorObject} from '../../../shared/errors.ts';
 import type {ActionRequest, HttpOperation, MainOperation} from '../actions/action-message.ts';
-import type {Execution, Outcome} from '../execution.ts';
-import type {QueryRun} from '../queries/query-batch.ts';
+import type {PackedExecutions} from '../queries/packed-executions.ts';
+import type {SentOutcome, SentRun} from '../queries/packed-run.ts';
 
 /** The arguments are the tail of the frame. */
-export type SentExecution = Omit<Execution, 'env' | 'args'>;
 export type SentAction = Omit<ActionRequest, 'env' | 'args'>;
+
+/** Query number `at` of `count` queries with this id that read one snapshot; they run when the last one has arrived. */
+export type QuerySlot = readonly [id: number, at: number, count: number];
+/** The run of query number `at` with this id. Its value is the next part of the tail. */
+export type RanRow = readonly [id: number, at: number, valueBytes: number, run: SentRun];
 
 /** A frame has a tail if its comment mentions one. */
 export type ToIsolates =
@@ -19,11 +23,8 @@ export type ToIsolates =
   | {type: 'warm'}
   /** The variables for all later calls. */
   | {type: 'env'; env: Readonly<Record<string, string>>}
-  /**
-   * Query number `at` of `count` queries that read one snapshot; they run when the last one has arrived. Tail: its
-   * arguments.
-   */
-  | {type: 'query'; id: number; at: number; count: number; execution: SentExecution}
+  /** Queries, with as many slots as calls. Tail: their arguments. */
+  | ({type: 'queries'; slots: QuerySlot[]} & PackedExecutions)
   /** Tail: its arguments. */
   | {type: 'action'; id: number; request: SentAction}
   /** The caller no longer needs the action. */
@@ -38,15 +39,11 @@ export type ToIsolates =
   /** Running calls complete and waiting calls are refused; then the process sends `closed`. */
   | {type: 'close'};
 
-/** The value of an outcome is the tail of the frame. */
-export type SentOutcome = {ok: true} | Extract<Outcome, {ok: false}>;
-export type SentRun = Omit<QueryRun, 'outcome'> & {outcome: SentOutcome};
-
 export type FromIsolates =
   /** Sent before it begins any call. */
   | {type: 'ready'}
-  /** Query number `at` was run. Tail: its value. */
-  | {type: 'ran'; id: number; at: number; run: SentRun}
+  /** Queries were run. Tail: their values. */
+  | {type: 'ran'; runs: RanRow[]}
   /** An action has ended. Tail: its value. */
   | {type: 'outcome'; id: number; outcome: SentOutcome}
   /** The action, or all queries with this id, could not be run. `reason`: an internal error, which the worker logs. */

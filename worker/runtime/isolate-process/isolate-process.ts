@@ -22,8 +22,9 @@ import {
 } from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
 import {checkedMessage} from './checked-message.ts';
-import type {IsolateCall} from './isolate-calls.ts';
-import type {FromIsolates, ToIsolates} from './isolate-message.ts';
+import type {IsolateCall, Sender} from './isolate-calls.ts';
+import type {FromIsolates, RanRow, ToIsolates} from './isolate-message.ts';
+import {QueryFrames} from './query-frames.ts';
 
 export type IsolateProcessOptions = {
   databasePath: string;
@@ -45,6 +46,8 @@ export class IsolateProcess {
   readonly #calls = new Map<number, IsolateCall>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #idle: NodeJS.Timeout;
+  readonly #queries = new QueryFrames((message, args) => this.#process.send(message, args));
+  readonly #sender: Sender = {send: (message, tail) => this.#send(message, tail), queries: this.#queries};
   #silentPolls = 0;
   #lastCall = 0;
   #env: IsolateCall['env'] | null = null;
@@ -101,7 +104,7 @@ export class IsolateProcess {
     }
     const id = ++this.#lastCall;
     this.#calls.set(id, call);
-    call.send(id, this.#send);
+    call.send(id, this.#sender);
     this.#process.watch(true);
   }
 
@@ -120,7 +123,27 @@ export class IsolateProcess {
     await this.#ended.promise;
   }
 
-  readonly #send = (message: ToIsolates, tail?: string | Uint8Array): void => this.#process.send(message, tail);
+  /** Queries of this turn go first. */
+  readonly #send = (message: ToIsolates, tail?: string | Uint8Array): void => {
+    this.#queries.flush();
+    this.#process.send(message, tail);
+  };
+
+  #ran(runs: readonly RanRow[], tail: Buffer): void {
+    let from = 0;
+    for (const [id, at, valueBytes, run] of runs) {
+      const call = this.#calls.get(id);
+      // Each value is a text of its own, because a part of a text would keep the whole one in memory.
+      const value = tail.toString('utf8', from, from + valueBytes);
+      from += valueBytes;
+      if (call === undefined) continue;
+      if (run.sequence > this.#options.headSequence() || !call.ran(at, run, value)) {
+        this.#process.kill('malformed', 'it violated the protocol');
+        return;
+      }
+      if (call.isOver) this.#done(id);
+    }
+  }
 
   #received(message: FromIsolates, tail: Buffer): void {
     this.#silentPolls = 0;
@@ -133,13 +156,14 @@ export class IsolateProcess {
       case 'closed':
         this.#endInOrder();
         return;
+      case 'ran':
+        this.#ran(message.runs, tail);
+        return;
     }
     const call = this.#calls.get(message.id);
     // A message about an action that has just ended is late, not wrong.
     if (call === undefined) return;
-    const isAhead = message.type === 'ran' && message.run.sequence > this.#options.headSequence();
-    if (isAhead || !call.received(message, tail, this.#send))
-      this.#process.kill('malformed', 'it violated the protocol');
+    if (!call.received(message, tail, this.#send)) this.#process.kill('malformed', 'it violated the protocol');
     else if (call.isOver) this.#done(message.id);
   }
 

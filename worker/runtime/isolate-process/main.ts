@@ -10,16 +10,20 @@ import {assert, unreachable} from '../../../shared/assert.ts';
 import {asServiceError, errorEnvelope} from '../../../shared/errors.ts';
 import type {ActionAnswer, ActionAnswers} from '../actions/action-link.ts';
 import {ActionPool} from '../actions/action-pool.ts';
-import type {Execution, Outcome} from '../execution.ts';
+import type {Execution} from '../execution.ts';
 import {ISOLATE_FRAME_BYTES_MAX} from '../limits.ts';
 import {WorkerPipe} from '../process/worker-pipe.ts';
 import {ProcessMemory} from '../process-memory.ts';
+import {unpacked} from '../queries/packed-executions.ts';
+import {textOf, withoutValue} from '../queries/packed-run.ts';
 import {QueryPool} from '../queries/query-pool.ts';
-import type {FromIsolates, SentOutcome, ToIsolates} from './isolate-message.ts';
+import type {FromIsolates, QuerySlot, ToIsolates} from './isolate-message.ts';
+import {RunFrames} from './run-frames.ts';
 
 type UnderWay = {cancel: AbortController; calls: Map<number, (answer: ActionAnswer) => void>; lastCall: number};
 
 const pipe = new WorkerPipe<FromIsolates, ToIsolates>(ISOLATE_FRAME_BYTES_MAX, received);
+const frames = new RunFrames((head, values) => pipe.sendText(head, values));
 const actionsUnderWay = new Map<number, UnderWay>();
 /** Queries of one snapshot that have not all arrived, by id. */
 const batching = new Map<number, Execution[]>();
@@ -34,7 +38,9 @@ function end(): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
+/** Runs of this turn go first. */
 function say(message: FromIsolates, tail: string | Uint8Array = ''): void {
+  frames.flush();
   pipe.send(message, tail);
 }
 
@@ -49,8 +55,10 @@ function received(message: ToIsolates, tail: Buffer): void {
     case 'env':
       env = message.env;
       return;
-    case 'query':
-      query(message, tail.toString());
+    case 'queries':
+      for (const [number, execution] of unpacked(message, tail.toString()).entries()) {
+        query(message.slots[number]!, {...execution, env});
+      }
       return;
     case 'action':
       void action(message, tail.toString());
@@ -81,9 +89,9 @@ function poolsOf(databasePath: string): {queries: QueryPool; actions: ActionPool
   };
 }
 
-function query({id, at, count, execution}: ToIsolates & {type: 'query'}, args: string): void {
+function query([id, at, count]: QuerySlot, execution: Execution): void {
   const all = batching.get(id) ?? [];
-  all.push({...execution, args, env});
+  all.push(execution);
   if (all.length < count) {
     batching.set(id, all);
     return;
@@ -95,9 +103,7 @@ function query({id, at, count, execution}: ToIsolates & {type: 'query'}, args: s
     count === 1 ? called(() => queries.run(all[0]!).then(run => [run])) : called(() => queries.runTogether(all));
   runs.then(
     ran => {
-      for (const [number, {outcome, ...run}] of ran.entries()) {
-        say({type: 'ran', id, at: number, run: {...run, outcome: sent(outcome)}}, tailOf(outcome));
-      }
+      for (const [number, run] of ran.entries()) frames.add(id, number, run);
     },
     caught => failed(id, caught),
   );
@@ -112,7 +118,7 @@ async function action({id, request}: ToIsolates & {type: 'action'}, args: string
       answersFor(id, underWay),
       underWay.cancel.signal,
     );
-    say({type: 'outcome', id, outcome: sent(outcome)}, tailOf(outcome));
+    say({type: 'outcome', id, outcome: withoutValue(outcome)}, textOf(outcome));
   } catch (caught) {
     failed(id, caught);
   } finally {
@@ -164,12 +170,4 @@ function opened(): {queries: QueryPool; actions: ActionPool} {
 /** Turns a refusal that is thrown at once into a rejected promise. */
 async function called<T>(run: () => Promise<T>): Promise<T> {
   return await run();
-}
-
-function sent(outcome: Outcome): SentOutcome {
-  return outcome.ok ? {ok: true} : outcome;
-}
-
-function tailOf(outcome: Outcome): string {
-  return outcome.ok ? outcome.value : '';
 }

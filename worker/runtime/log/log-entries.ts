@@ -4,7 +4,7 @@ import {CONSOLE_LEVELS, type ConsoleLevel} from '../../../shared/console-levels.
 import {invalid} from '../../../shared/errors.ts';
 import type {LogEntry} from '../../../shared/protocol/functions.ts';
 
-/** `text`: its line; null until somebody reads it. */
+/** `text`: its line; null: it is made when the entry is read. */
 type StoredEntry<Entry> = {entry: Entry; text: string | null};
 
 /** Characters that count for an entry whose line is not made: more than it has without lines and an error. */

@@ -23,7 +23,11 @@ export class FrameSender {
   }
 
   send(head: object, tail: string | Uint8Array = ''): void {
-    const json = JSON.stringify(head);
+    this.sendText(JSON.stringify(head), tail);
+  }
+
+  /** @param json the head */
+  sendText(json: string, tail: string | Uint8Array): void {
     // A UTF-16 unit is at most 3 bytes of UTF-8: this bound saves measuring the text first.
     const most = PREFIX_BYTES + 3 * json.length + (typeof tail === 'string' ? 3 * tail.length : tail.byteLength);
     if (most > FRAME_CHUNK_BYTES) {

@@ -30,4 +30,9 @@ export class WorkerPipe<Sent extends object, Received> {
   send(message: Sent, tail: string | Uint8Array = ''): void {
     this.#sender.send(message, tail);
   }
+
+  /** @param head JSON of a message */
+  sendText(head: string, tail: string): void {
+    this.#sender.sendText(head, tail);
+  }
 }

@@ -2,21 +2,22 @@
  * The messages between the main thread and a query thread: queries that arrived together, and the results of those that
  * were run, in the same order.
  */
-import type {Execution, Refused} from '../execution.ts';
-import type {SyncResult} from '../isolate/sync-runner.ts';
+import type {Refused} from '../execution.ts';
+import type {PackedExecutions} from './packed-executions.ts';
+import type {PackedRun} from './packed-run.ts';
 
 /** All queries of a batch have the same environment. */
 export type QueryBatch = {
   env: Readonly<Record<string, string>>;
-  executions: Omit<Execution, 'env'>[];
+  executions: PackedExecutions;
+  /** The arguments of all of them. */
+  args: string;
   /** All of them read one snapshot, however long that takes. */
   isWhole: boolean;
   /** Index of the counter in which the thread counts the queries it has begun. */
   slot: number;
 };
-/** `sequence`: that of the newest record in its snapshot. */
-export type QueryRun = SyncResult & {sequence: number};
-export type QueryBatchResult = (QueryRun | Refused)[];
+export type QueryBatchResult = (PackedRun | Refused)[];
 
 /** Sent instead of a batch: the thread releases its isolates. The next batch opens new ones. */
 export const REST = 'rest';

@@ -32,6 +32,8 @@ import {
 } from '../limits.ts';
 import type {ProcessMemory} from '../process-memory.ts';
 import {holdsUp, NOT_SEEN, type Running, seen} from './held-up.ts';
+import {ExecutionPacker} from './packed-executions.ts';
+import type {PackedRun} from './packed-run.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_SLOTS,
@@ -39,7 +41,6 @@ import {
   PROGRESS_THREAD,
   type QueryBatch,
   type QueryBatchResult,
-  type QueryRun,
   type QueryTask,
   type QueryThreadSettings,
   REST,
@@ -49,7 +50,7 @@ import {cpuMsOf} from './thread-time.ts';
 
 type Waiting = {
   execution: Execution;
-  resolve: (result: QueryRun) => void;
+  resolve: (result: PackedRun) => void;
   reject: (error: unknown) => void;
   /** Answered, perhaps while it waits to be run again. */
   isDone: boolean;
@@ -102,7 +103,7 @@ export class QueryPool {
   }
 
   /** @throws session.overloaded 503; session.worker_unavailable 503 if it is closed */
-  run(execution: Execution): Promise<QueryRun> {
+  run(execution: Execution): Promise<PackedRun> {
     if (this.#closed) throw tenantClosing();
     if (this.#quick.length + this.#slow.length >= QUERY_QUEUE_MAX) {
       throw overloaded('too many queries are waiting; try again shortly');
@@ -115,12 +116,12 @@ export class QueryPool {
   }
 
   /** Runs all of these in one snapshot, concurrently with other queries. @throws as `run` */
-  async runTogether(executions: readonly Execution[]): Promise<QueryRun[]> {
+  async runTogether(executions: readonly Execution[]): Promise<PackedRun[]> {
     if (this.#closed) throw tenantClosing();
     if (executions.length === 0) return [];
     if (this.#whole.length >= QUERY_QUEUE_MAX) throw overloaded('too many queries are waiting; try again shortly');
     this.#memory.check();
-    const runs: Promise<QueryRun>[] = [];
+    const runs: Promise<PackedRun>[] = [];
     const waiting: Waiting[] = [];
     for (const execution of executions) {
       runs.push(new Promise((resolve, reject) => waiting.push({execution, resolve, reject, isDone: false})));
@@ -201,11 +202,13 @@ export class QueryPool {
     const mostMs = runs * (FUNCTION_LOAD_MS_MAX + QUERY_WALL_MS_MAX) + QUERY_WEDGED_MS;
     const wedged = setTimeout(this.#onWedged, thread.underWay === 0 ? mostMs : 2 * mostMs);
     const {env} = waiting.at(-1)!.execution;
-    const executions = waiting.map(({execution: {env: _, ...rest}}) => rest);
+    const packer = new ExecutionPacker();
+    for (const {execution} of waiting) packer.add(execution);
+    const {args, ...executions} = packer.take();
     const batch = thread.begin(waiting, kind);
     this.#poll();
     thread
-      .run({env, executions, isWhole: kind === 'whole', slot: batch.slot})
+      .run({env, executions, args, isWhole: kind === 'whole', slot: batch.slot})
       .then(
         results => this.#answered(batch, results),
         error => {

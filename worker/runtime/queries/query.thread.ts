@@ -14,6 +14,8 @@ import type {Execution} from '../execution.ts';
 import {collectGarbage} from '../isolate/collect-garbage.ts';
 import {type SyncResult, SyncRunner} from '../isolate/sync-runner.ts';
 import {QUERY_SLICE_MS, QUERY_WALL_MS_MAX} from '../limits.ts';
+import {unpacked} from './packed-executions.ts';
+import {packedRun} from './packed-run.ts';
 import {
   PROGRESS_FIRST,
   PROGRESS_TAKEN,
@@ -50,7 +52,8 @@ export default function runTask(task: QueryTask): QueryBatchResult {
   }
 }
 
-function runBatch({env, executions, isWhole, slot}: QueryBatch): QueryBatchResult {
+function runBatch({env, executions: packed, args, isWhole, slot}: QueryBatch): QueryBatchResult {
+  const executions = unpacked(packed, args);
   try {
     reading(() => reader.inSnapshot());
     const sequence = reading(() => journalHead.get() ?? 0);
@@ -82,7 +85,7 @@ function rest(): void {
 /** Runs it alone, so that a query that meets damage fails alone. */
 function runAlone(execution: Execution, sequence: number): QueryBatchResult[number] {
   try {
-    return {...runToEnd(execution), sequence};
+    return packedRun({...runToEnd(execution), sequence});
   } catch (caught) {
     return refused(caught);
   }

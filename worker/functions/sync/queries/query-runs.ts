@@ -23,7 +23,7 @@ import {type CallResult, ended, finished, NO_LINES} from '../../../runtime/call-
 import type {Execution} from '../../../runtime/execution.ts';
 import type {UnnumberedEntry} from '../../../runtime/log/execution-log.ts';
 import {callSpan, type Span} from '../../../runtime/log/span.ts';
-import type {QueryRun} from '../../../runtime/queries/query-batch.ts';
+import type {QueryRun} from '../../../runtime/queries/packed-run.ts';
 import {newSeed} from '../../functions.ts';
 import type {Results} from '../../results/results.ts';
 
