@@ -10,7 +10,7 @@ test('they leave no time-outs, which isolated-vm keeps for as long as an action 
       return Promise.resolve();
     },
   };
-  const kernel = {run: entered, settle: entered, event: entered} as never;
+  const kernel = {start: entered, settle: entered, event: entered} as never;
   const realm = new Realm({} as never, {} as never, kernel, {timestampMs: 0, seed: '', read: () => ''});
   const call = {module: 'a.js', name: 'f', kind: 'action', paginated: false, args: '{}'} as const;
   await realm.run({...call, n: 1, nowMs: 0, seed: ''});

@@ -30,6 +30,8 @@ type Namespace = Record<string, unknown>;
 type Code = (args: unknown) => unknown;
 
 const modules = new Map<string, Namespace>();
+/** The functions that were called. */
+const entries: {module: string; name: string; kind: InvocationKind; paginated: boolean}[] = [];
 let phaseBeforeImport: Phase = 'idle';
 let realmUse: RealmUse = 'once';
 const stringify = JSON.stringify;
@@ -95,8 +97,26 @@ function imported(): void {
   if (realmUse === 'compared') afterModules();
 }
 
+/** Called before the first query or mutation of each function. @returns its number */
+function enter(module: string, name: string, kind: InvocationKind, paginated: boolean): number {
+  const number = entries.length;
+  entries[number] = {module, name, kind, paginated};
+  return number;
+}
+
 /** @returns false if a call has changed the realm: nothing was run, and the host makes a new realm */
-function run(
+function run(entry: number, invocation: number, args: string, nowMs: number, seed: string): boolean {
+  if (realmUse === 'sealed') {
+    if (!isReusable()) return false;
+    afterModules();
+  }
+  const {module, name, kind, paginated} = entries[entry]!;
+  start(invocation, module, name, kind, paginated, args, nowMs, seed);
+  return true;
+}
+
+/** Runs an action, in a realm that is checked after it. */
+function start(
   invocation: number,
   module: string,
   name: string,
@@ -105,14 +125,9 @@ function run(
   args: string,
   nowMs: number,
   seed: string,
-): boolean {
-  if (realmUse === 'sealed') {
-    if (!isReusable()) return false;
-    afterModules();
-  }
+): void {
   begin(invocation, kind === 'httpAction' ? 'action' : kind, nowMs, seed);
   void execute(invocation, module, name, kind, paginated, args);
-  return true;
 }
 
 /**
@@ -228,7 +243,9 @@ shared.__svcKernel = {
   addModule,
   imported,
   isReusable,
+  enter,
   run,
+  start,
   runCode,
   analyze,
   settle: settleCall,
