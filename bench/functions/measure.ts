@@ -12,6 +12,7 @@ import {type Generator, runLoad} from '../load/run.ts';
 import {privateBytes} from '../measure/process-tree.ts';
 import {NODE_FLAGS, startServer} from '../peers/server-process.ts';
 import {type SvcPeer, startSvc, stopSvc, workerPids} from '../peers/svc/start.ts';
+import {spareIsReady} from '../peers/svc/wake.ts';
 import {ACCOUNTS, type Pair, transfers, ZIPF_EXPONENT} from './accounts.ts';
 import {deployApp, runFunction} from './app.ts';
 
@@ -30,7 +31,7 @@ export type FunctionRound = {
   contendedTransfer: Rate;
   plainTransfer: Rate;
   plainContendedTransfer: Rate;
-  /** Milliseconds of a query: the first of a sleeping tenant, and one of a warm one. */
+  /** Milliseconds of a query: the first of a sleeping tenant, whose worker is a spare, and one of a warm one. */
   coldMs: number;
   warmMs: number;
   /** Private memory of the worker: before its first function, after queries and mutations, and a minute after a burst. */
@@ -118,6 +119,7 @@ export async function measureFunctions(
   const afterBurst = memoryOf(worker);
   await stopSvc(svc);
   const again = await startSvc(join(root, 'svc'));
+  await spareIsReady(again);
   const coldMs = await callMs(again, ids[0]!);
   await stopSvc(again);
   const memory = before === null || inUse === null || afterBurst === null ? null : {before, inUse, afterBurst};

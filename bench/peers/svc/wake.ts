@@ -77,7 +77,8 @@ async function firstResponseMs({client}: SvcPeer, tenant: string): Promise<numbe
   return performance.now() - startedMs;
 }
 
-async function spareIsReady({client}: SvcPeer): Promise<void> {
+/** Resolves when a worker waits for a tenant. */
+export async function spareIsReady({client}: SvcPeer): Promise<void> {
   for (;;) {
     const {body} = await client.request('GET', '/metrics');
     if (/^svc_spare_workers(\{[^}]*\})? 1$/m.test(body.toString())) return;
