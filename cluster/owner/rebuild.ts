@@ -53,7 +53,15 @@ export async function rebuildTenant(
     tail = decision.position;
   }
   assert(tail !== null, 'records were appended');
-  const entry = encodeTenant({generation: tenant.generation, epoch, owner: null, pin: null, createdMs: 0, dueMs: 0, isDeleted: false});
+  const entry = encodeTenant({
+    generation: tenant.generation,
+    epoch,
+    owner: null,
+    pin: null,
+    createdMs: 0,
+    dueMs: 0,
+    isDeleted: false,
+  });
   const outcome = await records.set(tenantKey(tenant.id), entry, found?.revision ?? 0, signal);
   const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
   if (decision.kind === 'stored') return {kind: 'rebuilt', position: tail};

@@ -54,7 +54,7 @@ export function requestMeta(request: NativeRequest): string {
   if (family !== '') meta += `,"f":${quotedText(family)}`;
   if (conditions.ifMatch !== '') meta += `,"im":${quotedText(conditions.ifMatch)}`;
   if (conditions.ifNoneMatch !== '') meta += `,"nm":${quotedText(conditions.ifNoneMatch)}`;
-  if (isForCache) meta += ',"c":1';
+  if (isForCache) meta += ',"ch":1';
   if (lastEventId !== '') meta += `,"le":${quotedText(lastEventId)}`;
   if (contentType !== '') meta += `,"ct":${quotedText(contentType)}`;
   if (tables !== null) meta += `,"t":${JSON.stringify(tables)}`;

@@ -39,8 +39,11 @@ function tenantOf(routers: number): PlacedTenant {
     bytes: reservedTotal(limitsOfOne(1)),
     cache: space,
     limits: limitsOfOne(1),
-    routers,
+    hasPeers: routers > 1,
     wake: () => undefined,
+    dial: () => {
+      throw new Error('these tests have one host');
+    },
     lost: () => undefined,
     onTraffic: () => undefined,
     malformed: (_, why) => void malformed.push(why),

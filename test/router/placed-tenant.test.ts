@@ -21,10 +21,6 @@ const MIB = 1024 * 1024;
 const log = createLogger({}, {write: () => undefined});
 const died = new ServiceError('session.worker_unavailable', 'its worker died');
 
-const noHub = () => {
-  throw new Error('these tests open no sockets');
-};
-
 /** What the tenant asked of the supervisor; made anew for each test, because a lost link may ask after its test. */
 let asked: {wakes: number; forCode: number; givenUp: number; next: PromiseWithResolvers<void>};
 /** Sockets of workers whose deaths were held against calls. */
@@ -46,15 +42,13 @@ beforeEach(() => {
   refused = 0;
   tenant = new PlacedTenant('acme', {
     log,
-    hub: noHub,
+    hub: () => expect.unreachable('these tests open no sockets'),
     metrics: new RouterMetrics(),
     bytes: reservedTotal(limitsOfOne(1)),
     cache: new CacheSpace(MIB),
     limits: limitsOfOne(1),
     hasPeers: false,
-    dial: () => {
-      throw new Error('these tests know of no other host');
-    },
+    dial: () => expect.unreachable('these tests know of no other host'),
     wake: forCode => {
       mine.wakes++;
       if (forCode) mine.forCode++;
