@@ -126,6 +126,7 @@ function receive(message: SupervisorToRouter): void {
       return;
     case 'host_state':
       health?.change(message);
+      keys?.setCurrent(message.holdsLease);
       return;
     case 'sync':
       send({type: 'synced', id: message.id});
@@ -154,7 +155,10 @@ async function start({
   traffic = observer;
   const tenantDirectory = new TenantDirectory(state, routers, send, log, metrics, settings.peers !== null);
   directory = tenantDirectory;
-  const ring = new KeyRing({records, now: Date.now, onUsed: used => send({type: 'keys_used', keys: used})});
+  const ring = new KeyRing({
+    ...{records, isInCluster: settings.peers !== null, now: Date.now},
+    onUsed: used => send({type: 'keys_used', keys: used}),
+  });
   keys = ring;
   const sessionRing = new SessionRing(sessionRecords, ring, Date.now);
   sessions = sessionRing;
@@ -179,6 +183,7 @@ async function start({
       rateLimits,
       metrics,
       callers: new Callers(settings.trustedProxies, logsRequests),
+      keys: ring,
       sessions: sessionRing,
       surfaces,
       health: hostHealth,
@@ -198,8 +203,8 @@ async function start({
     ofFunctions.mount(app);
     tenantDirectory.useHub(new SocketHub(app, metrics));
     ring.watch(() => {
-      mounted.endInvalid(Date.now());
-      made.endInvalid(Date.now());
+      mounted.endInvalid();
+      made.endInvalid();
     });
     sockets = mounted;
     functionSockets = ofFunctions;

@@ -2,16 +2,21 @@
  * A router's copy of all keys, complete before the router serves. The object of a key stays the same when its record
  * changes, so a `Caller` that was admitted with it can be checked for validity at any time.
  */
+
+import {type ServiceError, unavailable} from '../../shared/errors.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import {isWellFormed, keyIdIn} from '../../shared/key-secret.ts';
 import {KEY_POLL_MS, KEY_USES_REPORT_MS} from '../limits.ts';
-import {type Caller, Key, wholeHeader} from './credentials.ts';
+import {type Caller, Key, keyOf, type Principal, wholeHeader} from './credentials.ts';
+import {keyEnded} from './rights.ts';
 
 /** A key or a session. */
 type Used = {readonly id: string; isUsed: boolean};
 
 export type KeyRingParts = {
   records: readonly KeyRecord[];
+  /** The keys are not current before the supervisor says so. */
+  isInCluster: boolean;
   /** Epoch milliseconds. */
   now: () => number;
   /** Receives the ids of keys and sessions that were used since the last call. */
@@ -24,9 +29,12 @@ export class KeyRing {
   readonly #watchers: (() => void)[] = [];
   #used: Used[] = [];
   #lookedMs: number;
+  /** The host would have received it if a key was revoked. */
+  #isCurrent: boolean;
 
   constructor(parts: KeyRingParts) {
     this.#parts = parts;
+    this.#isCurrent = !parts.isInCluster;
     this.#lookedMs = parts.now();
     for (const record of parts.records) this.#keys.set(record.id, new Key(record));
     setInterval(() => this.#poll(), KEY_POLL_MS).unref();
@@ -53,15 +61,31 @@ export class KeyRing {
     this.changed();
   }
 
+  /** A host of a cluster that loses its lease can be cut off, and not receive that a key was revoked. */
+  setCurrent(isCurrent: boolean): void {
+    if (isCurrent === this.#isCurrent) return;
+    this.#isCurrent = isCurrent;
+    this.changed();
+  }
+
+  /** Why the principal, which was admitted, must not go on. Null: it can. */
+  faultOf(principal: Principal): ServiceError | null {
+    if (principal === null) return null;
+    if (!principal.isValid(this.#parts.now())) return keyEnded();
+    return this.#isCurrent || keyOf(principal) === null ? null : notCurrent();
+  }
+
   /**
    * Finds the caller whose currently valid secret the header holds; null: there is none.
    * @param at where in the header the secret begins
+   * @throws session.worker_unavailable 503: it cannot be known whether the key was revoked
    */
   find(header: string, at: number, tokenOf: (header: string) => string): Caller | null {
     const key = this.#keys.get(keyIdIn(header, at));
     if (key === undefined) return null;
     for (const caller of key.callers) {
       if (!caller.isIn(header, tokenOf) || !caller.isValid(this.#parts.now())) continue;
+      if (!this.#isCurrent) throw notCurrent();
       this.noteUse(key);
       return caller;
     }
@@ -115,4 +139,10 @@ export class KeyRing {
     this.#parts.onUsed(this.#used.map(({id}) => id));
     this.#used = [];
   }
+}
+
+function notCurrent(): ServiceError {
+  return unavailable('the host has no lease in its cluster, so it cannot check keys; try again, or use another host', {
+    reason: 'no_lease',
+  });
 }

@@ -33,10 +33,12 @@ export class SessionRing {
     this.#keys.changed();
   }
 
-  /** Null: no valid session has this cookie. */
+  /** Null: no valid session has this cookie. @throws session.worker_unavailable 503, as `KeyRing.find` */
   find(cookieValue: string): Session | null {
     const session = this.#sessions.get(sessionIdIn(cookieValue));
     if (session === undefined || !session.isIn(cookieValue, wholeHeader) || !session.isValid(this.#now())) return null;
+    const fault = this.#keys.faultOf(session);
+    if (fault !== null) throw fault;
     this.#keys.noteUse(session);
     const key = keyOf(session);
     if (key !== null) this.#keys.noteUse(key);

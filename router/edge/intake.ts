@@ -21,16 +21,9 @@ import {URL_BYTES_MAX} from '../../shared/limits.ts';
 import type {Operation} from '../../shared/operations.ts';
 import {keyOf, type Principal, sessionIdOf} from '../auth/credentials.ts';
 import {showsCredential} from '../auth/failed-credentials.ts';
+import type {KeyRing} from '../auth/key-ring.ts';
 import {credentialHint, noteRefusal, refuseMisplaced} from '../auth/refusal.ts';
-import {
-  judgeOperation,
-  judgeQuery,
-  judgeTables,
-  judgeTenant,
-  keyEnded,
-  lackingForBody,
-  refuseKeyInUrl,
-} from '../auth/rights.ts';
+import {judgeOperation, judgeQuery, judgeTables, judgeTenant, lackingForBody, refuseKeyInUrl} from '../auth/rights.ts';
 import type {SessionRing} from '../auth/session-ring.ts';
 import {judgeCall, judgeDownload, refuseServiceWorker} from '../dashboard/calls.ts';
 import {cookieIn, cookieName} from '../dashboard/cookie.ts';
@@ -64,6 +57,7 @@ export type IntakeParts = OwnParts &
     /** Bytes buffered for readers of endless answers and for sockets. */
     buffered: BufferedBytes;
     rateLimits: RateLimits;
+    keys: KeyRing;
     sessions: SessionRing;
     dashboardFiles: ShippedFiles;
   };
@@ -104,10 +98,11 @@ export class Intake {
   }
 
   /** Ends the endless answers and the arriving bodies whose keys are no longer valid. */
-  endInvalid(nowMs: number): void {
+  endInvalid(): void {
     for (const exchanges of [this.#endless, this.#uploads]) {
       for (const exchange of exchanges) {
-        if (exchange.principal?.isValid(nowMs) === false) exchange.cut(keyEnded());
+        const fault = this.#parts.keys.faultOf(exchange.principal);
+        if (fault !== null) exchange.cut(fault);
       }
     }
   }

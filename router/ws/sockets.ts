@@ -14,8 +14,9 @@ import {
   showsCredential,
   tooManyFailures,
 } from '../auth/failed-credentials.ts';
+import type {KeyRing} from '../auth/key-ring.ts';
 import {credentialHint, noteRefusal} from '../auth/refusal.ts';
-import {judgeOperation, judgePageKey, judgeTenant, keyEnded, refuseKeyInUrl} from '../auth/rights.ts';
+import {judgeOperation, judgePageKey, judgeTenant, refuseKeyInUrl} from '../auth/rights.ts';
 import type {SessionRing} from '../auth/session-ring.ts';
 import {judgeUpgrade} from '../dashboard/calls.ts';
 import {cookieIn, cookieName} from '../dashboard/cookie.ts';
@@ -35,6 +36,7 @@ export type SocketParts = UpgradeParts & {
   originRule: OriginRule;
   credentials: Credentials;
   failedCredentials: FailedCredentials;
+  keys: KeyRing;
   sessions: SessionRing;
 };
 
@@ -53,9 +55,10 @@ export class Sockets extends Upgrades<SocketData, Connection> {
   }
 
   /** Closes connections whose keys are no longer valid, with the reason. */
-  endInvalid(nowMs: number): void {
+  endInvalid(): void {
     for (const connection of [...this.open]) {
-      if (connection.principal?.isValid(nowMs) === false) connection.fatal(keyEnded());
+      const fault = this.#parts.keys.faultOf(connection.principal);
+      if (fault !== null) connection.fatal(fault);
     }
   }
 

@@ -9,7 +9,7 @@ const ADMIN = 'admin-token';
 const request = (authorization: string, adminToken: string) => ({
   getHeader: (name: string) => ({authorization, 'x-svc-admin-token': adminToken})[name] ?? '',
 });
-const noKeys = () => new KeyRing({records: [], now: Date.now, onUsed: () => undefined});
+const noKeys = () => new KeyRing({records: [], isInCluster: false, now: Date.now, onUsed: () => undefined});
 const fresh = (access = ACCESS) => new Credentials(hash('sha256', access), hash('sha256', ADMIN), noKeys());
 
 describe.each([

@@ -24,7 +24,7 @@ function recordOf(secrets: [secret: string, expiresAt: number | null][], more: P
 
 function ringOf(...records: KeyRecord[]) {
   const clock = {ms: NOW};
-  const ring = new KeyRing({records, now: () => clock.ms, onUsed: () => undefined});
+  const ring = new KeyRing({records, isInCluster: false, now: () => clock.ms, onUsed: () => undefined});
   const credentials = new Credentials(
     hash('sha256', 'svc_key_operators_own_token'),
     hash('sha256', 'admin-token'),
@@ -151,4 +151,24 @@ describe('a key gives no more than it has', () => {
       {numRuns: 500},
     );
   });
+});
+
+test('without a lease, keys are neither accepted nor refused, and admin credentials go on', () => {
+  const secret = newKeySecret(newKeyId());
+  const {ring, credentials} = ringOf(recordOf([[secret, null]]));
+  const header = (token: string) => ({
+    getHeader: (name: string) => (name === 'authorization' ? `Bearer ${token}` : ''),
+  });
+  const caller = credentials.of(header(secret))!;
+  expect(ring.faultOf(caller)).toBeNull();
+  let changes = 0;
+  ring.watch(() => changes++);
+  ring.setCurrent(false);
+  expect(changes).toBe(1);
+  expect(() => credentials.of(header(secret))).toThrow('the host has no lease');
+  expect(ring.faultOf(caller)).toMatchObject({code: 'session.worker_unavailable'});
+  expect(credentials.of(header('svc_key_operators_own_token'))).toBeNull();
+  expect(ring.faultOf(null)).toBeNull();
+  ring.setCurrent(true);
+  expect(credentials.of(header(secret))).toBe(caller);
 });

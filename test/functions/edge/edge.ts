@@ -149,7 +149,7 @@ export class Edge {
       refusals: {note: ignored},
       send: ignored,
     });
-    const keys = new KeyRing({records: [], now: Date.now, onUsed: ignored});
+    const keys = new KeyRing({records: [], isInCluster: false, now: Date.now, onUsed: ignored});
     const credentials = new Credentials(sha256(ACCESS), sha256(ADMIN), keys);
     const onBug = (_: unknown, error: unknown) => {
       throw error;
@@ -173,6 +173,7 @@ export class Edge {
       dashboardFiles: files,
       health,
       surfaces: new Surfaces(null),
+      keys,
       sessions: new SessionRing([], keys, Date.now),
       onBug,
     };
