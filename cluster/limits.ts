@@ -56,6 +56,9 @@ export const CAPACITY_MAX = 1_000_000;
 /** Pause before a host looks again who owns a tenant, when the log did not answer or another change was first. (ours) */
 export const OWNER_RETRY_MS = 100;
 
+/** Time for a change of an API key. Beyond: 503, and it may have been made. (ours) */
+export const KEY_CHANGE_MS = 10_000;
+
 /** --standbys at most: each copies every commit of a tenant to its disk. (ours) */
 export const STANDBYS_MAX = 7;
 /** --copy-rate unless it is given: three servers store about as much in a second, and commits need some of it. (ours) */

@@ -224,6 +224,8 @@ export class Supervisor {
             pathOf: (tenant, generation) => files.path(tenant, generation),
             grants: () => this.#placement.grants!,
             tellRouters: message => this.#routers.broadcast(message),
+            keys: () => this.#keys,
+            sweepSessions: () => this.#sessions.sweep(),
             metrics: () => this.#metrics,
           });
     this.#placement = new Placement({
@@ -321,7 +323,8 @@ export class Supervisor {
     this.#refusals = new RefusalLog(join(settings.data, 'refusals.sqlite'), Date.now, log, count =>
       this.#metrics.add('svc_refusals_unrecorded_total', count),
     );
-    this.#keys = new Keys({path: join(settings.data, 'keys.sqlite'), tellRouters, now: Date.now, log});
+    const path = join(settings.data, 'keys.sqlite');
+    this.#keys = new Keys({path, cluster: this.#cluster, tellRouters, now: Date.now, log});
     const {host, port, metricsPort, routers} = settings;
     const {allowedHosts, allowedOrigins, trustedProxies, dashboard, rateLimits} = settings;
     const {accessTokenSha256, adminTokenSha256} = credentials;

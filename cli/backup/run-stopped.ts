@@ -159,7 +159,7 @@ async function copyState(
   log: Logger,
 ): Promise<void> {
   const keys = new Keys({
-    ...{path: join(data, 'keys.sqlite'), now: Date.now, log},
+    ...{path: join(data, 'keys.sqlite'), cluster: null, now: Date.now, log},
     tellRouters: () => Promise.resolve(),
   });
   const audit = new AuditLog(join(data, 'audit.sqlite'), Date.now, log);

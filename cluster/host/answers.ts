@@ -27,6 +27,16 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       });
       return outcome.kind;
     }
+    case 'key_turn':
+      return await host.keys.turn(host.signal);
+    case 'key_put':
+      return await host.keys.put(request.key, request.turn, host.signal);
+    case 'key_remove':
+      await host.keys.remove(request.key, host.signal);
+      return null;
+    case 'key_adopt':
+      await host.keys.adopt(request.key, host.signal);
+      return null;
     case 'perform':
       return await performed(host, request.request);
     case 'drain':

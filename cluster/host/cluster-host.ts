@@ -37,6 +37,7 @@ import {isSameOwner, type Owner, type TenantRecord} from '../ownership/tenant-re
 import {placementOf} from '../placement/placement.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
+import {ClusterKeys} from './cluster-keys.ts';
 import {WorkerHolder} from './worker-holder.ts';
 
 /** The record of a host that is to drain has the incarnation for which that was requested. */
@@ -50,6 +51,7 @@ export class ClusterHost {
   readonly lease: HostLease;
   readonly tenants: HostTenants;
   readonly entries: TenantEntries;
+  readonly keys: ClusterKeys;
   readonly replicated: ReplicatedLog;
   readonly #standbys: Standbys;
   readonly #fileThreads = new FileThreads();
@@ -108,6 +110,7 @@ export class ClusterHost {
       onDeadline: () => this.#tellLease(),
     });
     this.entries = new TenantEntries(records, this.#end.signal);
+    this.keys = new ClusterKeys({records, timing: MONOTONIC_CLOCK, send, report});
     const {copyRateBytes, scratch} = settings;
     rmSync(scratch, {recursive: true, force: true});
     mkdirSync(scratch, {mode: 0o700});
@@ -160,6 +163,11 @@ export class ClusterHost {
     return this.#isDraining ? 'draining' : 'live';
   }
 
+  /** Aborts when this host leaves the cluster. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
   get self(): Owner {
     return {host: this.lease.host, incarnation: this.lease.incarnation};
   }
@@ -171,8 +179,9 @@ export class ClusterHost {
       this.#isListed = resolve;
     });
     this.#standing = this.#standbys.run(signal);
-    void Promise.all([this.members.watch(signal), this.tenants.watch(signal), this.#wakeDue(signal)]);
-    await listed;
+    const {members, tenants, keys} = this;
+    void Promise.all([members.watch(signal), tenants.watch(signal), keys.watch(signal), this.#wakeDue(signal)]);
+    await Promise.all([listed, keys.listed(signal)]);
     for (let ended = previousStart; !signal.aborted; ended = this.#start) {
       const outcome = await this.lease.join(ended, signal);
       if (outcome.kind === 'abandoned') return;

@@ -9,6 +9,7 @@ import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metrics/metric-json.ts';
 import type {ClusterRequest} from './cluster-requests.ts';
 import type {EndpointKey} from './egress.ts';
+import type {KeyRecord} from './keys.ts';
 
 /** Paths of PEM files, and of the file with the seed of the nkey user; null: none. */
 export type NatsFiles = {ca: string | null; certificate: string | null; key: string | null; seed: string | null};
@@ -52,11 +53,22 @@ export type TenantLocation =
   /** Why no host can serve it now. */
   | {kind: 'nowhere'; error: ErrorObject; isTemporary: boolean};
 
+/** `again`: another host has changed keys meanwhile. `removed`: the key was revoked meanwhile. */
+export type KeyChanged = 'stored' | 'again' | 'removed';
+
 /** What a request of a route asks for; the result is the body of its answer, or null. */
 export type ClusterProcessRequest =
   /** Answered when the entry is stored. The tenant follows as `tenant_is`. */
   | {does: 'create'; tenant: string}
   | {does: 'delete'; tenant: string}
+  /** Answered with a turn, a number, when all keys have been sent as `key_is`. */
+  | {does: 'key_turn'}
+  /** A new key, or one that was rotated. Answered with a `KeyChanged`, after `key_is`. */
+  | {does: 'key_put'; key: KeyRecord; turn: number}
+  /** Answered when it is not valid on this host, after `key_gone`. */
+  | {does: 'key_remove'; key: string}
+  /** A key that this host had before it was in the cluster. */
+  | {does: 'key_adopt'; key: KeyRecord}
   /** Of a route. */
   | {does: 'perform'; request: ClusterRequest}
   /** This host hands over all its tenants, and gets no more. Answered when it serves none. */
@@ -83,7 +95,7 @@ export type SupervisorToCluster =
   | {type: 'close'};
 
 export type ClusterToSupervisor =
-  /** The host is a member; `tenant_is` has been sent for all tenants that there are. */
+  /** The host is a member; `tenant_is` and `key_is` have been sent for all tenants and keys that there are. */
   | {type: 'joined'; incarnation: number}
   /** A sentence for the operator: it cannot be a member. */
   | {type: 'refused'; message: string}
@@ -98,6 +110,10 @@ export type ClusterToSupervisor =
   | {type: 'tenant_is'; tenant: ClusterTenant}
   /** The tenant of this generation was deleted, by a request of an operator. */
   | {type: 'tenant_gone'; tenant: string; generation: number}
+  /** The key is there, as it is now. */
+  | {type: 'key_is'; key: KeyRecord}
+  /** The key was revoked, by a request of someone. */
+  | {type: 'key_gone'; key: string}
   /** The tenant has another owner than before; null: none. */
   | {type: 'owner_changed'; tenant: string; host: string | null}
   /** A tenant that sleeps has work at that time, in epoch milliseconds, and is of this host. */

@@ -3,11 +3,16 @@
  * router gets it, and at all routers before it is answered: once a revocation is answered, the key is refused
  * everywhere.
  *
+ * In a cluster a change is in its log before any router gets it, and the file is a copy: each host receives the keys of
+ * all hosts. When a key was used is noted on each host for itself.
+ *
  * If the file is unusable, no key is valid, and every request about keys gets the reason.
  */
 import {hash} from 'node:crypto';
+import {isDeepStrictEqual} from 'node:util';
 import Database from 'better-sqlite3';
 import {conflict, notFound, ServiceError} from '../../shared/errors.ts';
+import type {ClusterToSupervisor, KeyChanged} from '../../shared/ipc/cluster.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import {type Actor, ALL_RIGHTS, covers, type Grant, type KeyRecord, type KeyRequest} from '../../shared/ipc/keys.ts';
 import {newKeyId, newKeySecret} from '../../shared/key-secret.ts';
@@ -18,14 +23,27 @@ import {KEY_USES_WRITE_MS} from '../limits.ts';
 import {familyOf, makeRoom} from './key-quota.ts';
 import {KEYS_FILE, KeyStore} from './key-store.ts';
 
+/** The keys of all hosts. Each change is received as well, before it is answered. */
+export type KeyCluster = {
+  /** Resolves when all keys were received. */
+  keyTurn: () => Promise<number>;
+  putKey: (key: KeyRecord, turn: number) => Promise<KeyChanged>;
+  removeKey: (key: string) => Promise<void>;
+};
+
 export type KeysParts = {
   path: string;
+  /** Null: the server is not part of a cluster. */
+  cluster: KeyCluster | null;
   /** Resolves when every router has applied it. */
   tellRouters: (message: SupervisorToRouter) => Promise<void>;
   /** Epoch milliseconds. */
   now: () => number;
   log: Logger;
 };
+
+/** @property gone keys that make room for it */
+type Change = {record: KeyRecord; gone: string[]};
 
 export class Keys {
   readonly #parts: KeysParts;
@@ -37,6 +55,10 @@ export class Keys {
   readonly #usedMs = new Map<string, number>();
   /** The part of `usedMs` that is not on disk yet. */
   readonly #unwritten = new Map<string, number>();
+  /** Keys that the cluster has, or had. */
+  readonly #inCluster = new Set<string>();
+  /** Resolves when the routers have applied all that was received. */
+  #applied: Promise<unknown> = Promise.resolve();
   readonly #timer: NodeJS.Timeout;
 
   constructor(parts: KeysParts) {
@@ -111,10 +133,35 @@ export class Keys {
       case 'key_create':
         return await this.#create(store, held, request);
       case 'key_rotate':
-        return await this.#rotate(store, this.#within(held, request.key), request.overlapMs);
+        return await this.#rotate(store, held, request);
       case 'key_revoke':
         return await this.#revoke(store, held, request.key);
     }
+  }
+
+  /** A key of the cluster, which is valid from now on, or is not any more. */
+  received(notice: Extract<ClusterToSupervisor, {type: 'key_is' | 'key_gone'}>): void {
+    if (this.#store === null) return;
+    const id = notice.type === 'key_is' ? notice.key.id : notice.key;
+    const before = this.#records.get(id);
+    this.#inCluster.add(id);
+    this.#damaged.delete(id);
+    try {
+      if (notice.type === 'key_gone') {
+        if (before !== undefined) this.#store.remove(id);
+      } else if (!isDeepStrictEqual(before, notice.key)) this.#store.put(notice.key);
+    } catch (error) {
+      this.#parts.log.warn('the copy of a key of the cluster could not be changed; the next start tries again', {
+        error,
+      });
+    }
+    const applied = notice.type === 'key_is' ? this.#tell(notice.key) : this.#forget(id);
+    this.#applied = Promise.all([this.#applied, applied]);
+  }
+
+  /** Keys that the cluster never had, when all of its keys were received. */
+  unknownToCluster(): KeyRecord[] {
+    return [...this.#records.values()].filter(({id}) => !this.#inCluster.has(id));
   }
 
   #read(store: KeyStore<KeyRecord>): void {
@@ -162,8 +209,13 @@ export class Keys {
   async #create(
     store: KeyStore<KeyRecord>,
     held: Grant,
-    {actor, name, grant}: KeyRequest & {action: 'key_create'},
+    request: KeyRequest & {action: 'key_create'},
   ): Promise<{key: Key; secret: string}> {
+    const {record, secret} = await this.#change(store, () => this.#newKey(held, request));
+    return {key: this.#view(record), secret};
+  }
+
+  #newKey(held: Grant, {actor, name, grant}: KeyRequest & {action: 'key_create'}): Change & {secret: string} {
     if (!covers(held, grant)) throw tooMuch('made', held);
     // Names of keys with more rights are invisible to the creator, so they do not count as taken.
     for (const other of this.#records.values()) {
@@ -183,23 +235,52 @@ export class Keys {
       ...(family === null ? {} : {family}),
       secrets: [{sha256: hash('sha256', secret, 'hex'), created_at: nowMs, expires_at: null}],
     };
-    store.put(record, gone);
-    this.#records.set(id, record); // reserves its name from now on
-    for (const old of gone) await this.#forget(old);
-    await this.#tell(record);
+    return {record, gone, secret};
+  }
+
+  async #rotate(
+    store: KeyStore<KeyRecord>,
+    held: Grant,
+    {key, overlapMs}: KeyRequest & {action: 'key_rotate'},
+  ): Promise<{key: Key; secret: string}> {
+    const {record, secret} = await this.#change(store, () => this.#rotated(this.#within(held, key), overlapMs));
     return {key: this.#view(record), secret};
   }
 
   /** The previous secret stays valid for a while; an older one that is still valid ends now. */
-  async #rotate(store: KeyStore<KeyRecord>, record: KeyRecord, overlapMs: number): Promise<{key: Key; secret: string}> {
+  #rotated(record: KeyRecord, overlapMs: number): Change & {secret: string} {
     const secret = newKeySecret(record.id);
     const nowMs = this.#parts.now();
     const older = record.secrets.slice(0, overlapMs > 0 ? 1 : 0).map(one => ({...one, expires_at: nowMs + overlapMs}));
     const newest = {sha256: hash('sha256', secret, 'hex'), created_at: nowMs, expires_at: null};
-    const rotated: KeyRecord = {...record, secrets: [newest, ...older]};
-    store.put(rotated);
-    await this.#tell(rotated);
-    return {key: this.#view(rotated), secret};
+    return {record: {...record, secrets: [newest, ...older]}, gone: [], secret};
+  }
+
+  /**
+   * Resolves when all routers of this host have the change.
+   * @param make decides by the keys that there are. In a cluster it is called again if another host was first
+   */
+  async #change<C extends Change>(store: KeyStore<KeyRecord>, make: () => C): Promise<C> {
+    const {cluster} = this.#parts;
+    if (cluster === null) {
+      const change = make();
+      const {record, gone} = change;
+      store.put(record, gone);
+      this.#records.set(record.id, record); // reserves its name from now on
+      for (const old of gone) await this.#forget(old);
+      await this.#tell(record);
+      return change;
+    }
+    for (;;) {
+      const turn = await cluster.keyTurn();
+      const change = make();
+      const outcome = await cluster.putKey(change.record, turn);
+      if (outcome === 'again') continue;
+      if (outcome === 'removed') throw conflict('this key was revoked meanwhile');
+      for (const old of change.gone) await cluster.removeKey(old);
+      await this.#applied;
+      return change;
+    }
   }
 
   async #revoke(store: KeyStore<KeyRecord>, held: Grant, id: string): Promise<null> {
@@ -209,6 +290,11 @@ export class Keys {
       return null;
     }
     this.#within(held, id);
+    if (this.#parts.cluster !== null) {
+      await this.#parts.cluster.removeKey(id);
+      await this.#applied;
+      return null;
+    }
     store.remove(id);
     await this.#forget(id);
     return null;

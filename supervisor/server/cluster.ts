@@ -6,13 +6,15 @@ import {randomBytes} from 'node:crypto';
 import {readFileSync, renameSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {assert, unreachable} from '../../shared/assert.ts';
-import type {ClusterProcessSettings, ClusterTenant} from '../../shared/ipc/cluster.ts';
+import type {ClusterProcessSettings, ClusterTenant, KeyChanged} from '../../shared/ipc/cluster.ts';
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
+import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import type {Logger} from '../../shared/log.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
 import {StartError} from '../files/start-error.ts';
+import type {KeyCluster, Keys} from '../keys/keys.ts';
 import {CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/cluster-process.ts';
@@ -38,11 +40,14 @@ export type ClusterParts = {
   pathOf: (tenant: string, generation: number) => string;
   grants: () => ClusterGrants;
   tellRouters: (message: SupervisorToRouter) => void;
+  keys: () => Pick<Keys, 'received' | 'unknownToCluster'>;
+  /** Keys have changed: sessions of the dashboard can be over. */
+  sweepSessions: () => Promise<void>;
   metrics: () => SupervisorMetrics;
   log: Logger;
 };
 
-export class Cluster {
+export class Cluster implements KeyCluster {
   readonly process: ClusterProcess;
   readonly #parts: ClusterParts;
   /** Changes of tenants are carried out one after another, as the cluster made them. */
@@ -117,6 +122,21 @@ export class Cluster {
     return (await this.process.request({does: 'perform', request})) as ClusterAnswer;
   }
 
+  /** @throws session.worker_unavailable 503 */
+  async keyTurn(): Promise<number> {
+    return (await this.process.request({does: 'key_turn'})) as number;
+  }
+
+  /** @throws session.storage_full 507, session.outcome_unknown 503, session.worker_unavailable 503 */
+  async putKey(key: KeyRecord, turn: number): Promise<KeyChanged> {
+    return (await this.process.request({does: 'key_put', key, turn})) as KeyChanged;
+  }
+
+  /** @throws as `putKey` */
+  async removeKey(key: string): Promise<void> {
+    await this.process.request({does: 'key_remove', key});
+  }
+
   /** A tenant of this host sleeps. */
   asleep(tenant: string, dueMs: number | null): void {
     this.process.request({does: 'due', tenant, dueMs}).catch((error: unknown) => {
@@ -149,7 +169,17 @@ export class Cluster {
 
   #joined(membership: Membership): void {
     if (membership.type === 'refused') this.#parts.log.error('this host is no member of the cluster', {...membership});
+    else void this.#adoptKeys();
     this.#onMembership?.(membership);
+  }
+
+  /** A server that becomes a host brings its keys along. */
+  async #adoptKeys(): Promise<void> {
+    try {
+      for (const key of this.#parts.keys().unknownToCluster()) await this.process.request({does: 'key_adopt', key});
+    } catch (error) {
+      this.#parts.log.warn('keys of this server are not in the cluster yet; the next start tries again', {error});
+    }
   }
 
   #received(notice: ClusterNotice): void {
@@ -159,6 +189,11 @@ export class Cluster {
         return;
       case 'tenant_gone':
         void this.#change(() => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
+        return;
+      case 'key_is':
+      case 'key_gone':
+        this.#parts.keys().received(notice);
+        void this.#parts.sweepSessions();
         return;
       case 'host_state':
         this.#changeState(notice.holdsLease, notice.isDraining);

@@ -28,7 +28,7 @@ function open(at = path, told: SupervisorToRouter[] = []): Keys {
     told.push(message);
     return Promise.resolve();
   };
-  const keys = new Keys({path: at, tellRouters, now: () => 1_000, log: silent});
+  const keys = new Keys({path: at, cluster: null, tellRouters, now: () => 1_000, log: silent});
   onTestFinished(() => keys.close());
   return keys;
 }
