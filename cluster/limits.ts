@@ -72,6 +72,11 @@ export const DRAIN_MS_DEFAULT = 60_000;
 export const DRAIN_MS_MAX = 3_600_000;
 /** How often a host looks for tenants that have work and no owner. (ours) */
 export const DUE_POLL_MS = 1_000;
+/** Time for which a host is a member before tenants of other hosts are moved to it. (ours) */
+export const REBALANCE_AFTER_MS = 10_000;
+/** Tenants that a host gives to others in a second, if they sleep, and if they are served. Beyond: the next second. (ours) */
+export const REBALANCE_ASLEEP_MAX = 32;
+export const REBALANCE_AWAKE_MAX = 1;
 /** How often a host that drains looks whether it still has tenants. (ours) */
 export const DRAIN_POLL_MS = 100;
 

@@ -38,6 +38,7 @@ import {placementOf} from '../placement/placement.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
 import {ClusterKeys} from './cluster-keys.ts';
+import {Rebalance} from './rebalance.ts';
 import {WorkerHolder} from './worker-holder.ts';
 
 /** The record of a host that is to drain has the incarnation for which that was requested. */
@@ -54,6 +55,7 @@ export class ClusterHost {
   readonly keys: ClusterKeys;
   readonly replicated: ReplicatedLog;
   readonly #standbys: Standbys;
+  readonly #rebalance: Rebalance;
   readonly #fileThreads = new FileThreads();
   /** Paths of the files of tenants that have a directory here, by tenant and generation. */
   readonly #paths = new Map<string, string>();
@@ -109,6 +111,7 @@ export class ClusterHost {
       about: {peer: settings.peerAddress, capacity: settings.capacity, versions},
       onDeadline: () => this.#tellLease(),
     });
+    this.#rebalance = new Rebalance(this.members);
     this.entries = new TenantEntries(records, this.#end.signal);
     this.keys = new ClusterKeys({records, timing: MONOTONIC_CLOCK, send, report});
     const {copyRateBytes, scratch} = settings;
@@ -315,6 +318,7 @@ export class ClusterHost {
         void this.drain();
         continue;
       }
+      await this.#moveMisplaced();
       const nowMs = Date.now();
       const hosts = this.hosts();
       for (const [id, {dueMs, owner, pin}] of this.tenants.entries()) {
@@ -325,6 +329,18 @@ export class ClusterHost {
         const isOurs = isSameOwner(owner, this.self) || placementOf({id, pin}, hosts, 0).owner === this.lease.host;
         if (isOurs) this.#send({type: 'tenant_due', tenant: id});
       }
+    }
+  }
+
+  async #moveMisplaced(): Promise<void> {
+    const {self} = this;
+    const isServing = (id: string) => this.tenants.holds(id);
+    try {
+      const {nowMs} = MONOTONIC_CLOCK;
+      const moves = this.#rebalance.next(this.tenants.entries(), {self, nowMs, isServing});
+      for (const {id, host} of moves) await this.move(id, host);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
     }
   }
 

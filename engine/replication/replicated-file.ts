@@ -10,7 +10,7 @@
  * beside it (`copies/copy-file.ts`), so a process that ends at any step leaves a file that the next one goes on with. The
  * file itself says whether there is one: what lies beside a missing file is of no use.
  */
-import {closeSync, existsSync, fsyncSync, ftruncateSync, openSync, renameSync, rmSync} from 'node:fs';
+import {closeSync, existsSync, fsyncSync, ftruncateSync, openSync, rmSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
@@ -116,7 +116,9 @@ export class ReplicatedFile {
    */
   seed(base: PageSet, place: LogPlace): void {
     assert(base.isBase && this.#own === null, 'a base replaces a copy');
-    if (this.#isUnplaced) this.#setAside();
+    // The log has another file, or this one as it was before its process ended.
+    if (this.#isUnplaced) setAside(this.#path, 'diverged', 0);
+    this.#isUnplaced = false;
     this.close();
     removeFile(this.#path);
     // Before the file: then it has a place from the first moment, if the process ends before it has a position.
@@ -231,17 +233,6 @@ export class ReplicatedFile {
     this.#copy?.close();
     this.#own = null;
     this.#copy = null;
-  }
-
-  /** The log has another file, or this one as it was before its process ended. */
-  #setAside(): void {
-    for (const suffix of ['', '-wal', '-shm']) {
-      const path = this.#path + suffix;
-      if (existsSync(path)) renameSync(path, `${this.#path}.unplaced${suffix}`);
-    }
-    rmSync(join(dirname(this.#path), LOGGED_FILE), {force: true});
-    syncDirectory(dirname(this.#path));
-    this.#isUnplaced = false;
   }
 
   /** Whether the file's own commits are those of the set. */

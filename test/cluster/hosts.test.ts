@@ -88,3 +88,71 @@ test('a host is killed, another one takes its tenants over, and it joins again',
   expect(await numbersOn(c, 'taken')).toEqual([...before, 2]);
   expect(await write(c, 'taken', 3)).toMatchObject({status: 201});
 });
+
+test('hosts are restarted one after the other under writes, and no request is refused', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const ids = await Promise.all(['r1', 'r2', 'r3'].map(id => cluster.tenant(id)));
+  const {hosts} = cluster;
+  const refusals: string[] = [];
+  const written = new Map(ids.map(id => [id, [] as number[]]));
+  let n = 0;
+  for (const stopped of hosts) {
+    let isOver = false;
+    // Clients of a host that stops use another one, as a load balancer does that reads /health.
+    const others = hosts.filter(host => host !== stopped);
+    const writers = ids.map(async (id, i) => {
+      while (!isOver) {
+        const mine = n++;
+        const {status, text} = await write(others[(i + mine) % 2]!, id, mine);
+        if (status === 201) written.get(id)!.push(mine);
+        else refusals.push(`${status} ${text}`);
+      }
+    });
+    await stopped.service.end('SIGTERM');
+    await stopped.service.run();
+    isOver = true;
+    await Promise.all(writers);
+  }
+  expect(refusals.filter(text => !text.includes('outcome_unknown'))).toEqual([]);
+  for (const id of ids) {
+    const expected = written.get(id)!;
+    const found = await numbersOn(hosts[0]!, id);
+    expect(expected.filter(mine => !found.includes(mine))).toEqual([]);
+  }
+});
+
+test('a worker, a router and the cluster process are killed, and nothing acknowledged is lost', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  await cluster.tenant('killed');
+  const [a, b] = cluster.hosts as [SvcHost, SvcHost];
+  await a.service.post('/api/cluster/move', {tenant: 'killed', host: 'b'});
+  const acknowledged: number[] = [];
+  let n = 0;
+  const writeSome = async () => {
+    await until('ten writes to be acknowledged', async () => {
+      const mine = n++;
+      const reply = await write(a, 'killed', mine).catch(() => null);
+      if (reply?.status === 201) acknowledged.push(mine);
+      return acknowledged.length % 10 === 9;
+    });
+  };
+  for (const entry of ['worker', 'cluster', 'router', 'worker'] as const) {
+    await writeSome();
+    for (const pid of b.service.children(entry)) process.kill(pid, 'SIGKILL');
+    acknowledged.push(...(await untilWritten(a, () => n++)));
+  }
+  const found = await numbersOn(a, 'killed');
+  expect(acknowledged.filter(mine => !found.includes(mine))).toEqual([]);
+  expect(new Set(found).size).toBe(found.length);
+});
+
+/** Writes until one is acknowledged. @returns its number */
+async function untilWritten(host: SvcHost, next: () => number): Promise<number[]> {
+  return await until('a write to be acknowledged', async () => {
+    const mine = next();
+    const reply = await write(host, 'killed', mine).catch(() => null);
+    return reply?.status === 201 ? [mine] : null;
+  });
+}

@@ -1,10 +1,11 @@
 /** What becomes of one commit of an owner that ends, is fenced or meets a full log, on real files. */
-import {existsSync, rmSync, writeFileSync} from 'node:fs';
+import {rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {expect, test} from 'vitest';
 import {delay} from '../../cluster/log/timing.ts';
 import {CopyError} from '../../engine/copies/copy-error.ts';
+import {asideDirectories} from '../../engine/replication/set-aside.ts';
 import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
 import {memoryRig} from './harness/memory-rig.ts';
 import {documentsOf, type Known, ReplicatedHost} from './harness/replicated-host.ts';
@@ -176,7 +177,7 @@ test(
     // Without its file, or without a place for it, it is made from the log.
     rmSync(place);
     await host.bring(2);
-    expect([existsSync(`${host.path}.unplaced`), documentsOf(host.path)]).toEqual([true, [1]]);
+    expect([asideDirectories(dirname(host.path)).length, documentsOf(host.path)]).toEqual([1, [1]]);
     await other.bring(3);
     expect(documentsOf(other.path)).toEqual([1]);
   }),

@@ -23,9 +23,12 @@ import {TenantAppender} from '../../cluster/owner/tenant-appender.ts';
 import type {Durability} from '../../engine/commit/durability.ts';
 import type {FileState} from '../../engine/copies/capture.ts';
 import type {CommitFacts} from '../../engine/copies/captured-set.ts';
+import {CopyError} from '../../engine/copies/copy-error.ts';
+import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {readPlace} from '../../engine/replication/place-file.ts';
 import {ReplicatedCommit} from '../../engine/replication/replicated-commit.ts';
 import {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
+import {setAside} from '../../engine/replication/set-aside.ts';
 import {syncDirectory} from '../../engine/storage/file-guard.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError, unavailable} from '../../shared/errors.ts';
@@ -143,10 +146,12 @@ async function broughtFile(
   bases: TenantBases,
 ): Promise<OpenOutcome> {
   const {epoch, note} = settings;
-  const file = new ReplicatedFile(path, Date.now());
+  let file: ReplicatedFile | null = null;
+  let isAside = false;
   try {
     for (;;) {
       try {
+        file ??= new ReplicatedFile(path, Date.now());
         return await openFile(log, file, {
           epoch,
           note,
@@ -156,6 +161,15 @@ async function broughtFile(
           },
         });
       } catch (error) {
+        if (!isAside && existsSync(path) && cannotContinue(error)) {
+          isAside = true;
+          // What was acknowledged is in the log, and nothing of the file is removed.
+          file?.close();
+          file = null;
+          const directory = setAside(path, 'diverged', epoch);
+          lines.error('the file does not continue its log: it was set aside, and is made again', {directory, error});
+          continue;
+        }
         const isTemporary = error instanceof EngineError || (error instanceof LogError && error.code === 'behind');
         if (!isTemporary) throw error;
         lines.debug('the log cannot be opened yet', {error});
@@ -163,8 +177,14 @@ async function broughtFile(
       }
     }
   } finally {
-    file.close();
+    file?.close();
   }
+}
+
+/** The file is damaged, or has another history than the log. */
+function cannotContinue(error: unknown): boolean {
+  const isOfFile = error instanceof CopyError || error instanceof PageSetError;
+  return isOfFile || (error instanceof LogError && error.code === 'diverged');
 }
 
 async function refusal(
