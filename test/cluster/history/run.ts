@@ -1,0 +1,149 @@
+/**
+ * A randomized history on real hosts: clients write and read by all routers while faults come and go. Afterwards everything
+ * is well, and everything that was seen has to agree with what is there. A seed repeats the faults, not their effects.
+ */
+import {setTimeout as delay} from 'node:timers/promises';
+import {ReplicatedLog} from '../../../cluster/log/replicated-log.ts';
+import {checkLog} from '../../../cluster/ownership/check-log.ts';
+import type {JournalPage, JournalRecord} from '../../../shared/protocol/journal.ts';
+import {seededRandom} from '../../harness/random.ts';
+import {CLUSTER} from '../harness/rig.ts';
+import {type SvcHost, SvcHosts} from '../harness/svc-hosts.ts';
+import {violationsOf} from './checks.ts';
+import {Clients, CRON, idOf} from './clients.ts';
+import {faultsUntil} from './faults.ts';
+import {Notes} from './notes.ts';
+
+const TENANTS = ['red', 'green'];
+const CLIENTS = 5;
+/** Afterwards everything is served within this time: hosts join, leases end, tenants are opened. */
+const WELL_MS = 90_000;
+const POLL_MS = 100;
+const JOURNAL_PAGE = 1_000;
+
+export type History = {
+  readonly seed: number;
+  /** None: all is well. */
+  readonly violations: readonly string[];
+  readonly faults: readonly string[];
+  readonly writes: number;
+  readonly acknowledged: number;
+  readonly reads: number;
+  /** Of the hosts, for people. */
+  readonly logs: string;
+};
+
+/** @param durationMs of faults; the hosts' start and the checks come on top */
+export async function randomHistory(seed: number, durationMs: number): Promise<History> {
+  const cluster = await SvcHosts.start();
+  const killAll = () => {
+    for (const {service} of cluster.hosts) for (const pid of service.processes()) killNow(pid);
+  };
+  process.once('exit', killAll);
+  const random = seededRandom(seed);
+  const clients = TENANTS.map(id => new Clients(new Notes(id), cluster.hosts, seededRandom(random() * 2 ** 30)));
+  const violations: string[] = [];
+  let faults: string[] = [];
+  try {
+    for (const id of TENANTS) await cluster.tenant(id);
+    for (const one of clients) await one.prepare();
+    for (const one of clients) one.start(CLIENTS);
+    faults = await faultsUntil(performance.now() + durationMs, seed, cluster, TENANTS);
+    const stopped = Promise.all(clients.map(one => one.stop()));
+    for (const one of clients) violations.push(...(await findingsOf(cluster, one, stopped)));
+  } finally {
+    process.off('exit', killAll);
+    for (const one of clients) await one.close();
+    await cluster.stop();
+  }
+  const writes = clients.flatMap(({notes}) => [...notes.writes.values()]);
+  return {
+    ...{seed, violations, faults},
+    writes: writes.length,
+    acknowledged: writes.filter(({outcome}) => outcome === 'acknowledged').length,
+    reads: clients.reduce((sum, {notes}) => sum + notes.reads.length, 0),
+    logs: cluster.hosts.map(({name, service}) => `── ${name} ──\n${service.log}`).join('\n'),
+  };
+}
+
+/** All is well again: what is there now is compared with all that was seen. */
+async function findingsOf(cluster: SvcHosts, clients: Clients, stopped: Promise<unknown>): Promise<string[]> {
+  const {notes} = clients;
+  const deadline = performance.now() + WELL_MS;
+  try {
+    for (const host of cluster.hosts) {
+      await well(`${host.name} serves ${notes.tenant} again`, deadline, async () => {
+        return (await clients.ask(host, 'GET', `/documents/lists/${idOf('lists', 0)}`)).status === 200;
+      });
+    }
+    await well(`all writes of ${notes.tenant} are answered`, deadline, async () => {
+      return await Promise.race([stopped.then(() => true), delay(POLL_MS, false)]);
+    });
+    const [host] = cluster.hosts as [SvcHost];
+    await well(`the cron of ${notes.tenant} is deleted`, deadline, async () => {
+      return [204, 404].includes((await clients.ask(host, 'DELETE', `/crons/${CRON}`)).status);
+    });
+    await well(`all jobs of ${notes.tenant} have run`, deadline, async () => {
+      const {status, body} = await clients.ask(host, 'GET', '/schedule');
+      return status === 200 && (body as {jobs: unknown[]}).jobs.length === 0;
+    });
+    const journals: JournalRecord[][] = [];
+    for (const one of cluster.hosts) {
+      await well(`${one.name} shows the journal of ${notes.tenant}`, deadline, async () => {
+        const journal = await journalOf(clients, one);
+        if (journal !== null) journals.push(journal);
+        return journal !== null;
+      });
+    }
+    const [journal, ...others] = journals as [JournalRecord[], ...JournalRecord[][]];
+    const found = violationsOf(notes, journal);
+    for (const other of others) {
+      if (JSON.stringify(other) !== JSON.stringify(journal))
+        found.push(`${notes.tenant}: hosts show different journals`);
+    }
+    return [...found, ...(await logFindings(cluster, notes.tenant))];
+  } catch (error) {
+    return [`${notes.tenant}: ${(error as Error).message}`];
+  }
+}
+
+async function well(what: string, deadline: number, poll: () => Promise<boolean>): Promise<void> {
+  let last: unknown;
+  while (performance.now() < deadline) {
+    const isSo = await poll().catch((error: unknown) => {
+      last = error;
+      return false;
+    });
+    if (isSo) return;
+    await delay(POLL_MS);
+  }
+  throw new Error(`not so after ${WELL_MS} ms: ${what}`, {cause: last});
+}
+
+/** @returns null: it was refused */
+async function journalOf(clients: Clients, host: SvcHost): Promise<JournalRecord[] | null> {
+  const records: JournalRecord[] = [];
+  for (let after = 0; ; ) {
+    const answer = await clients.ask(host, 'GET', `/journal?after=${after}&limit=${JOURNAL_PAGE}`);
+    if (answer.status !== 200) return null;
+    const page = answer.body as JournalPage;
+    records.push(...page.records);
+    after = page.next_cursor;
+    if (!page.has_more) return records;
+  }
+}
+
+/** Its records are one chain in which epochs never fall: that is checked when they are read. */
+async function logFindings(cluster: SvcHosts, tenant: string): Promise<string[]> {
+  const {engine} = await cluster.nats.host();
+  const checked = await checkLog(new ReplicatedLog(engine, CLUSTER), tenant);
+  return (checked?.findings ?? ['no log']).map(finding => `${tenant}: ${finding}`);
+}
+
+function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended meanwhile
+  }
+}
