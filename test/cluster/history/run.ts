@@ -101,7 +101,11 @@ async function findingsOf(cluster: SvcHosts, clients: Clients, stopped: Promise<
       if (JSON.stringify(other) !== JSON.stringify(journal))
         found.push(`${notes.tenant}: hosts show different journals`);
     }
-    return [...found, ...(await logFindings(cluster, notes.tenant))];
+    await well(`the log of ${notes.tenant} is read`, deadline, async () => {
+      found.push(...(await logFindings(cluster, notes.tenant)));
+      return true;
+    });
+    return found;
   } catch (error) {
     return [`${notes.tenant}: ${(error as Error).message}`];
   }
@@ -117,7 +121,7 @@ async function well(what: string, deadline: number, poll: () => Promise<boolean>
     if (isSo) return;
     await delay(POLL_MS);
   }
-  throw new Error(`not so after ${WELL_MS} ms: ${what}`, {cause: last});
+  throw new Error(`not so after ${WELL_MS} ms: ${what} (${String(last)})`);
 }
 
 /** @returns null: it was refused */
