@@ -72,9 +72,13 @@ export class Order {
 /** One sentence each. */
 export function violationsOf(notes: Notes, records: readonly JournalRecord[]): string[] {
   const order = new Order(records);
-  return [...notes.unexpected, ...order.violations, ...lostOrTwice(notes, order), ...outOfOrder(notes, order)].map(
-    text => `${notes.tenant}: ${text}`,
-  );
+  return [
+    ...notes.unexpected,
+    ...order.violations,
+    ...lostOrTwice(notes, order),
+    ...outOfOrder(notes, order),
+    ...backward(notes, order),
+  ].map(text => `${notes.tenant}: ${text}`);
 }
 
 /** An acknowledged write is there once, an unknown one at most once, and nothing else is there. */
@@ -97,7 +101,7 @@ type Operation = {
 };
 
 /** The order of the journal and the times of the clients contradict each other. */
-function outOfOrder({writes, reads}: Notes, order: Order): string[] {
+function outOfOrder({writes, reads, subscriptions}: Notes, order: Order): string[] {
   const found: string[] = [];
   const operations: Operation[] = [];
   const begins: {sequence: number; write: Write}[] = [];
@@ -108,7 +112,8 @@ function outOfOrder({writes, reads}: Notes, order: Order): string[] {
     if (write.outcome !== 'acknowledged' || write.isJob) continue;
     operations.push({...write, span: {from: sequence, to: sequence}, what: () => textOf(write)});
   }
-  for (const read of reads) {
+  // A result can be under way while a write is acknowledged, so it only has to be newer than its connection.
+  for (const read of [...reads, ...subscriptions.flatMap(({results}) => results)]) {
     const span = order.spanOf(read.documents);
     if (span === null) found.push(`${readText(read)} is no state that the tenant ever had`);
     else operations.push({...read, span, what: () => `${readText(read)} of sequence ${span.from} to ${span.to}`});
@@ -137,6 +142,21 @@ function outOfOrder({writes, reads}: Notes, order: Order): string[] {
     if (place > floor) {
       floor = place;
       floorOf = `${what()} at ${place}`;
+    }
+  }
+  return found;
+}
+
+/** A connection got an older version after a newer one. */
+function backward({subscriptions}: Notes, order: Order): string[] {
+  const found: string[] = [];
+  for (const {results} of subscriptions) {
+    let least = 0;
+    for (const result of results) {
+      const span = order.spanOf(result.documents);
+      if (span === null) continue; // reported already
+      if (span.to < least) found.push(`${readText(result)} came after sequence ${least} on its connection`);
+      least = Math.max(least, span.from);
     }
   }
   return found;

@@ -1,15 +1,22 @@
 /** What goes wrong with real hosts. Each fault is injected at a random place, and undone. */
+import {setTimeout as delay} from 'node:timers/promises';
+import type {StreamName} from '../../../cluster/log/log-engine.ts';
+import {shardOf} from '../../../cluster/log/subjects.ts';
+import {streamNameOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
 import {seededRandom} from '../../harness/random.ts';
 import {isAlive} from '../../harness/service.ts';
+import {until} from '../../harness/until.ts';
 import type {NatsServer} from '../harness/nats-servers.ts';
+import {SUBJECTS} from '../harness/rig.ts';
 import type {SvcHost, SvcHosts} from '../harness/svc-hosts.ts';
 import type {TcpLink} from '../harness/tcp-link.ts';
 
-/** What becomes of a host: one that is started again has another port. */
 type Place = {
   readonly cluster: SvcHosts;
   readonly tenants: readonly string[];
   readonly random: () => number;
+  /** Another fault has them. */
+  readonly taken: Pick<Set<SvcHost | NatsServer>, 'has' | 'clear'> & {add(one: SvcHost | NatsServer): void};
   readonly say: (text: string) => void;
 };
 /** Undoes it. */
@@ -47,6 +54,8 @@ export const FAULTS: Record<string, Fault> = {
     const host = anyHost(place);
     const server = place.cluster.nats.servers[place.cluster.hosts.indexOf(host)]!;
     place.say(host.name);
+    if (place.taken.has(server)) return nothing;
+    place.taken.add(server);
     await Promise.all([host.service.killAll(), server.kill()]);
     return async () => {
       await server.start();
@@ -111,21 +120,72 @@ export const FAULTS: Record<string, Fault> = {
     const others = cluster.hosts.filter(other => other !== host).map(other => other.natsLinks[i]!);
     return breakLinks(place, [...own, ...others, host.peerLink, ...routesOf(place, cluster.nats.servers[i]!)]);
   },
-  'a tenant moves': async place => {
+  'tenants move': place => {
+    const end = new AbortController();
+    const moving = moveUntil(place, end.signal);
+    return () => {
+      end.abort();
+      return moving;
+    };
+  },
+  'a leader of a log steps down': async place => {
     const tenant = place.tenants[below(place, place.tenants.length)]!;
-    const [by, to] = [anyHost(place), anyHost(place)];
-    place.say(`${tenant} to ${to.name}, by ${by.name}`);
-    const body = {tenant, host: to.name};
-    await operator(by, '/api/cluster/move', body);
+    place.say(tenant);
+    const name = streamNameOf(SUBJECTS, logOf(tenant));
+    await place.cluster.nats.configure('STREAM.LEADER.STEPDOWN', {name}).catch(() => place.say('refused'));
     return nothing;
   },
-  'a host drains and comes back': async place => {
+  'a log is full': async place => {
+    const {nats} = place.cluster;
+    const tenant = place.tenants[below(place, place.tenants.length)]!;
+    place.say(tenant);
+    const limit = (max_bytes: number) =>
+      nats.configure('STREAM.UPDATE', {...streamSettings(SUBJECTS, logOf(tenant), nats.servers.length), max_bytes});
+    const isLimited = await limit(LOG_BYTES).then(
+      () => true,
+      () => false,
+    );
+    place.say(isLimited ? 'so it is' : 'refused');
+    return () =>
+      until('the log to have space', () =>
+        limit(-1).then(
+          () => true,
+          () => false,
+        ),
+      ).then(nothing);
+  },
+  'a host drains, ends and comes back': async place => {
     const host = anyHost(place);
     place.say(host.name);
     await host.service.end('SIGTERM');
     return () => startAgain(host);
   },
+  'a host drains, and is started again later': async place => {
+    const host = anyHost(place);
+    place.say(host.name);
+    await operator(host, '/api/cluster/drain', {host: host.name});
+    return async () => {
+      await host.service.end('SIGTERM');
+      await startAgain(host);
+    };
+  },
 };
+
+/** Hands tenants to random hosts, one after another. */
+async function moveUntil({cluster, tenants, random, say}: Place, signal: AbortSignal): Promise<void> {
+  const any = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
+  for (let moves = 1; !signal.aborted; moves++) {
+    await operator(any(cluster.hosts), '/api/cluster/move', {tenant: any(tenants), host: any(cluster.hosts).name});
+    await delay(random() * MOVE_PAUSE_MS_MAX, undefined, {signal}).catch(() => say(`${moves} times`));
+  }
+}
+const MOVE_PAUSE_MS_MAX = 1_500;
+/** Less than any log has. */
+const LOG_BYTES = 1_024;
+
+function logOf(tenant: string): StreamName {
+  return {kind: 'log', shard: shardOf(tenant)};
+}
 
 /** As an operator: it may fail, because of an earlier fault. */
 async function operator({service}: SvcHost, path: string, body: object): Promise<void> {
@@ -200,12 +260,19 @@ function anyWorker(place: Place): {host: string; pid: number} {
 }
 
 function anyHost(place: Place): SvcHost {
-  return place.cluster.hosts[below(place, place.cluster.hosts.length)]!;
+  return take(place, place.cluster.hosts);
 }
 
 function anyServer(place: Place): NatsServer {
-  const {servers} = place.cluster.nats;
-  return servers[below(place, servers.length)]!;
+  return take(place, place.cluster.nats.servers);
+}
+
+/** One that is in no other fault, of which there is one at most. */
+function take<T extends SvcHost | NatsServer>(place: Place, all: readonly T[]): T {
+  const free = all.filter(one => !place.taken.has(one));
+  const one = free[below(place, free.length)]!;
+  place.taken.add(one);
+  return one;
 }
 
 function below({random}: Place, count: number): number {
@@ -222,7 +289,7 @@ function nothing(): void {}
 const FAULT_MS = {least: 1_000, most: 12_000};
 const CALM_MS_MAX = 4_000;
 
-/** Injects faults one after another. @returns one line for each */
+/** Injects faults one after another; with half of the seeds, two at a time. @returns one line for each */
 export async function faultsUntil(
   endMs: number,
   seed: number,
@@ -231,20 +298,36 @@ export async function faultsUntil(
 ): Promise<string[]> {
   const random = seededRandom(seed);
   const said: string[] = [];
+  const takenBy: Set<SvcHost | NatsServer>[] = [new Set()];
+  if (random() < 0.5) takenBy.push(new Set());
+  const lines = takenBy.map((mine, i) => {
+    const taken = {
+      has: (one: SvcHost | NatsServer) => takenBy.some(set => set.has(one)),
+      add: (one: SvcHost | NatsServer) => mine.add(one),
+      clear: () => mine.clear(),
+    };
+    return faultsInARow({endMs, said, cluster, tenants, taken, random: seededRandom(seed + i * 2 ** 30)});
+  });
+  await Promise.all(lines);
+  return said;
+}
+
+async function faultsInARow({endMs, said, ...of}: Omit<Place, 'say'> & {endMs: number; said: string[]}): Promise<void> {
+  const {random, taken} = of;
   const names = Object.keys(FAULTS);
-  const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, Math.min(ms, endMs - performance.now())));
+  const pause = (ms: number) => delay(Math.max(0, Math.min(ms, endMs - performance.now())));
   while (performance.now() < endMs) {
     await pause(random() * CALM_MS_MAX);
     if (performance.now() >= endMs) break;
     const name = names[Math.floor(random() * names.length)]!;
     const details: string[] = [];
     const beganMs = performance.now();
-    const heal = await FAULTS[name]!({cluster, tenants, random, say: text => details.push(text)});
+    const heal = await FAULTS[name]!({...of, say: text => details.push(text)});
     await pause(FAULT_MS.least + random() ** 2 * (FAULT_MS.most - FAULT_MS.least));
     const healsMs = performance.now();
     await heal();
+    taken.clear();
     const times = [beganMs, healsMs, performance.now()].map(ms => Math.round(ms));
     said.push(`${times[0]} to ${times[1]} (well at ${times[2]}) ms: ${name}: ${details.join(', ')}`);
   }
-  return said;
 }

@@ -27,10 +27,14 @@ export type Read = {
   readonly documents: ReadonlyMap<string, Doc>;
 };
 
+/** The results of one live query on one connection, in the order in which they came. */
+export type Subscription = {readonly on: string; isOpen: boolean; readonly results: Read[]};
+
 export class Notes {
   readonly tenant: string;
   readonly writes = new Map<string, Write>();
   readonly reads: Read[] = [];
+  readonly subscriptions: Subscription[] = [];
   /** Answers that no request can get. */
   readonly unexpected: string[] = [];
 

@@ -9,9 +9,11 @@ import type {JournalPage, JournalRecord} from '../../../shared/protocol/journal.
 import {seededRandom} from '../../harness/random.ts';
 import {CLUSTER} from '../harness/rig.ts';
 import {type SvcHost, SvcHosts} from '../harness/svc-hosts.ts';
-import {violationsOf} from './checks.ts';
+import {Order, violationsOf} from './checks.ts';
 import {Clients, CRON, idOf} from './clients.ts';
 import {faultsUntil} from './faults.ts';
+import {fileFindings} from './file-checks.ts';
+import {LiveClients} from './live-clients.ts';
 import {Notes} from './notes.ts';
 
 const TENANTS = ['red', 'green'];
@@ -29,6 +31,7 @@ export type History = {
   readonly writes: number;
   readonly acknowledged: number;
   readonly reads: number;
+  readonly results: number;
   /** Of the hosts, for people. */
   readonly logs: string;
 };
@@ -42,17 +45,23 @@ export async function randomHistory(seed: number, durationMs: number): Promise<H
   process.once('exit', killAll);
   const random = seededRandom(seed);
   const clients = TENANTS.map(id => new Clients(new Notes(id), cluster.hosts, seededRandom(random() * 2 ** 30)));
+  const live: LiveClients[] = [];
   const violations: string[] = [];
   let faults: string[] = [];
   try {
     for (const id of TENANTS) await cluster.tenant(id);
     for (const one of clients) await one.prepare();
     for (const one of clients) one.start(CLIENTS);
+    live.push(...clients.map(({notes}) => new LiveClients(notes, cluster.hosts, seededRandom(random() * 2 ** 30))));
     faults = await faultsUntil(performance.now() + durationMs, seed, cluster, TENANTS);
     const stopped = Promise.all(clients.map(one => one.stop()));
     for (const one of clients) violations.push(...(await findingsOf(cluster, one, stopped)));
+    for (const one of live) await one.stop();
+    await Promise.all(cluster.hosts.map(({service}) => service.killAll()));
+    for (const id of TENANTS) violations.push(...(await fileFindings(cluster, id)));
   } finally {
     process.off('exit', killAll);
+    for (const one of live) await one.stop();
     for (const one of clients) await one.close();
     await cluster.stop();
   }
@@ -62,6 +71,7 @@ export async function randomHistory(seed: number, durationMs: number): Promise<H
     writes: writes.length,
     acknowledged: writes.filter(({outcome}) => outcome === 'acknowledged').length,
     reads: clients.reduce((sum, {notes}) => sum + notes.reads.length, 0),
+    results: clients.reduce((sum, {notes}) => sum + notes.subscriptions.flatMap(({results}) => results).length, 0),
     logs: cluster.hosts.map(({name, service}) => `── ${name} ──\n${service.log}`).join('\n'),
   };
 }
@@ -96,6 +106,11 @@ async function findingsOf(cluster: SvcHosts, clients: Clients, stopped: Promise<
       });
     }
     const [journal, ...others] = journals as [JournalRecord[], ...JournalRecord[][]];
+    const order = new Order(journal);
+    await well(`live queries of ${notes.tenant} show what is there`, deadline, async () => {
+      const open = notes.subscriptions.filter(({isOpen, results}) => isOpen && results.length > 0);
+      return open.every(({results}) => order.spanOf(results.at(-1)!.documents)?.to === Number.POSITIVE_INFINITY);
+    });
     const found = violationsOf(notes, journal);
     for (const other of others) {
       if (JSON.stringify(other) !== JSON.stringify(journal))
