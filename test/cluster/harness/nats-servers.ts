@@ -22,6 +22,8 @@ import {TcpLink} from './tcp-link.ts';
 
 const BINARY = process.env.SVC_TEST_NATS_SERVER ?? 'nats-server';
 const OUTPUT_KEPT = 100;
+/** Of JetStream's API: these take no configuration. */
+const BARE_VERBS = ['STREAM.DELETE', 'STREAM.LEADER.STEPDOWN'];
 
 type Led = {cluster?: {leader?: string}};
 type StreamDetail = Led & {name: string; state: {bytes: number}; consumer_detail?: Led[]};
@@ -261,7 +263,7 @@ export class NatsServers {
     try {
       const answer = await connection.request(
         `$JS.API.${verb}.${config.name}`,
-        verb === 'STREAM.DELETE' ? '' : JSON.stringify(config),
+        BARE_VERBS.includes(verb) ? '' : JSON.stringify(config),
       );
       const {error} = answer.json<{error?: {description: string}}>();
       if (error !== undefined) throw new Error(error.description);

@@ -37,7 +37,7 @@ export class Order {
         if (marker !== null) markers.add(marker);
         const key = keyOf(table, id);
         const versions = this.#versions.get(key);
-        const version = {sequence, text: canonical(document)};
+        const version = {sequence, text: textIn(document as Doc | null)};
         if (versions === undefined) this.#versions.set(key, [version]);
         else versions.push(version);
       }
@@ -59,7 +59,7 @@ export class Order {
     let to = Number.POSITIVE_INFINITY;
     for (const [key, document] of documents) {
       const versions = this.#versions.get(key) ?? [];
-      const text = canonical(document);
+      const text = textIn(document);
       const found = versions.findIndex(version => version.text === text);
       if (found === -1) return null;
       from = Math.max(from, versions[found]!.sequence);
@@ -67,6 +67,13 @@ export class Order {
     }
     return from <= to ? {from, to} : null;
   }
+}
+
+/** Functions are not shown when a document was updated. */
+function textIn(document: Doc | null): string {
+  if (document === null) return 'deleted';
+  const {_updateTime, ...fields} = document;
+  return canonical(fields);
 }
 
 /** One sentence each. */

@@ -1,8 +1,10 @@
 /** Clients of one tenant that write and read through any host, and note what they asked and were answered. */
 import {setTimeout as delay} from 'node:timers/promises';
 import {Agent, request} from 'undici';
+import type {DeploymentUpload} from '../../../shared/protocol/functions.ts';
 import type {Doc} from '../../harness/tenant.ts';
 import type {SvcHost} from '../harness/svc-hosts.ts';
+import {SHEETS} from './function-clients.ts';
 import {keyOf, type Notes, type Write} from './notes.ts';
 
 const LISTS = 3;
@@ -34,14 +36,15 @@ export class Clients {
     this.#random = random;
   }
 
-  /** Makes the documents that the clients change. */
-  async prepare(): Promise<void> {
+  /** Makes the documents that the clients change, and the functions that change some. */
+  async prepare(deployment: DeploymentUpload): Promise<void> {
     const insert = (table: string, count: number, fields: object) =>
       Array.from({length: count}, (_, i) => ({type: 'insert', table, id: idOf(table, i), fields}));
     const operations = [
       ...insert('lists', LISTS, {values: []}),
       ...insert('accounts', ACCOUNTS, {balance: MONEY / ACCOUNTS}),
       ...insert('counters', COUNTERS, {count: 0, keys: []}),
+      ...SHEETS.map(id => ({type: 'insert', table: 'sheets', id, fields: {values: []}})),
     ];
     const made = await this.ask(this.#hosts[0]!, 'POST', '/transactions', {operations});
     const cron = {
@@ -50,7 +53,9 @@ export class Clients {
       mutation: {type: 'insert', table: 'ticks', fields: {}},
     };
     const ticks = await this.ask(this.#hosts[0]!, 'POST', '/crons', cron);
-    if (made.status !== 200 || ticks.status !== 201) throw new Error(`${made.code} ${ticks.code}`);
+    const deployed = await this.ask(this.#hosts[0]!, 'POST', '/deployments', deployment);
+    const statuses = [made, ticks, deployed].map(({status}) => status);
+    if (statuses.join() !== '200,201,201') throw new Error(`the tenant cannot be prepared: ${statuses}`);
   }
 
   /** @param count writes and reads that are under way at the same time */

@@ -3,6 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import type {StreamName} from '../../../cluster/log/log-engine.ts';
 import {shardOf} from '../../../cluster/log/subjects.ts';
 import {streamNameOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
+import type {DeploymentUpload} from '../../../shared/protocol/functions.ts';
 import {seededRandom} from '../../harness/random.ts';
 import {isAlive} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
@@ -15,6 +16,8 @@ type Place = {
   readonly cluster: SvcHosts;
   readonly tenants: readonly string[];
   readonly random: () => number;
+  /** What is deployed, in turn. */
+  readonly apps: readonly DeploymentUpload[];
   /** Another fault has them. */
   readonly taken: Pick<Set<SvcHost | NatsServer>, 'has' | 'clear'> & {add(one: SvcHost | NatsServer): void};
   readonly say: (text: string) => void;
@@ -127,6 +130,14 @@ export const FAULTS: Record<string, Fault> = {
       end.abort();
       return moving;
     };
+  },
+  'functions are deployed': async place => {
+    const tenant = place.tenants[below(place, place.tenants.length)]!;
+    const app = below(place, place.apps.length);
+    place.say(`${app + 1} to ${tenant}`);
+    const host = place.cluster.hosts[below(place, place.cluster.hosts.length)]!;
+    await operator(host, `/api/tenants/${tenant}/deployments`, place.apps[app]!);
+    return nothing;
   },
   'a leader of a log steps down': async place => {
     const tenant = place.tenants[below(place, place.tenants.length)]!;
@@ -293,8 +304,7 @@ const CALM_MS_MAX = 4_000;
 export async function faultsUntil(
   endMs: number,
   seed: number,
-  cluster: SvcHosts,
-  tenants: readonly string[],
+  of: Pick<Place, 'cluster' | 'tenants' | 'apps'>,
 ): Promise<string[]> {
   const random = seededRandom(seed);
   const said: string[] = [];
@@ -306,7 +316,7 @@ export async function faultsUntil(
       add: (one: SvcHost | NatsServer) => mine.add(one),
       clear: () => mine.clear(),
     };
-    return faultsInARow({endMs, said, cluster, tenants, taken, random: seededRandom(seed + i * 2 ** 30)});
+    return faultsInARow({endMs, said, ...of, taken, random: seededRandom(seed + i * 2 ** 30)});
   });
   await Promise.all(lines);
   return said;

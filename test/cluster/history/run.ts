@@ -13,6 +13,7 @@ import {Order, violationsOf} from './checks.ts';
 import {Clients, CRON, idOf} from './clients.ts';
 import {faultsUntil} from './faults.ts';
 import {fileFindings} from './file-checks.ts';
+import {deployments, FunctionClients} from './function-clients.ts';
 import {LiveClients} from './live-clients.ts';
 import {Notes} from './notes.ts';
 
@@ -30,6 +31,8 @@ export type History = {
   readonly faults: readonly string[];
   readonly writes: number;
   readonly acknowledged: number;
+  /** Of them, by function sockets. */
+  readonly calls: number;
   readonly reads: number;
   readonly results: number;
   /** Of the hosts, for people. */
@@ -45,16 +48,22 @@ export async function randomHistory(seed: number, durationMs: number): Promise<H
   process.once('exit', killAll);
   const random = seededRandom(seed);
   const clients = TENANTS.map(id => new Clients(new Notes(id), cluster.hosts, seededRandom(random() * 2 ** 30)));
-  const live: LiveClients[] = [];
+  const live: (LiveClients | FunctionClients)[] = [];
+  const sockets: FunctionClients[] = [];
   const violations: string[] = [];
   let faults: string[] = [];
   try {
     for (const id of TENANTS) await cluster.tenant(id);
-    for (const one of clients) await one.prepare();
+    const apps = await deployments();
+    for (const one of clients) await one.prepare(apps[0]!);
     for (const one of clients) one.start(CLIENTS);
-    live.push(...clients.map(({notes}) => new LiveClients(notes, cluster.hosts, seededRandom(random() * 2 ** 30))));
-    faults = await faultsUntil(performance.now() + durationMs, seed, cluster, TENANTS);
-    const stopped = Promise.all(clients.map(one => one.stop()));
+    for (const {notes} of clients) {
+      live.push(new LiveClients(notes, cluster.hosts, seededRandom(random() * 2 ** 30)));
+      sockets.push(new FunctionClients(notes, cluster.hosts, seededRandom(random() * 2 ** 30)));
+    }
+    live.push(...sockets);
+    faults = await faultsUntil(performance.now() + durationMs, seed, {cluster, tenants: TENANTS, apps});
+    const stopped = Promise.all([...clients.map(one => one.stop()), ...sockets.map(one => one.stopWriting())]);
     for (const one of clients) violations.push(...(await findingsOf(cluster, one, stopped)));
     for (const one of live) await one.stop();
     await Promise.all(cluster.hosts.map(({service}) => service.killAll()));
@@ -70,6 +79,7 @@ export async function randomHistory(seed: number, durationMs: number): Promise<H
     ...{seed, violations, faults},
     writes: writes.length,
     acknowledged: writes.filter(({outcome}) => outcome === 'acknowledged').length,
+    calls: writes.filter(({marker, outcome}) => outcome === 'acknowledged' && marker.startsWith('f')).length,
     reads: clients.reduce((sum, {notes}) => sum + notes.reads.length, 0),
     results: clients.reduce((sum, {notes}) => sum + notes.subscriptions.flatMap(({results}) => results).length, 0),
     logs: cluster.hosts.map(({name, service}) => `── ${name} ──\n${service.log}`).join('\n'),
