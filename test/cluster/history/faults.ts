@@ -296,9 +296,12 @@ function signal(pid: number, name: NodeJS.Signals): void {
 
 function nothing(): void {}
 
-/** How long each lasts, and what is between two. */
-const FAULT_MS = {least: 1_000, most: 12_000};
+/** How long each lasts, and what is between two. Half of them outlast a lease, so that other hosts take over. */
+const SHORT_MS = {least: 500, most: 4_000};
+const LONG_MS = {least: 8_000, most: 15_000};
 const CALM_MS_MAX = 4_000;
+/** Only faults with this in their names, to find out which of them breaks something. */
+const WANTED = process.env.SVC_CLUSTER_FAULTS ?? '';
 
 /** Injects faults one after another; with half of the seeds, two at a time. @returns one line for each */
 export async function faultsUntil(
@@ -324,7 +327,7 @@ export async function faultsUntil(
 
 async function faultsInARow({endMs, said, ...of}: Omit<Place, 'say'> & {endMs: number; said: string[]}): Promise<void> {
   const {random, taken} = of;
-  const names = Object.keys(FAULTS);
+  const names = Object.keys(FAULTS).filter(name => name.includes(WANTED));
   const pause = (ms: number) => delay(Math.max(0, Math.min(ms, endMs - performance.now())));
   while (performance.now() < endMs) {
     await pause(random() * CALM_MS_MAX);
@@ -333,7 +336,8 @@ async function faultsInARow({endMs, said, ...of}: Omit<Place, 'say'> & {endMs: n
     const details: string[] = [];
     const beganMs = performance.now();
     const heal = await FAULTS[name]!({...of, say: text => details.push(text)});
-    await pause(FAULT_MS.least + random() ** 2 * (FAULT_MS.most - FAULT_MS.least));
+    const {least, most} = random() < 0.5 ? SHORT_MS : LONG_MS;
+    await pause(least + random() * (most - least));
     const healsMs = performance.now();
     await heal();
     taken.clear();
