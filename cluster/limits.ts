@@ -77,6 +77,8 @@ export const REBALANCE_AFTER_MS = 10_000;
 /** Tenants that a host gives to others in a second, if they sleep, and if they are served. Beyond: the next second. (ours) */
 export const REBALANCE_ASLEEP_MAX = 32;
 export const REBALANCE_AWAKE_MAX = 1;
+/** How often a host reads the free space of the streams of its tenants. Beyond: NATS refuses the append itself. (ours) */
+export const FREE_SPACE_POLL_MS = 2_000;
 /** How often a host that drains looks whether it still has tenants. (ours) */
 export const DRAIN_POLL_MS = 100;
 

@@ -367,7 +367,10 @@ export class Supervisor {
         routers: () => this.#routers.reports(),
         workers: () => workerReports(this.#placement.entries()),
         egress: () => this.#egress.report(),
-        supervisor: async () => [...(await this.#metrics.json()), ...(await this.#backups.report())],
+        supervisor: async () => {
+          const reports = [this.#metrics.json(), this.#backups.report(), this.#cluster?.report() ?? []];
+          return (await Promise.all(reports)).flat();
+        },
       },
       error => log.error('metrics were not taken', {error}),
     );

@@ -18,7 +18,7 @@ import {
   ENDPOINT_UNREAD_BYTES_MAX,
   MESSAGE_BYTES_LEAST,
 } from '../limits.ts';
-import {EngineError, type LogEngine, type Message, type Subject} from '../log/log-engine.ts';
+import {EngineError, type LogEngine, type Message, type PublishAnswer, type Subject} from '../log/log-engine.ts';
 import {type LogPosition, placeInHeader} from '../log/record.ts';
 import {type Subjects, type TenantName, tokenOf} from '../log/subjects.ts';
 import type {OpenOptions, OpenOutcome} from '../log/tenant-log.ts';
@@ -34,6 +34,8 @@ export type LogEndpointParts = {
   readonly engine: LogEngine;
   readonly subjects: Subjects;
   readonly ownerEnds: OpenOptions['ownerEnds'];
+  /** What the log answered to an append, and after how long. */
+  readonly onAnswered: (answer: PublishAnswer['kind'], ms: number) => void;
   /** What became of the opening. */
   readonly onOpened: (outcome: OpenOutcome) => void;
   /** The worker is gone, or broke a rule. */
@@ -170,7 +172,7 @@ export class LogEndpoint {
   }
 
   async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer) {
-    const {engine, subjects, tenant, epoch} = this.#parts;
+    const {engine, subjects, tenant, epoch, onAnswered} = this.#parts;
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
     const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
     if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
@@ -179,7 +181,9 @@ export class LogEndpoint {
     const place = placeInHeader(body, 0);
     if (place === null || place.epoch > epoch) throw new MalformedFrame('it appends no record of its epoch');
     if (place.kind === 'open' && place.epoch !== epoch) throw new MalformedFrame('it opens an epoch that has ended');
+    const startMs = performance.now();
     const answer = await this.#awaited(engine.publish(log, body, expected));
+    onAnswered(answer.kind, performance.now() - startMs);
     if (answer.kind === 'stored' && !answer.isDuplicate && answer.sequence > 0) {
       this.#noteTail({...place, sequence: answer.sequence});
     }

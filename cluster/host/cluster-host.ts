@@ -23,7 +23,7 @@ import {DRAIN_POLL_MS, DUE_POLL_MS, RENEW_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {RECORD_FORMAT} from '../log/record.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
-import {Subjects, tokenOf} from '../log/subjects.ts';
+import {Subjects, shardOf, tokenOf} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
 import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import {HostLease} from '../members/host-lease.ts';
@@ -38,6 +38,8 @@ import {placementOf} from '../placement/placement.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
 import {ClusterKeys} from './cluster-keys.ts';
+import {FreeSpace} from './free-space.ts';
+import {HostMetrics} from './host-metrics.ts';
 import {Rebalance} from './rebalance.ts';
 import {WorkerHolder} from './worker-holder.ts';
 
@@ -54,6 +56,8 @@ export class ClusterHost {
   readonly entries: TenantEntries;
   readonly keys: ClusterKeys;
   readonly replicated: ReplicatedLog;
+  readonly metrics = new HostMetrics();
+  readonly #freeSpace: FreeSpace;
   readonly #standbys: Standbys;
   readonly #rebalance: Rebalance;
   readonly #fileThreads = new FileThreads();
@@ -130,6 +134,10 @@ export class ClusterHost {
       },
       scratch,
       copyBytesPerSecond: copyRateBytes === 0 ? null : copyRateBytes,
+      onBase: bytes => {
+        this.metrics.count('svc_cluster_bases_total');
+        this.metrics.add('svc_cluster_base_bytes_total', bytes);
+      },
       report,
     });
     const subjects = new Subjects(settings.cluster);
@@ -141,7 +149,7 @@ export class ClusterHost {
       holderOf: tenant => {
         const holder = new WorkerHolder({
           ...{tenant, engine, subjects, report},
-          lease: () => this.#notice(),
+          lease: () => this.#notice(shardOf(tenant.id)),
           supervisor: {
             granted: grant => send({type: 'granted', grant}),
             handOver: (id, epoch) => send({type: 'hand_over', tenant: id, epoch}),
@@ -149,14 +157,36 @@ export class ClusterHost {
           },
           holdFile: id => this.#standbys.hold(id),
           releaseFile: id => this.#standbys.release(id),
+          onAnswered: (answer, ms) => {
+            this.metrics.count('svc_cluster_appends_total', {answer});
+            this.metrics.observe('svc_cluster_append_seconds', ms / 1_000);
+          },
           onLost: (id, epoch) => void this.tenants.lost(id, epoch),
         });
         this.#holders.set(tenant.id, holder);
         return holder;
       },
       report,
+      count: what =>
+        this.metrics.count(what === 'takeover' ? 'svc_cluster_takeovers_total' : 'svc_cluster_hand_overs_total'),
       changed: (id, entry, before) => this.#changed(id, entry, before),
       listed: () => this.#isListed?.(),
+    });
+    this.#freeSpace = new FreeSpace({
+      freeBytes: stream => engine.freeBytes(stream),
+      shards: () => new Set([...this.#holders.values()].map(({shard}) => shard)),
+      clock: MONOTONIC_CLOCK,
+      onChange: changed => {
+        for (const holder of this.#holders.values()) {
+          if (holder.shard === changed) holder.tell(this.#notice(changed));
+        }
+      },
+    });
+    const {members, lease, tenants} = this;
+    const nowMs = () => MONOTONIC_CLOCK.nowMs;
+    this.metrics.read({
+      ...{members, lease, tenants, engine, nowMs},
+      ...{standbys: this.#standbys, freeSpace: this.#freeSpace},
     });
   }
 
@@ -184,6 +214,7 @@ export class ClusterHost {
     this.#standing = this.#standbys.run(signal);
     const {members, tenants, keys} = this;
     void Promise.all([members.watch(signal), tenants.watch(signal), keys.watch(signal), this.#wakeDue(signal)]);
+    void this.#freeSpace.run(signal);
     await Promise.all([listed, keys.listed(signal)]);
     for (let ended = previousStart; !signal.aborted; ended = this.#start) {
       const outcome = await this.lease.join(ended, signal);
@@ -355,13 +386,12 @@ export class ClusterHost {
     }
   }
 
-  #notice(): LeaseNotice {
-    return {is: 'lease', untilMs: this.lease.untilMs, freeBytes: null};
+  #notice(shard: number): LeaseNotice {
+    return {is: 'lease', untilMs: this.lease.untilMs, freeBytes: this.#freeSpace.of(shard)};
   }
 
   #tellLease(): void {
-    const notice = this.#notice();
-    for (const holder of this.#holders.values()) holder.tell(notice);
+    for (const holder of this.#holders.values()) holder.tell(this.#notice(holder.shard));
     const holds = this.#isMember && this.lease.holds();
     if (holds === this.#heldLease) return;
     this.#heldLease = holds;

@@ -52,7 +52,7 @@ async function received(message: SupervisorToCluster): Promise<void> {
       await answer(message);
       return;
     case 'metrics':
-      send({type: 'metrics', id: message.id, report: []});
+      send({type: 'metrics', id: message.id, report: host?.metrics.report() ?? []});
       return;
     case 'close':
       await host?.close();

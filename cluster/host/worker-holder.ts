@@ -9,10 +9,10 @@
 import type {LogGrant} from '../../shared/ipc/cluster.ts';
 import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
-import {LogEndpoint} from '../endpoint/log-endpoint.ts';
+import {LogEndpoint, type LogEndpointParts} from '../endpoint/log-endpoint.ts';
 import type {LogEngine} from '../log/log-engine.ts';
 import type {LogPosition} from '../log/record.ts';
-import type {Subjects, TenantName} from '../log/subjects.ts';
+import {type Subjects, shardOf, type TenantName} from '../log/subjects.ts';
 import type {OpenOutcome} from '../log/tenant-log.ts';
 import type {Grant, Holder} from '../ownership/host-tenants.ts';
 
@@ -31,6 +31,7 @@ export type WorkerHolderParts = {
   /** The file is free for a worker when it resolves, until `released`. */
   readonly holdFile: (tenant: string) => Promise<void>;
   readonly releaseFile: (tenant: string) => void;
+  readonly onAnswered: LogEndpointParts['onAnswered'];
   /** The worker ended by itself while it served. */
   readonly onLost: (tenant: string, epoch: number) => void;
   readonly report: (sentence: string) => void;
@@ -54,6 +55,10 @@ export class WorkerHolder implements Holder {
     this.#whenEnded = new Promise(resolve => {
       this.#resolveEnded = resolve;
     });
+  }
+
+  get shard(): number {
+    return shardOf(this.#parts.tenant.id);
   }
 
   get epoch(): number | null {
@@ -100,10 +105,10 @@ export class WorkerHolder implements Holder {
 
   /** The supervisor has a worker for the grant. */
   worker({socketPath, secret}: EndpointKey): void {
-    const {tenant, engine, subjects, lease} = this.#parts;
+    const {tenant, engine, subjects, lease, onAnswered} = this.#parts;
     const {epoch, ownerEnds} = this.#grant!;
     this.#endpoint = new LogEndpoint({
-      ...{socketPath, secret, tenant, epoch, engine, subjects, ownerEnds},
+      ...{socketPath, secret, tenant, epoch, engine, subjects, ownerEnds, onAnswered},
       onOpened: outcome => this.#decided?.(outcome),
       onClosed: why => this.#endpointClosed(why),
     });

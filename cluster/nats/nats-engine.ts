@@ -35,6 +35,7 @@ type Answer = {
   readonly duplicate?: boolean;
   readonly message?: {readonly subject: string; readonly seq: number; readonly data?: string};
   readonly config?: StreamConfig;
+  readonly state?: {readonly bytes?: unknown};
 };
 
 /** What is left of a sentence about a stream that a cluster had. */
@@ -46,6 +47,7 @@ export class NatsEngine implements LogEngine {
   readonly #subjects: Subjects;
   /** Requests made without a connection would be sent whenever there is one. */
   #isConnected = true;
+  #reconnects = 0;
 
   private constructor(connection: NatsConnection, subjects: Subjects) {
     this.#connection = connection;
@@ -56,6 +58,14 @@ export class NatsEngine implements LogEngine {
   /** @throws Error: no server answers */
   static async connect(subjects: Subjects, options: NatsOptions): Promise<NatsEngine> {
     return new NatsEngine(await connectToAny(options), subjects);
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  get reconnects(): number {
+    return this.#reconnects;
   }
 
   async publish(subject: Subject, bytes: Buffer, expected: number | null): Promise<PublishAnswer> {
@@ -172,6 +182,18 @@ export class NatsEngine implements LogEngine {
     return (await this.#found(stream, {last_by_subj: `${this.#subjects.prefix(stream)}>`})) !== null;
   }
 
+  /** Space of the stream until its `max_bytes`; null: it has no limit. @throws EngineError */
+  async freeBytes(stream: StreamName): Promise<number | null> {
+    const {error, config, state} = await this.#answer(
+      `$JS.API.STREAM.INFO.${streamNameOf(this.#subjects, stream)}`,
+      {},
+    );
+    if (error !== undefined) throw new EngineError(describe(error));
+    const [most, bytes] = [config?.max_bytes, state?.bytes];
+    if (typeof most !== 'number' || typeof bytes !== 'number') throw new EngineError('the answer has no size');
+    return most < 0 ? null : Math.max(0, most - bytes);
+  }
+
   async close(): Promise<void> {
     await this.#connection.close();
   }
@@ -237,7 +259,9 @@ export class NatsEngine implements LogEngine {
   async #follow(): Promise<void> {
     for await (const {type} of this.#connection.status()) {
       if (type === 'disconnect') this.#isConnected = false;
-      if (type === 'reconnect') this.#isConnected = true;
+      if (type !== 'reconnect') continue;
+      this.#isConnected = true;
+      this.#reconnects++;
     }
   }
 }

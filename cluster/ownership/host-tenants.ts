@@ -67,6 +67,8 @@ export type HostTenantsParts = {
   readonly holderOf: (tenant: TenantName) => Holder;
   /** Receives a sentence when a tenant's entry can't be read, or its log has lost records. */
   readonly report: (sentence: string) => void;
+  /** For metrics. `takeover`: the owner in the entry was another host, which had ended. */
+  readonly count?: (what: 'takeover' | 'hand_over') => void;
   /** An entry as the watch received it, and the one before; null: there was none. */
   readonly changed?: (id: string, entry: TenantRecord, before: TenantRecord | null) => void;
   /** The watch has received all entries that there were when it began. It is called again after the log was lost. */
@@ -202,6 +204,7 @@ export class HostTenants {
     if (held?.state !== 'serving') return false;
     held.state = 'closing';
     const hasClosed = await held.holder.close();
+    if (hasClosed) this.#parts.count?.('hand_over');
     if (hasClosed && !this.#ending.has(id)) this.#held.delete(id);
     else await this.#end(id, held);
     return true;
@@ -289,6 +292,8 @@ export class HostTenants {
     const outcome = await this.#opened(id, held, grant);
     if (outcome.kind === 'opened' && held.state === 'opening') {
       held.state = 'serving';
+      const before = found.record.owner;
+      if (before !== null && before.host !== owner.host) this.#parts.count?.('takeover');
       this.#releaseMoved(id);
       return {kind: 'here', epoch: held.epoch};
     }

@@ -10,6 +10,7 @@
  * A tenant that is due waits behind those that were due before, and a step is bounded, so one with many records delays
  * the others by one step. What fails is tried again with a growing pause.
  */
+import {statSync} from 'node:fs';
 import {join} from 'node:path';
 import {backOffMs} from '../../shared/back-off.ts';
 import {
@@ -55,6 +56,8 @@ export type StandbysParts = {
   readonly copyBytesPerSecond: number | null;
   /** Default: `BASE_LOG_BYTES`. */
   readonly baseLogBytes?: number;
+  /** Default: nothing counts them. @param bytes of a base that was stored */
+  readonly onBase?: (bytes: number) => void;
   /** Receives a sentence about what an operator should know. */
   readonly report: (sentence: string) => void;
 };
@@ -295,13 +298,17 @@ export class Standbys {
     return this.#attempt(id, async kept => {
       const {standby, token} = kept;
       if (!standby.isBaseDue) return;
-      const {replicated, scratch} = this.#parts;
+      const {replicated, scratch, onBase} = this.#parts;
       const written = await this.#long(kept, () => standby.writeBase(join(scratch, `${token}.base`)));
       // Records that came meanwhile wait for the file, and not for the base to be sent.
       this.#steps.add(id);
       if (written === null) return;
+      const {size} = statSync(written.path);
       const kind = await storeBase(replicated, standby.tenant, written, this.#end.signal);
-      if (kind === 'stored') standby.baseStored(written.position);
+      if (kind === 'stored') {
+        standby.baseStored(written.position);
+        onBase?.(size);
+      }
       if (kind === 'full') throw new StandbyError('the log has no space for a base');
     });
   }

@@ -25,7 +25,7 @@ export const SUPERVISOR_METRICS = {
     type: 'counter',
     help: 'Processes that ended unexpectedly, by kind',
     labels: ['process'],
-    from: ['router', 'worker', 'egress', 'copier'],
+    from: ['router', 'worker', 'egress', 'copier', 'cluster'],
   },
   svc_process_kills_total: {
     type: 'counter',

@@ -11,11 +11,13 @@ import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-reque
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import type {Logger} from '../../shared/log.ts';
+import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
 import {StartError} from '../files/start-error.ts';
 import type {KeyCluster, Keys} from '../keys/keys.ts';
 import {CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
+import {ClusterReports} from '../metrics/cluster-reports.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/cluster-process.ts';
 import {KillRate} from '../processes/kill-rate.ts';
@@ -50,6 +52,7 @@ export type ClusterParts = {
 export class Cluster implements KeyCluster {
   readonly process: ClusterProcess;
   readonly #parts: ClusterParts;
+  readonly #reports = new ClusterReports();
   /** Changes of tenants are carried out one after another, as the cluster made them. */
   #changes: Promise<void> = Promise.resolve();
   #holdsLease = false;
@@ -67,6 +70,7 @@ export class Cluster implements KeyCluster {
       onNotice: notice => this.#received(notice),
       onEnd: async isUnexpected => {
         if (isUnexpected) metrics().count('svc_process_deaths_total', {process: 'cluster'});
+        this.#reports.ended();
         this.#changeState(false, this.#isDraining);
         await grants().lost();
       },
@@ -135,6 +139,11 @@ export class Cluster implements KeyCluster {
   /** @throws as `putKey` */
   async removeKey(key: string): Promise<void> {
     await this.process.request({does: 'key_remove', key});
+  }
+
+  /** Metrics of the cluster process, with the counts of earlier ones. */
+  async report(): Promise<MetricJson[]> {
+    return this.#reports.taken(await this.process.report());
   }
 
   /** A tenant of this host sleeps. */

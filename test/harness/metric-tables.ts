@@ -1,4 +1,5 @@
 /** The tables of all metrics that the page shows, by name. */
+import {CLUSTER_METRICS} from '../../shared/metrics/cluster-metrics.ts';
 import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
 import {EGRESS_METRICS} from '../../shared/metrics/egress-metrics.ts';
 import type {MetricTable} from '../../shared/metrics/metrics.ts';
@@ -11,6 +12,7 @@ export const METRIC_TABLES: MetricTable = {
   ...ROUTER_METRICS,
   ...EGRESS_METRICS,
   ...COPIER_METRICS,
+  ...CLUSTER_METRICS,
   ...SUPERVISOR_METRICS,
   ...PAGE_METRICS,
 };

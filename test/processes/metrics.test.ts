@@ -1,4 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {CLUSTER_METRICS} from '../../shared/metrics/cluster-metrics.ts';
 import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
 import {METRIC_TABLES} from '../harness/metric-tables.ts';
 import {Service} from '../harness/service.ts';
@@ -93,7 +94,8 @@ describe('what the page shows', () => {
     const {text} = await service.get('/metrics');
     const lines = text.split('\n').filter(line => /^# (HELP|TYPE) /.test(line));
     // A server without --backup-to has no copier.
-    const own = Object.entries(METRIC_TABLES).filter(([name]) => !Object.hasOwn(COPIER_METRICS, name));
+    const others = {...COPIER_METRICS, ...CLUSTER_METRICS};
+    const own = Object.entries(METRIC_TABLES).filter(([name]) => !Object.hasOwn(others, name));
     const declared = own.flatMap(([name, {type, help}]) => [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`]);
     expect(lines.sort()).toEqual(declared.sort());
   });
