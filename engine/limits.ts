@@ -438,6 +438,15 @@ export const CAPTURE_WAIT_MS = 4;
 export const CAPTURE_WAIT_MS_MAX = 25;
 /** Pages until a checkpoint that was put off is tried again. (ours) */
 export const CAPTURE_RETRY_PAGES = 250;
+/**
+ * Pages of the WAL (64 MiB) with commits that the log of the cluster lacks, with --ack local. Beyond: no group begins until
+ * the log has all of them and a checkpoint was made. (design)
+ */
+export const LOCAL_WAL_PAGES_MAX = 16_384;
+/** Pages, an estimate, of the commits that are appended to the log of the cluster as one record, with --ack local. (ours) */
+export const LOCAL_SET_PAGES = 2_048;
+/** Pause after the log was full, with --ack local. (ours) */
+export const LOCAL_FULL_RETRY_MS = 1_000;
 /** Pages of the log (256 MiB) beyond which copies are given up for a while. (ours) */
 export const CAPTURE_PAGES_MAX = 65_536;
 /** Pause before a capture that was given up begins again; doubled each time up to the second number. (ours) */

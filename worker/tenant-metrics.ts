@@ -17,6 +17,8 @@ export type MeasuredTenant = {
   crons: CronReader;
   schedule: ScheduleRunner;
   lagSeconds: () => number;
+  /** Of the log of the cluster behind the file. */
+  logLagSeconds: () => number;
 };
 
 export function measureTenant(metrics: WorkerMetrics, measured: MeasuredTenant): void {
@@ -27,6 +29,7 @@ export function measureTenant(metrics: WorkerMetrics, measured: MeasuredTenant):
   metrics.measure('svc_documents', () => catalog.documents);
   metrics.measure('svc_storage_file_bytes', () => sizeOf(path));
   metrics.measure('svc_storage_wal_bytes', () => sizeOf(`${path}-wal`));
+  metrics.measure('svc_cluster_lag_seconds', measured.logLagSeconds);
   metrics.measure('svc_worker_event_loop_lag_seconds', measured.lagSeconds);
   // Only tenants that are awake and have failing crons appear, so the series are few.
   metrics.measure('svc_crons_failing', () => {

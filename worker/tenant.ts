@@ -380,6 +380,7 @@ export class Tenant {
       crons: this.#crons,
       schedule: this.#schedule,
       lagSeconds: () => this.#lagSeconds,
+      logLagSeconds: () => (this.#replication?.lagMs ?? 0) / 1_000,
     });
     this.#functions.warm();
     if (!this.#clean.wasClean) {

@@ -148,7 +148,7 @@ export class ClusterHost {
       self: () => (this.#isMember && !this.#end.signal.aborted ? this.self : null),
       holderOf: tenant => {
         const holder = new WorkerHolder({
-          ...{tenant, engine, subjects, report},
+          ...{tenant, engine, subjects, report, localLagMs: settings.localLagMs},
           lease: () => this.#notice(shardOf(tenant.id)),
           supervisor: {
             granted: grant => send({type: 'granted', grant}),

@@ -20,6 +20,7 @@ export type WorkerHolderParts = {
   readonly tenant: TenantName;
   readonly engine: LogEngine;
   readonly subjects: Subjects;
+  readonly localLagMs: number | null;
   /** The lease of this host, for a worker that is new. */
   readonly lease: () => LeaseNotice;
   readonly supervisor: {
@@ -72,13 +73,14 @@ export class WorkerHolder implements Holder {
   /** The worker tries by itself again while the log does not answer, so this is decided when it resolves. */
   async open(grant: Grant): Promise<OpenOutcome> {
     this.#grant = grant;
-    const {tenant, supervisor, subjects, holdFile} = this.#parts;
+    const {tenant, supervisor, subjects, localLagMs, holdFile} = this.#parts;
     await holdFile(tenant.id);
     if (this.#isEnding) return {kind: 'abandoned'};
     const outcome = await new Promise<OpenOutcome>(resolve => {
       this.#decided = resolve;
       this.#isGranted = true;
-      supervisor.granted({tenant: tenant.id, cluster: subjects.cluster, epoch: grant.epoch, note: grant.note});
+      const {epoch, note} = grant;
+      supervisor.granted({tenant: tenant.id, cluster: subjects.cluster, epoch, note, localLagMs});
     });
     this.#decided = null;
     this.#isServing = outcome.kind === 'opened' && !this.#hasEnded;

@@ -31,6 +31,7 @@ export class LogFollower {
     const from = file.place === null ? null : decodePlace(file.place);
     this.tail = from?.position ?? null;
     this.openedBy = from?.openedBy ?? null;
+    file.epoch = from?.position.epoch ?? 0;
   }
 
   /** Reads up to the newest record. @throws LogError, EngineError; CopyError, PageSetError */
@@ -49,6 +50,7 @@ export class LogFollower {
   /** The next record. */
   readonly apply = async (record: LogRecord): Promise<void> => {
     const {kind} = record.head;
+    const asideBefore = this.#file.aside;
     await withBody(record, this.#file.scratch, body => {
       if (kind === 'open') this.openedBy = body.read(0, body.length).toString();
       const place = encodePlace(record.position, this.openedBy ?? '');
@@ -56,6 +58,11 @@ export class LogFollower {
       else this.#file.apply(new PageSet(body), place);
     });
     this.tail = record.position;
+    this.#file.epoch = record.position.epoch;
+    const {aside} = this.#file;
+    if (aside === asideBefore) return;
+    const {report, tenant} = this.#bases;
+    report(`acknowledged commits of ${tenant.id} did not reach the log in time; a file with them is in ${aside}`);
   };
 
   /** @returns whether the file now has another place than the one from which it cannot be continued */

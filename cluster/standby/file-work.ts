@@ -17,6 +17,7 @@ import {setAside} from '../../engine/replication/set-aside.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {isNoSpace} from '../../shared/disk-errors.ts';
 import {STANDBY_MERGED_MAX} from '../limits.ts';
+import {decodePlace} from '../owner/place.ts';
 import type {FileAnswer, FileOrder, FileOwner, FileState, OrderedRecord} from './file-order.ts';
 
 /** The file is needed elsewhere. */
@@ -56,9 +57,11 @@ function done(file: ReplicatedFile, order: Exclude<FileOrder, {kind: 'set_aside'
     case 'find':
       return null;
     case 'apply':
+      if (file.place !== null) file.epoch = decodePlace(file.place).position.epoch;
       applyAll(file, order.records, order.end);
       file.save();
-      return null;
+      if (file.aside !== null) giveAll(file.aside, '', order.owner);
+      return file.aside;
     case 'seed':
       return seed(file, order);
     case 'write_base':

@@ -265,7 +265,13 @@ export class Standby {
         const place = state.place === null ? null : decodePlace(state.place);
         [this.#state, this.#tail, this.#openedBy] = [state, place?.position ?? null, this.#openedByAfter(wish, place)];
         if (isAside) return aside;
-        if (aside !== null) report(`the file of ${this.tenant.id} is older than its log, and is now in ${aside}`);
+        if (aside !== null && wish.kind === 'apply') {
+          report(
+            `acknowledged commits of ${this.tenant.id} did not reach the log in time; a file with them is in ${aside}`,
+          );
+        } else if (aside !== null) {
+          report(`the file of ${this.tenant.id} is older than its log, and is now in ${aside}`);
+        }
         return state;
       }
       case 'ended':

@@ -10,6 +10,8 @@
  *
  * Copies that were given up begin again behind a checkpoint.
  *
+ * With --ack local it waits for the log of the cluster as well: what is in the file can be neither appended nor cut off.
+ *
  * SQLite syncs the WAL before it copies a page, and the file before it resets the WAL, so the file never contains
  * anything that a crash could take back.
  */
@@ -24,10 +26,12 @@ import {
   CAPTURE_WAIT_MS,
   CAPTURE_WAIT_MS_MAX,
   CHECKPOINT_WAL_PAGES,
+  LOCAL_WAL_PAGES_MAX,
   WAL_PAGES_MAX,
 } from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {storageFailure} from '../storage/database.ts';
+import type {DurabilityLag} from './durability.ts';
 
 /** A user of long-lived snapshots, which run one after the other. */
 export interface Pausable {
@@ -47,6 +51,8 @@ export type CheckpointParts = {
   scans?: Pausable | undefined;
   /** Undefined: nothing but readers uses the WAL. */
   copies?: Captured | undefined;
+  /** Undefined: all commits are in the log of the cluster, or there is none. */
+  lag?: DurabilityLag | undefined;
   /** Scans have released the WAL for a checkpoint. */
   onDue: () => void;
 };
@@ -77,7 +83,13 @@ export class Checkpoints {
   }
 
   get isDue(): boolean {
-    return this.#pages >= this.#pagesDue || this.#resume !== null || this.#areCopiesDue;
+    if (this.#pages >= this.#pagesDue || this.#resume !== null) return true;
+    return this.#areCopiesDue && this.#parts.lag?.isPending !== true;
+  }
+
+  /** The WAL is so long that writes wait for a checkpoint. It is made when the log of the cluster has all commits. */
+  get isUrgent(): boolean {
+    return this.#pages >= LOCAL_WAL_PAGES_MAX;
   }
 
   /** A group of so many pages is in the WAL. */
@@ -111,7 +123,8 @@ export class Checkpoints {
   }
 
   #isTaken(): boolean {
-    const {copies} = this.#parts;
+    const {copies, lag} = this.#parts;
+    if (lag?.isPending === true) return false;
     // Writes that are faster than the capture, as those of an import, are slowed down before the log is too long.
     const waitMs = Math.min(CAPTURE_WAIT_MS_MAX, (CAPTURE_WAIT_MS * this.#pages) / CHECKPOINT_WAL_PAGES);
     if (copies === undefined || copies.isTaken(waitMs)) return true;

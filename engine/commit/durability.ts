@@ -10,6 +10,8 @@ import type {ServiceError} from '../../shared/errors.ts';
 import type {CommitFacts} from '../copies/captured-set.ts';
 
 export interface Durability {
+  /** Of a durability that follows behind the commits; undefined: it has each commit when that is done. */
+  readonly lag?: DurabilityLag | undefined;
   /** Why no commit can be made now. Null: it can. @param pages that the commit will change, an estimate */
   refusal(pages: number): ServiceError | null;
   /** The commit is in the WAL, and no other one before `done`. */
@@ -21,3 +23,13 @@ export type DurabilityEvents = {
   /** It takes so long that it is unknown whether the commit stays. `done` can follow. */
   undecided(): void;
 };
+
+/** Commits that are done, and that only the WAL has. */
+export interface DurabilityLag {
+  /** There are some: a checkpoint would move them to where they can be neither appended nor cut off. */
+  readonly isPending: boolean;
+  /** There are too many, so no group begins. */
+  readonly isTooLong: boolean;
+  /** Calls `then` each time that there are fewer. */
+  whenShorter(then: () => void): void;
+}

@@ -119,7 +119,10 @@ export class CommitGroups {
     this.#writer = parts.writer;
     this.#durableSequence = parts.writer.head.sequence;
     const {writer, metrics, log, scans, copies} = parts;
-    this.#checkpoints = new Checkpoints({db: writer.db, metrics, log, scans, copies, onDue: () => this.#schedule()});
+    const lag = parts.durability?.lag;
+    const onDue = () => this.#schedule();
+    this.#checkpoints = new Checkpoints({db: writer.db, metrics, log, scans, copies, lag, onDue});
+    lag?.whenShorter(onDue);
   }
 
   /** An operator paused the tenant: nothing runs that could change anything, also outside of it. */
@@ -226,7 +229,7 @@ export class CommitGroups {
   }
 
   #turn(): void {
-    if (this.#isCheckpointDue && this.#open === null && this.#committed === null) {
+    if (this.#isCheckpointDue && !this.#waitsForLog && this.#open === null && this.#committed === null) {
       this.#checkpoints.make();
       this.#parts.snapshot?.advance();
     }
@@ -239,13 +242,20 @@ export class CommitGroups {
     return this.#checkpoints.isDue && !this.#closed;
   }
 
+  /** No group begins until the log of the cluster has more, or all, of the commits. */
+  get #waitsForLog(): boolean {
+    const lag = this.#parts.durability?.lag;
+    if (lag === undefined || this.#closed) return false;
+    return lag.isTooLong || (lag.isPending && this.#checkpoints.isUrgent);
+  }
+
   get #hasWork(): boolean {
     return this.#open?.isUnderWay === true || (this.#queue.length > 0 && this.#takesWrites);
   }
 
   /** Whether a write may run now. While a checkpoint is due, the group under way is the last before it. */
   get #takesWrites(): boolean {
-    if (this.#open === null) return !(this.#isCheckpointDue && this.#committed !== null);
+    if (this.#open === null) return !this.#waitsForLog && !(this.#isCheckpointDue && this.#committed !== null);
     return this.#open.writes.length < GROUP_AHEAD_WRITES_MAX && this.#writer.bytesWritten < GROUP_BYTES_MAX;
   }
 
@@ -271,7 +281,8 @@ export class CommitGroups {
       if (durable !== null) this.#tell(durable);
     }
     this.#isStepping = false;
-    if (this.#open?.isUnderWay === true || (this.#isCheckpointDue ? this.#committed === null : this.#hasWork)) {
+    const isCheckpointNext = this.#isCheckpointDue && !this.#waitsForLog;
+    if (this.#open?.isUnderWay === true || (isCheckpointNext ? this.#committed === null : this.#hasWork)) {
       this.#schedule();
     }
     if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();

@@ -16,6 +16,7 @@ import {writeBase} from '../copies/whole-base.ts';
 import {PLACE_PAGES} from '../limits.ts';
 import type {Appender, LogPlace} from './appender.ts';
 import {CommitPages} from './commit-pages.ts';
+import {removeLocalNote} from './local-note.ts';
 import {type FilePlace, savePlace} from './place-file.ts';
 
 export type ReplicatedCommitParts = {
@@ -44,21 +45,9 @@ export class ReplicatedCommit implements Durability {
 
   /** The log has what the file has: also what the open of the file has written. @throws Error: the log does not take it */
   static async begin(parts: ReplicatedCommitParts): Promise<ReplicatedCommit> {
-    const {path, file, appender} = parts;
-    const log = new LogReader(path);
-    try {
-      const {set, pages} = firstSet(log, parts);
-      if (set !== null) {
-        const outcome = await appender.append(set);
-        const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
-        if (decision.kind !== 'committed') throw new Error(`the log has ${decision.kind} commit ${file.commit}`);
-        savePlace(path, {at: pages.position, log: decision.place});
-      }
-      return new ReplicatedCommit(parts, log, pages);
-    } catch (caught) {
-      log.close();
-      throw caught;
-    }
+    const {log, pages} = await appendFirst(parts);
+    removeLocalNote(parts.path);
+    return new ReplicatedCommit(parts, log, pages);
   }
 
   private constructor(parts: ReplicatedCommitParts, log: LogReader, pages: CommitPages) {
@@ -69,8 +58,7 @@ export class ReplicatedCommit implements Durability {
 
   refusal(pages: number): ServiceError | null {
     this.#pagesOfNext = pages;
-    if (pages * this.#parts.file.pageBytes <= this.#parts.appender.freeBytes) return null;
-    return new ServiceError('session.storage_full', "the cluster's log is full: nothing was written; free space in it");
+    return pages * this.#parts.file.pageBytes <= this.#parts.appender.freeBytes ? null : logFull();
   }
 
   begin(facts: CommitFacts, events: DurabilityEvents): void {
@@ -123,6 +111,29 @@ export class ReplicatedCommit implements Durability {
     if (this.#appended === null || this.#pagesSinceSaved < placePages) return;
     this.#pagesSinceSaved = 0;
     savePlace(path, {at: this.#pages.position, log: this.#appended});
+  }
+}
+
+export function logFull(): ServiceError {
+  return new ServiceError('session.storage_full', "the cluster's log is full: nothing was written; free space in it");
+}
+
+/** Appends what the log lacks of the file. @throws Error: the log does not take it */
+export async function appendFirst(parts: ReplicatedCommitParts): Promise<{log: LogReader; pages: CommitPages}> {
+  const {path, file, appender} = parts;
+  const log = new LogReader(path);
+  try {
+    const {set, pages} = firstSet(log, parts);
+    if (set !== null) {
+      const outcome = await appender.append(set);
+      const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+      if (decision.kind !== 'committed') throw new Error(`the log has ${decision.kind} commit ${file.commit}`);
+      savePlace(path, {at: pages.position, log: decision.place});
+    }
+    return {log, pages};
+  } catch (caught) {
+    log.close();
+    throw caught;
   }
 }
 

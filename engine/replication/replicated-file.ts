@@ -32,8 +32,9 @@ import {openReader} from '../storage/database.ts';
 import {findLostLog, keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
 import type {LogPlace} from './appender.ts';
+import {hasLocalNote, removeLocalNote} from './local-note.ts';
 import {readPlace, savePlace} from './place-file.ts';
-import {type AsideReason, removeFile, setAside} from './set-aside.ts';
+import {type AsideReason, copyAside, removeFile, setAside} from './set-aside.ts';
 
 const NOWHERE = {write: () => undefined};
 
@@ -49,6 +50,9 @@ export class ReplicatedFile {
   #place: LogPlace | null = null;
   /** There is a file, and nothing says where in the log it is: the log has nothing of it, or it is set aside. */
   #isUnplaced = false;
+  /** Of the newest record that the file has, for the name of what is set aside. */
+  epoch = 0;
+  #aside: string | null = null;
 
   /**
    * Completes what a process that ended has begun.
@@ -82,6 +86,11 @@ export class ReplicatedFile {
   /** Newest commit of the file, which the log need not have; null: the file is absent. */
   get commit(): number | null {
     return this.#own?.file.commit ?? this.#at?.commit ?? null;
+  }
+
+  /** A directory with a copy of the file, made before acknowledged commits were cut off; null: there were none. */
+  get aside(): string | null {
+    return this.#aside;
   }
 
   /** It has nothing that the log has not, and sets of several records can be applied as one. */
@@ -208,21 +217,26 @@ export class ReplicatedFile {
     if (own === null || at === null || own.file.commit === at.commit) return;
     checkInLog(own, at);
     own.log.close();
+    if (hasLocalNote(this.#path)) this.#aside = copyAside(this.#path, this.epoch);
     // The index of the log knows of what is cut.
     rmSync(`${this.#path}-shm`, {force: true});
     syncDirectory(dirname(this.#path));
     cutLog(this.#path, at.commit - own.beforeLog);
+    removeLocalNote(this.#path);
     this.#own = ownFile(this.#path, at, own.file.timeMs);
   }
 
   /** The file is that of a worker again, at the tail of its log. @param place of the record that opens the log for it */
   finish(place: LogPlace): void {
-    this.cut();
+    // Acknowledged commits that no other host has followed stay: its worker appends them first.
+    const keepsAhead = hasLocalNote(this.#path);
+    if (!keepsAhead) this.cut();
     const isCopy = this.#copy !== null;
     this.close();
     if (this.#at === null) return;
     savePlace(this.#path, {at: this.#at, log: place});
     if (!isCopy) return;
+    removeLocalNote(this.#path);
     keepLogFiles(this.#path);
     rmSync(positionPath(this.#path));
     syncDirectory(dirname(this.#path));

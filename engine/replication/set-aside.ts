@@ -7,11 +7,24 @@
  * leaves the file as it was, or in both places, and the next one does the rest. `diverged`: the log has another history
  * than the file, or the file is damaged. `replaced`: the log no longer has the records to compare it with.
  */
-import {existsSync, linkSync, mkdirSync, readdirSync, statSync} from 'node:fs';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
 import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
 import {DISK} from '../copies/disk.ts';
 import {positionPath} from '../copies/position-file.ts';
+import {localNotePath} from './local-note.ts';
 import {placePath} from './place-file.ts';
 
 export type AsideReason = 'diverged' | 'replaced';
@@ -21,7 +34,8 @@ const ASIDE = /^(?:diverged|replaced)-\d+(?:\.\d+)?$/;
 /** The file, and what lies beside it. The file first: without it, the others are of no use. */
 export function filesOf(path: string): string[] {
   const applying = `${path}.applying`;
-  return [path, `${path}-wal`, `${path}-shm`, placePath(path), positionPath(path), applying, logNote(path)];
+  const notes = [placePath(path), positionPath(path), localNotePath(path), applying, logNote(path)];
+  return [path, `${path}-wal`, `${path}-shm`, ...notes];
 }
 
 export function removeFile(path: string): void {
@@ -52,6 +66,23 @@ export function setAside(path: string, why: AsideReason, epoch: number): string 
   return directory;
 }
 
+/**
+ * As `setAside`, with a copy of the file: the file itself is cut then. A process that ends in between leaves a copy, and the
+ * next one makes another.
+ */
+export function copyAside(path: string, epoch: number): string {
+  const parent = dirname(path);
+  const directory = newName(join(parent, `diverged-${epoch}`));
+  const next = `${directory}.new`;
+  DISK.remove(next);
+  mkdirSync(next, {mode: 0o700});
+  for (const file of filesOf(path)) if (isFile(file)) copySynced(file, join(next, basename(file)));
+  DISK.syncDirectory(next);
+  DISK.rename(next, directory);
+  DISK.syncDirectory(parent);
+  return directory;
+}
+
 /** The directories with files that were set aside, by name. @param parent the tenant's directory */
 export function asideDirectories(parent: string): string[] {
   return readdirSync(parent)
@@ -71,6 +102,21 @@ function newName(path: string): string {
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [statSync(one, {throwIfNoEntry: false}), statSync(other, {throwIfNoEntry: false})];
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
+}
+
+/** A link that a tenant's code has left is not followed. */
+function isFile(path: string): boolean {
+  return lstatSync(path, {throwIfNoEntry: false})?.isFile() === true;
+}
+
+function copySynced(from: string, to: string): void {
+  copyFileSync(from, to, constants.COPYFILE_FICLONE);
+  const copy = openSync(to, 'r+');
+  try {
+    fsyncSync(copy);
+  } finally {
+    closeSync(copy);
+  }
 }
 
 function logNote(path: string): string {

@@ -33,6 +33,8 @@ export type ClusterProcessSettings = {
   scratch: string;
   /** Bytes per second that copies of whole tenants take; 0: no limit. */
   copyRateBytes: number;
+  /** Of each grant. */
+  localLagMs: number | null;
   svcVersion: string;
 };
 
@@ -40,7 +42,14 @@ export type ClusterProcessSettings = {
 export type ClusterTenant = {tenant: string; generation: number; createdMs: number};
 
 /** What a worker needs to open a tenant in the log. `note` names this host in the log. */
-export type LogGrant = {tenant: string; cluster: string; epoch: number; note: string};
+export type LogGrant = {
+  tenant: string;
+  cluster: string;
+  epoch: number;
+  note: string;
+  /** With `--ack local`: how old a write can be that the log lacks; null: each is in the log before its answer. */
+  localLagMs: number | null;
+};
 
 export type TenantLocation =
   | {kind: 'here'}

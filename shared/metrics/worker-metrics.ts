@@ -166,6 +166,11 @@ export const WORKER_METRICS = {
   },
   svc_follower_owed_bytes: {type: 'gauge', help: 'Bytes buffered in workers for slow readers of event streams.'},
   svc_live_queries: {type: 'gauge', help: 'Distinct live queries.'},
+  svc_cluster_lag_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest acknowledged write that the log of the cluster lacks, with --ack local.',
+    aggregator: 'max',
+  },
   svc_journal_records: {type: 'gauge', help: 'Journal records kept by awake tenants.'},
   svc_journal_head: {type: 'gauge', help: 'Sum of the newest journal sequences of awake tenants.'},
   svc_tenant_storage_bytes: {

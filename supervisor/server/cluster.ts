@@ -238,7 +238,8 @@ export class Cluster implements KeyCluster {
 function processSettings({peers, ...settings}: ClusterSettings): Omit<ClusterProcessSettings, 'scratch'> {
   const {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes} = settings;
   const given = {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes};
-  return {...given, peerAddress: peers.address, svcVersion: VERSION};
+  const localLagMs = settings.ack === 'local' ? settings.lagMaxMs : null;
+  return {...given, localLagMs, peerAddress: peers.address, svcVersion: VERSION};
 }
 
 /** @returns the start before this one; null: it is not known */

@@ -20,11 +20,12 @@ import {delay, REAL_TIMING} from '../../cluster/log/timing.ts';
 import type {TenantBases} from '../../cluster/owner/base-of-file.ts';
 import {openFile} from '../../cluster/owner/open-file.ts';
 import {TenantAppender} from '../../cluster/owner/tenant-appender.ts';
-import type {Durability} from '../../engine/commit/durability.ts';
+import type {Durability, DurabilityLag} from '../../engine/commit/durability.ts';
 import type {FileState} from '../../engine/copies/capture.ts';
 import type {CommitFacts} from '../../engine/copies/captured-set.ts';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
+import {LocalCommit} from '../../engine/replication/local-commit.ts';
 import {readPlace} from '../../engine/replication/place-file.ts';
 import {ReplicatedCommit} from '../../engine/replication/replicated-commit.ts';
 import {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
@@ -56,7 +57,9 @@ export class TenantReplication {
   readonly #opened: LogPosition;
   readonly #appender: TenantAppender;
   #freeBytes = Number.POSITIVE_INFINITY;
-  #commit: ReplicatedCommit | null = null;
+  #commit: ReplicatedCommit | LocalCommit | null = null;
+  #local: LocalCommit | null = null;
+  readonly #onShorter: (() => void)[] = [];
 
   /**
    * Resolves when the file, which no process has open, is at the tail of its log, and the log is open for this worker.
@@ -97,6 +100,25 @@ export class TenantReplication {
       ...{log: this.#log, opened: this.#opened, note: parts.settings.note},
       freeBytes: () => this.#freeBytes,
     });
+    this.durability = {
+      refusal: pages => this.#begun.refusal(pages),
+      begin: (facts, events) => this.#begun.begin(facts, events),
+      lag: parts.settings.localLagMs === null ? undefined : this.#lag(),
+    };
+  }
+
+  /** Of commits that are to come. */
+  #lag(): DurabilityLag {
+    const local = () => this.#local;
+    return {
+      get isPending() {
+        return local()?.lag.isPending === true;
+      },
+      get isTooLong() {
+        return local()?.lag.isTooLong === true;
+      },
+      whenShorter: then => this.#onShorter.push(then),
+    };
   }
 
   get lease(): LeaseGate {
@@ -111,14 +133,20 @@ export class TenantReplication {
   /** Resolves when the log has what the open of the file has written. @param file what it says about itself now */
   async begin(file: FileState): Promise<void> {
     const {path, onLost} = this.#parts;
-    this.#commit = await ReplicatedCommit.begin({path, file, place: readPlace(path), appender: this.#appender, onLost});
+    const {localLagMs: lagMaxMs} = this.#parts.settings;
+    const commits = {path, file, place: readPlace(path), appender: this.#appender, onLost};
+    if (lagMaxMs === null) this.#commit = await ReplicatedCommit.begin(commits);
+    else this.#commit = this.#local = await LocalCommit.begin({...commits, lagMaxMs, nowMs: () => performance.now()});
+    for (const then of this.#onShorter) this.#local?.lag.whenShorter(then);
   }
 
   /** For the commit group, which makes no commit before `begin`. */
-  readonly durability: Durability = {
-    refusal: pages => this.#begun.refusal(pages),
-    begin: (facts, events) => this.#begun.begin(facts, events),
-  };
+  readonly durability: Durability;
+
+  /** Age of the oldest commit that the log lacks, with `--ack local`. */
+  get lagMs(): number {
+    return this.#local?.lagMs ?? 0;
+  }
 
   /** Appends a commit that was made outside of groups and is on disk. @returns whether the log has it */
   last(facts: CommitFacts): Promise<boolean> {
@@ -132,7 +160,7 @@ export class TenantReplication {
     this.#endpoint.close();
   }
 
-  get #begun(): ReplicatedCommit {
+  get #begun(): ReplicatedCommit | LocalCommit {
     assert(this.#commit !== null, 'the log is open before the tenant writes');
     return this.#commit;
   }

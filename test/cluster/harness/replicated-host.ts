@@ -15,14 +15,17 @@ import {delay} from '../../../cluster/log/timing.ts';
 import type {TenantBases} from '../../../cluster/owner/base-of-file.ts';
 import {openFile} from '../../../cluster/owner/open-file.ts';
 import {TenantAppender} from '../../../cluster/owner/tenant-appender.ts';
+import type {DurabilityLag} from '../../../engine/commit/durability.ts';
 import {CommitGroups} from '../../../engine/commit/group.ts';
 import {insertEffect} from '../../../engine/commit/mutation.ts';
 import {Writer} from '../../../engine/commit/writer.ts';
 import {fileStateOf} from '../../../engine/copies/file-state.ts';
 import type {Appender} from '../../../engine/replication/appender.ts';
+import {LocalCommit} from '../../../engine/replication/local-commit.ts';
 import {readPlace} from '../../../engine/replication/place-file.ts';
 import {ReplicatedCommit} from '../../../engine/replication/replicated-commit.ts';
 import {ReplicatedFile} from '../../../engine/replication/replicated-file.ts';
+import {asideDirectories} from '../../../engine/replication/set-aside.ts';
 import {Catalog} from '../../../engine/storage/catalog.ts';
 import {storedCommitNumber} from '../../../engine/storage/commit-number.ts';
 import {leaveSyncsToUs, openWriter} from '../../../engine/storage/database.ts';
@@ -31,6 +34,7 @@ import {createLogger} from '../../../shared/log.ts';
 import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
 import {makeMemoryDirectory} from '../../harness/memory-directory.ts';
 import type {Host, Rig} from './rig.ts';
+import type {VirtualTime} from './virtual-time.ts';
 
 const FILE = 'tenant.sqlite';
 const TURNS_MAX = 5;
@@ -62,7 +66,7 @@ export class ReplicatedHost {
   readonly #path: string | null;
   readonly #rig: Rig;
   readonly #host: Host;
-  readonly #tenant: TenantName;
+  readonly tenant: TenantName;
   readonly #ended: Owner[] = [];
   #lives = 0;
   readonly reports: string[] = [];
@@ -75,7 +79,7 @@ export class ReplicatedHost {
     this.#path = path;
     this.#rig = rig;
     this.#host = host;
-    this.#tenant = tenant;
+    this.tenant = tenant;
     mkdirSync(this.#directory);
   }
 
@@ -87,9 +91,16 @@ export class ReplicatedHost {
     return this.#path ?? join(this.#directory, FILE);
   }
 
+  /** Numbers of the writes in files that were set aside, in all lives. */
+  get aside(): Set<number> {
+    const lives = readdirSync(this.#root).map(life => join(this.#root, life));
+    const files = lives.flatMap(asideDirectories).map(directory => join(directory, FILE));
+    return new Set(files.filter(existsSync).flatMap(documentsOf));
+  }
+
   get bases(): TenantBases {
     const {bases} = this.#host.replicated;
-    return {bases, tenant: this.#tenant, report: sentence => this.reports.push(sentence)};
+    return {bases, tenant: this.tenant, report: sentence => this.reports.push(sentence)};
   }
 
   /**
@@ -102,7 +113,7 @@ export class ReplicatedHost {
     try {
       for (let left = OPENS_MAX; ; left--) {
         try {
-          const outcome = await openFile(this.#host.log(this.#tenant), file, options);
+          const outcome = await openFile(this.#host.log(this.tenant), file, options);
           return outcome.kind === 'opened' ? outcome.position : null;
         } catch (error) {
           const isTemporary = error instanceof EngineError || (error instanceof LogError && error.code === 'behind');
@@ -116,15 +127,15 @@ export class ReplicatedHost {
   }
 
   /** Serves the tenant. @param opened by `bring`. @returns false: another epoch has begun meanwhile */
-  async serve(opened: LogPosition, random: () => number): Promise<boolean> {
-    const tenantLog = this.#host.log(this.#tenant);
+  async serve(opened: LogPosition, random: () => number, localLagMs: number | null = null): Promise<boolean> {
+    const tenantLog = this.#host.log(this.tenant);
     const appender = new TenantAppender({
       log: tenantLog,
       opened,
       note: `epoch ${opened.epoch}`,
       freeBytes: () => this.freeBytes,
     });
-    const owner = new Owner(this.path, {rig: this.#rig, appender, random});
+    const owner = new Owner(this.path, {rig: this.#rig, appender, random, localLagMs});
     this.owner = owner;
     return await owner.begin(readPlace(this.path));
   }
@@ -132,6 +143,11 @@ export class ReplicatedHost {
   /** The newest one that the file has, while it is served. */
   get commit(): number {
     return this.owner!.commit;
+  }
+
+  /** Age of the oldest commit that the log lacks. */
+  get lagMs(): number {
+    return this.owner!.lagMs;
   }
 
   /** `kill -9` of the worker. @param loses what was not synced */
@@ -173,7 +189,7 @@ export class ReplicatedHost {
   }
 }
 
-type OwnerParts = {rig: Rig; appender: TenantAppender; random: () => number};
+type OwnerParts = {rig: Rig; appender: TenantAppender; random: () => number; localLagMs: number | null};
 
 class Owner {
   readonly #path: string;
@@ -181,7 +197,8 @@ class Owner {
   readonly #db;
   readonly #groups: CommitGroups;
   readonly #writer: Writer;
-  #commit: ReplicatedCommit | null = null;
+  #commit: ReplicatedCommit | LocalCommit | null = null;
+  #onShorter: (() => void)[] = [];
   /** Of a commit that will not be in the log: the process ends. */
   onLost: (reason: string) => void = () => undefined;
   isDead = false;
@@ -205,8 +222,26 @@ class Owner {
       durability: {
         refusal: pages => this.#commit!.refusal(pages),
         begin: (facts, events) => this.#commit!.begin(facts, events),
+        lag: parts.localLagMs === null ? undefined : this.#lag(),
       },
     });
+  }
+
+  #lag(): DurabilityLag {
+    const local = () => (this.#commit as LocalCommit | null)?.lag;
+    return {
+      get isPending() {
+        return local()?.isPending === true;
+      },
+      get isTooLong() {
+        return local()?.isTooLong === true;
+      },
+      whenShorter: then => this.#onShorter.push(then),
+    };
+  }
+
+  get lagMs(): number {
+    return this.#commit instanceof LocalCommit ? this.#commit.lagMs : 0;
   }
 
   get commit(): number {
@@ -215,7 +250,7 @@ class Owner {
 
   /** @returns whether the log has taken what the open has written */
   async begin(place: ReturnType<typeof readPlace>): Promise<boolean> {
-    const {appender} = this.#parts;
+    const {appender, localLagMs, rig} = this.#parts;
     const living = <T>(value: T): T | Promise<never> => (this.isDead ? never() : value);
     const whileAlive: Appender = {
       get freeBytes() {
@@ -227,16 +262,29 @@ class Owner {
       },
     };
     try {
-      this.#commit = await ReplicatedCommit.begin({
+      const parts = {
         path: this.#path,
         file: fileStateOf(this.#db, this.#writer.head, this.#writer.nowMs()),
         place,
         appender: whileAlive,
-        onLost: (reason, error) => {
+        onLost: (reason: string, error?: unknown) => {
           if (!this.isDead) this.onLost(error === undefined ? reason : `${reason}: ${String(error)}`);
         },
         placePages: 200,
-      });
+      };
+      if (localLagMs === null) this.#commit = await ReplicatedCommit.begin(parts);
+      else {
+        const {timing} = rig;
+        const after = (ms: number, then: () => void) => void timing.after(ms, then);
+        const local = await LocalCommit.begin({
+          ...parts,
+          lagMaxMs: localLagMs,
+          nowMs: () => (timing as VirtualTime).nowMs,
+          after,
+        });
+        for (const then of this.#onShorter) local.lag.whenShorter(then);
+        this.#commit = local;
+      }
       return true;
     } catch (error) {
       if (error instanceof Error && /^the log has (refused|full)/.test(error.message)) return false;
@@ -274,6 +322,9 @@ class Owner {
 
   async close(): Promise<boolean> {
     await this.#groups.close();
+    const {newest: commit} = this.#writer.numbers;
+    const facts = {commit, sequence: this.#writer.head.sequence, timeMs: this.#writer.nowMs()};
+    if (!(await this.#commit!.last(facts))) return false;
     if ((await this.#parts.appender.close()) === null) return false;
     this.#db.close();
     this.#commit?.close();
