@@ -8,6 +8,7 @@ import type {MetricsPage} from './metrics/metrics-page.ts';
 import type {RouterMessage} from './processes/router-process.ts';
 import type {Backups} from './server/backups.ts';
 import type {Cluster} from './server/cluster.ts';
+import {refuseInCluster} from './server/cluster-refusals.ts';
 import type {ServerState} from './server/server-status.ts';
 import type {Adoptions} from './tenants/adoptions.ts';
 import type {Clones} from './tenants/clones.ts';
@@ -40,6 +41,7 @@ export async function performRequest(
 ): Promise<unknown> {
   const {tenants, cluster, adoptions, clones, backups, upgrades, overview, state, page, audit, refusals} = parts;
   const {sessions, keys} = parts;
+  if (cluster !== null) refuseInCluster(message);
   switch (message.action) {
     case 'tenant_create':
       await (cluster ?? tenants).create(message.tenant);

@@ -16,7 +16,8 @@ export type TenantControlParts = {
 };
 
 type State = Lifecycle['state'];
-const SERVING: ReadonlySet<State> = new Set(['awake', 'releasing']);
+/** By another host of the cluster, it is opened for a request. */
+const SERVING: ReadonlySet<State> = new Set(['awake', 'releasing', 'remote']);
 /** On the way to a worker with other settings. */
 const WITH_OTHER: ReadonlySet<State> = new Set(['moving', 'closing', 'pausing']);
 /** Or with one that serves no requests. */

@@ -1,0 +1,45 @@
+/** Operations that change a tenant beside its log are refused by a host of a cluster, and leave the tenant as it is. */
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {clusterFault} from '../../cli/cluster-settings.ts';
+import {SvcHosts} from './harness/svc-hosts.ts';
+
+const TIMEOUT_MS = 120_000;
+let cluster: SvcHosts;
+
+beforeAll(async () => {
+  cluster = await SvcHosts.start({hosts: 2, natsServers: 1});
+  await cluster.tenant('acme');
+}, TIMEOUT_MS);
+afterAll(() => cluster.stop(), TIMEOUT_MS);
+
+test.each([
+  ['a clone', 'POST', '/api/tenants/acme/clone?as=other', undefined],
+  ['a restore', 'POST', '/api/tenants/acme/restore', {as: 'other'}],
+  ['a file', 'PUT', '/api/tenants/other/file', 'SQLite format 3\0'],
+  ['a pause', 'POST', '/api/tenants/acme/pause', undefined],
+  ['a pause for reads', 'POST', '/api/tenants/acme/pause', {serves: 'reads'}],
+  ['an upgrade of all tenants', 'POST', '/api/upgrade', undefined],
+])('%s is a 409 with one sentence', async (_, method, path, body) => {
+  for (const {service} of cluster.hosts) {
+    const {status, body: answer, text} = await service.request(method, path, body);
+    expect([status, text]).toEqual([409, expect.stringContaining('op.conflict')]);
+    expect((answer as {error: {message: string}}).error.message).toMatch(/^in a cluster [^.]+$/);
+    expect(await service.get('/api/tenants/acme/schema')).toMatchObject({status: 200});
+  }
+  expect((await cluster.hosts[0]!.service.get('/api/tenants')).body).toMatchObject({tenants: ['acme']});
+});
+
+test('any host answers that a tenant is awake, whichever serves it', async () => {
+  for (const {service} of cluster.hosts) {
+    expect(await service.post('/api/tenants/acme/wake')).toMatchObject({status: 200});
+  }
+});
+
+test('backups are refused at the start', () => {
+  const options = {
+    ...{cluster: ['nats://127.0.0.1:4222'], clusterName: 'test', hostName: 'a', clusterFiles: '/nowhere'},
+    ...{peerListen: {host: '127.0.0.1', port: 4201}, allowSingleLog: true},
+  };
+  expect(clusterFault(options as never, () => false)).toBeNull();
+  expect(clusterFault(options as never, name => name === 'backupTo')).toMatch(/^--backup-to cannot be used/);
+});
