@@ -1,5 +1,6 @@
 /** `svc cluster …`: several hosts that share the tenants. Each verb is in a file of `cli/cluster/`. */
 import type {Command} from 'commander';
+import {registerDiverged} from './cluster/diverged.ts';
 import {registerDrain, registerMoves} from './cluster/hand-over.ts';
 import {registerAddHost, registerInit, registerRenew} from './cluster/init.ts';
 import {registerForget, registerVerify} from './cluster/on-log.ts';
@@ -15,4 +16,5 @@ export function register(program: Command): void {
   registerDrain(cluster);
   registerVerify(cluster);
   registerForget(cluster);
+  registerDiverged(cluster);
 }

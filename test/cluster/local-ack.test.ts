@@ -1,0 +1,93 @@
+/** Three real hosts with `--ack local`: what a lost host costs, and what it brings back. */
+import {readdirSync} from 'node:fs';
+import {join} from 'node:path';
+import Database from 'better-sqlite3';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {svc} from '../harness/command.ts';
+import {until} from '../harness/until.ts';
+import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+
+const TIMEOUT_MS = 180_000;
+let cluster: SvcHosts;
+
+beforeAll(async () => {
+  cluster = await SvcHosts.start({args: ['--ack', 'local', '--replication-lag-max', '1h', '--lease', '10s']});
+}, TIMEOUT_MS);
+afterAll(() => cluster.stop(), TIMEOUT_MS);
+
+const write = (host: SvcHost, tenant: string, n: number) =>
+  host.service.post(`/api/tenants/${tenant}/documents`, {table: 'things', fields: {n}});
+
+async function numbersOn({service}: SvcHost, tenant: string): Promise<number[] | null> {
+  const {status, body} = await service.post(`/api/tenants/${tenant}/query`, {
+    table: 'things',
+    filters: [],
+    limit: 1000,
+  });
+  return status === 200 ? (body as {data: {n: number}[]}).data.map(({n}) => n).sort((a, b) => a - b) : null;
+}
+
+async function ownerOf(tenant: string): Promise<SvcHost> {
+  const {body} = await cluster.hosts[0]!.service.get('/api/cluster');
+  const {owner} = (body as {tenants: {tenant: string; owner: string}[]}).tenants.find(({tenant: id}) => id === tenant)!;
+  return cluster.hosts.find(({name}) => name === owner)!;
+}
+
+async function lagOf({service}: SvcHost): Promise<number> {
+  const {text} = await service.get('/metrics');
+  return Number(/^svc_cluster_lag_seconds (.*)$/m.exec(text)?.[1]);
+}
+
+/** Numbers of the documents in files that were set aside on a host. */
+function asideOn({service}: SvcHost): number[] {
+  const entries = readdirSync(service.data, {recursive: true, encoding: 'utf8'});
+  const files = entries.filter(path => /\/diverged-\d+\/tenant\.sqlite$/.test(path));
+  return files.flatMap(path => {
+    const db = new Database(join(service.data, path), {readonly: true});
+    try {
+      const bodies = db.prepare<[], string>('SELECT body FROM documents').pluck().all();
+      return bodies.map(body => (JSON.parse(body) as {n: number}).n);
+    } finally {
+      db.close();
+    }
+  });
+}
+
+test('a worker that is killed loses nothing: its host appends what the log lacks', {timeout: TIMEOUT_MS}, async () => {
+  const id = await cluster.tenant('kept');
+  await until('the first write', async () => (await write(cluster.hosts[0]!, id, 0)).status === 201);
+  const owner = await ownerOf(id);
+  for (const link of owner.natsLinks) link.stall();
+  for (let n = 1; n <= 3; n++) expect((await write(owner, id, n)).status).toBe(201);
+  expect(await lagOf(owner)).toBeGreaterThan(0);
+  process.kill(await owner.service.workerOf(id), 'SIGKILL');
+  for (const link of owner.natsLinks) link.heal();
+  const other = cluster.hosts.find(host => host !== owner)!;
+  await until('all of them', async () => (await numbersOn(other, id))?.length === 4);
+  await until('no lag', async () => (await lagOf(owner)) === 0);
+});
+
+test('a host that is lost costs what had not followed, and sets it aside', {timeout: TIMEOUT_MS}, async () => {
+  const id = await cluster.tenant('taken');
+  await until('the first write', async () => (await write(cluster.hosts[0]!, id, 0)).status === 201);
+  const owner = await ownerOf(id);
+  const other = cluster.hosts.find(host => host !== owner)!;
+  await until('the log to have it', async () => (await lagOf(owner)) === 0);
+  for (const link of owner.natsLinks) link.stall();
+  expect((await write(owner, id, 1)).status).toBe(201);
+  await owner.service.killAll();
+  await until('another host to serve it', async () => (await write(other, id, 2)).status === 201);
+  expect(await numbersOn(other, id)).toEqual([0, 2]);
+  for (const link of owner.natsLinks) link.heal();
+  await owner.service.run();
+  await until('the tail to be set aside', () => asideOn(owner).includes(1));
+  const {service} = owner;
+  const listed = await svc(['cluster', 'diverged', '--data', service.data, '--json', '--writes']);
+  const [aside, ...records] = listed.stdout
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as Record<string, unknown>);
+  expect(aside).toMatchObject({tenant: id, why: 'diverged', documents: 2, finding: null});
+  expect(records.map(record => JSON.stringify(record))).toContainEqual(expect.stringContaining('"n":1'));
+  await until('the same documents', async () => (await numbersOn(owner, id))?.join() === '0,2');
+});
