@@ -267,6 +267,7 @@ export class Tenant {
       metrics: this.metrics,
       egress,
       installNode,
+      isInCluster: replication !== null,
       redactErrors: settings.redactErrors,
     });
     this.sockets = new SocketGate(this.#functions);

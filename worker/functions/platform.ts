@@ -62,6 +62,7 @@ export type PlatformParts = {
   egress: Pick<WorkerEgress, 'endpoint' | 'put'>;
   /** Installs a version of Node. */
   installNode: (version: NodeVersion) => Promise<void>;
+  isInCluster: boolean;
   /** Clients see that a function failed, but not the reason. */
   redactErrors: boolean;
 };
@@ -114,6 +115,7 @@ export class FunctionPlatform implements Stage {
       path,
       env: process.env,
       installNode: parts.installNode,
+      isInCluster: parts.isInCluster,
       code,
       partOf,
       egress,

@@ -5,6 +5,7 @@
 
 import {dirname} from 'node:path';
 import {assert} from '../../../shared/assert.ts';
+import {conflict} from '../../../shared/errors.ts';
 import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
@@ -31,6 +32,8 @@ export type NodeRuntimeParts = {
   env: NodeJS.ProcessEnv;
   /** Has the supervisor install a version. */
   installNode: (version: NodeVersion) => Promise<void>;
+  /** Other hosts can take the tenant over, and have only what is in its file. */
+  isInCluster: boolean;
   code: CodeStore;
   partOf: (deployment: number) => NodePart | null;
   egress: () => EgressEndpoint;
@@ -70,6 +73,9 @@ export class NodeRuntime implements NodeModules {
   async analyze(...[upload, files, {env, tell}]: Parameters<NodeModules['analyze']>): Promise<AnalysedNode> {
     const {version} = upload;
     const count = upload.packages.length;
+    if (count > 0 && this.#parts.isInCluster) {
+      throw conflict('in a cluster node.externalPackages cannot be deployed yet: let them be bundled');
+    }
     if (count > 0) tell('unpacking_packages', count === 1 ? '1 package' : `${count} packages`);
     const packages = await checkedPackages(upload.packages, this.packages);
     const binary = await this.#binaries.find(version, 'project', () => tell('installing_node', version));
