@@ -19,7 +19,9 @@ test.each(SEEDS)(
   'a random history keeps every acknowledged write, and every read agrees with it: seed %i',
   {timeout: TIMEOUT_MS},
   async one => {
-    const {violations, faults, logs, writes, acknowledged, calls, reads, results} = await randomHistory(one, RUN_MS);
+    const {violations, faults, logs, writes, acknowledged, calls, reads, results} = await randomHistory({
+      ...{seed: one, durationMs: RUN_MS, wanted: process.env.SVC_CLUSTER_FAULTS ?? ''},
+    });
     const report = process.env.SVC_CLUSTER_REPORT;
     if (report !== undefined) {
       const lines = [

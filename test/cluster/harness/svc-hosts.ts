@@ -22,6 +22,8 @@ export type SvcHostsOptions = {
   /** Further arguments of `svc start`. */
   readonly args?: readonly string[];
   readonly spares?: number;
+  /** Another build than the one beside the tests. */
+  readonly dist?: string | undefined;
 };
 
 export class SvcHost {
@@ -83,6 +85,7 @@ export class SvcHosts {
     this.#links.push(peerLink, ...natsLinks);
     const service = await Service.start({
       spares: this.#options.spares ?? 0,
+      ...(this.#options.dist === undefined ? {} : {dist: this.#options.dist}),
       env: TOKENS,
       args: [
         ...['--cluster', natsLinks.map(({port}) => `nats://127.0.0.1:${port}`).join(',')],

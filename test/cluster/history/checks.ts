@@ -157,8 +157,8 @@ function outOfOrder({writes, reads, subscriptions}: Notes, order: Order): string
 /** A connection got an older version after a newer one. */
 function backward({subscriptions}: Notes, order: Order): string[] {
   const found: string[] = [];
-  for (const {results} of subscriptions) {
-    let least = 0;
+  for (const {results, least: seen} of subscriptions) {
+    let least = seen;
     for (const result of results) {
       const span = order.spanOf(result.documents);
       if (span === null) continue; // reported already

@@ -300,14 +300,14 @@ function nothing(): void {}
 const SHORT_MS = {least: 500, most: 4_000};
 const LONG_MS = {least: 8_000, most: 15_000};
 const CALM_MS_MAX = 4_000;
-/** Only faults with this in their names, to find out which of them breaks something. */
-const WANTED = process.env.SVC_CLUSTER_FAULTS ?? '';
+
+type Row = Omit<Place, 'say'> & {endMs: number; said: string[]; wanted: string};
 
 /** Injects faults one after another; with half of the seeds, two at a time. @returns one line for each */
 export async function faultsUntil(
   endMs: number,
   seed: number,
-  of: Pick<Place, 'cluster' | 'tenants' | 'apps'>,
+  of: Pick<Row, 'cluster' | 'tenants' | 'apps' | 'wanted'>,
 ): Promise<string[]> {
   const random = seededRandom(seed);
   const said: string[] = [];
@@ -325,9 +325,9 @@ export async function faultsUntil(
   return said;
 }
 
-async function faultsInARow({endMs, said, ...of}: Omit<Place, 'say'> & {endMs: number; said: string[]}): Promise<void> {
+async function faultsInARow({endMs, said, wanted, ...of}: Row): Promise<void> {
   const {random, taken} = of;
-  const names = Object.keys(FAULTS).filter(name => name.includes(WANTED));
+  const names = Object.keys(FAULTS).filter(name => name.includes(wanted));
   const pause = (ms: number) => delay(Math.max(0, Math.min(ms, endMs - performance.now())));
   while (performance.now() < endMs) {
     await pause(random() * CALM_MS_MAX);

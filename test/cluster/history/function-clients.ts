@@ -1,4 +1,8 @@
-/** Clients that hold function sockets of one tenant on any host: each shows a query and calls mutations. */
+/**
+ * Clients that hold function sockets of one tenant on any host: each shows a query and calls mutations. A new connection
+ * says what all of them have seen, and must get nothing older. It says nothing of writes that others had acknowledged, so
+ * its results can be older than those.
+ */
 import {setTimeout as delay} from 'node:timers/promises';
 import type {DeploymentUpload} from '../../../shared/protocol/functions.ts';
 import {uploadOf} from '../../functions/app.ts';
@@ -38,6 +42,8 @@ export class FunctionClients {
   readonly #running: Promise<unknown>;
   readonly #sockets = new Set<FunctionSocket>();
   #isOver = false;
+  #timeline: string | null = null;
+  #seen = 0;
   #markers = 0;
   #writing = true;
   readonly #calls = new Set<Promise<boolean>>();
@@ -68,21 +74,26 @@ export class FunctionClients {
   }
 
   async #connect({name, service}: SvcHost): Promise<void> {
-    const beganMs = performance.now();
-    const opening = FunctionSocket.established(service, this.#notes.tenant);
+    const least = this.#seen;
+    const seen = this.#timeline === null ? {} : {seen: {timeline: this.#timeline, ts: least}};
+    const opening = FunctionSocket.established(service, this.#notes.tenant, seen);
     const socket = await Promise.race([opening, delay(OPEN_MS, null)]);
     if (socket === null) return void opening.then(late => late.close()).catch(() => undefined);
     this.#sockets.add(socket);
-    const subscription: Subscription = {on: name, isOpen: true, results: []};
+    const hello = await Promise.race([socket.helloOfServer(), delay(OPEN_MS, null)]);
+    if (hello === null) return socket.close();
+    this.#timeline = hello.session.timeline;
+    const subscription: Subscription = {on: name, least, isOpen: true, results: []};
     const by = `function socket ${this.#notes.subscriptions.push(subscription) - 1} on ${name}`;
     const [query] = socket.queries([{path: 'sheets:all'}]) as [number];
-    socket.onState = shown => {
+    socket.onState = (shown, {ts}) => {
+      this.#seen = Math.max(this.#seen, ts);
       const result = shown.get(query);
       socket.messages.length = 0;
       socket.transitions.length = 0;
       if (result === undefined || !('value' in result)) return;
       const documents = new Map((result.value as Doc[]).map(document => [keyOf('sheets', document._id), document]));
-      subscription.results.push({beganMs, endedMs: performance.now(), by, documents});
+      subscription.results.push({beganMs: 0, endedMs: performance.now(), by, documents});
     };
     const end = Promise.race([socket.closed, delay(this.#random() * CONNECTION_MS_MAX)]).then(() => true);
     while (!(await Promise.race([end, delay(this.#random() * PAUSE_MS_MAX, false)]))) {
@@ -110,8 +121,11 @@ export class FunctionClients {
       return false;
     }
     write.answers.push(`${by} ${result.ok ? 'ok' : `${result.code} ${result.error}`}`);
-    if (result.ok) this.#notes.end(write, 'acknowledged');
-    else if (result.code !== undefined && result.code !== 'session.outcome_unknown') this.#notes.end(write, 'refused');
+    if (result.ok) {
+      this.#notes.end(write, 'acknowledged');
+      if ('ts' in result) this.#seen = Math.max(this.#seen, result.ts);
+    } else if (result.code !== undefined && result.code !== 'session.outcome_unknown')
+      this.#notes.end(write, 'refused');
     return true;
   }
 }

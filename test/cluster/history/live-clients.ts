@@ -45,7 +45,7 @@ export class LiveClients {
     const socket = await Promise.race([opening, delay(OPEN_MS, null)]);
     if (socket === null) return void opening.then(late => late.close()).catch(() => undefined);
     this.#sockets.add(socket);
-    const subscription: Subscription = {on: name, isOpen: true, results: []};
+    const subscription: Subscription = {on: name, least: 0, isOpen: true, results: []};
     this.#notes.subscriptions.push(subscription);
     socket.send({type: 'subscribe', request_id: table, query: {table, filters: []}});
     const end = Promise.race([socket.closed.then(() => null), delay(this.#random() * CONNECTION_MS_MAX, null)]);

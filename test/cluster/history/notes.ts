@@ -27,8 +27,11 @@ export type Read = {
   readonly documents: ReadonlyMap<string, Doc>;
 };
 
-/** The results of one live query on one connection, in the order in which they came. */
-export type Subscription = {readonly on: string; isOpen: boolean; readonly results: Read[]};
+/**
+ * The results of one live query on one connection, in the order in which they came. `least`: the sequence that its client
+ * said to have seen.
+ */
+export type Subscription = {readonly on: string; readonly least: number; isOpen: boolean; readonly results: Read[]};
 
 export class Notes {
   readonly tenant: string;

@@ -39,9 +39,18 @@ export type History = {
   readonly logs: string;
 };
 
-/** @param durationMs of faults; the hosts' start and the checks come on top */
-export async function randomHistory(seed: number, durationMs: number): Promise<History> {
-  const cluster = await SvcHosts.start();
+export type HistoryOptions = {
+  readonly seed: number;
+  /** Of faults; the hosts' start and the checks come on top. */
+  readonly durationMs: number;
+  /** Only faults with this in their names, to find out which of them breaks something. */
+  readonly wanted?: string;
+  /** Another build than the one beside the tests. */
+  readonly dist?: string;
+};
+
+export async function randomHistory({seed, durationMs, wanted = '', dist}: HistoryOptions): Promise<History> {
+  const cluster = await SvcHosts.start({dist});
   const killAll = () => {
     for (const {service} of cluster.hosts) for (const pid of service.processes()) killNow(pid);
   };
@@ -62,7 +71,7 @@ export async function randomHistory(seed: number, durationMs: number): Promise<H
       sockets.push(new FunctionClients(notes, cluster.hosts, seededRandom(random() * 2 ** 30)));
     }
     live.push(...sockets);
-    faults = await faultsUntil(performance.now() + durationMs, seed, {cluster, tenants: TENANTS, apps});
+    faults = await faultsUntil(performance.now() + durationMs, seed, {cluster, tenants: TENANTS, apps, wanted});
     const stopped = Promise.all([...clients.map(one => one.stop()), ...sockets.map(one => one.stopWriting())]);
     for (const one of clients) violations.push(...(await findingsOf(cluster, one, stopped)));
     for (const one of live) await one.stop();
