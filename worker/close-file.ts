@@ -24,6 +24,7 @@ export type ClosingFile = {
   replication: TenantReplication | null;
 };
 
+/** @throws Error: the process must end without closing the file */
 export async function closeFile(file: ClosingFile): Promise<void> {
   const {path, db, writer, files, lock, copies, replication} = file;
   if (lock === null) {
@@ -35,15 +36,17 @@ export async function closeFile(file: ClosingFile): Promise<void> {
   const {newest: commit} = writer.numbers;
   copies?.close(commit, facts);
   const last = {commit, sequence: facts.lastSequence, timeMs: facts.committedMs};
-  // A commit that the log lacks stays in the WAL, where the next open finds it.
-  const isInLog = replication === null || (await replication.last(last));
-  if (isInLog) unlessFull(() => emptyLog(file));
+  // A commit that the log lacks stays in the WAL, where the next open finds it. Closing would move it into the file.
+  if (replication !== null && !(await replication.last(last))) {
+    throw new Error(`the log has not taken commit ${commit}, the last one`);
+  }
+  unlessFull(() => emptyLog(file));
   files.noteIfLogged();
   db.close();
   // Closing also empties the WAL, if the obstacle of a moment ago is gone.
   files.noteIfLogged();
   keepLogFiles(path);
-  if (isInLog) await replication?.close();
+  await replication?.close();
   lock.release();
 }
 

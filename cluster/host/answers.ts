@@ -15,6 +15,7 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     }
     case 'delete': {
       const {generation, createdMs} = recordOf(request.tenant, await host.entries.remove(request.tenant));
+      void host.forget({id: request.tenant, generation});
       return {tenant: request.tenant, generation, createdMs};
     }
     case 'due': {

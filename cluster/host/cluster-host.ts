@@ -19,11 +19,13 @@ import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
-import {DRAIN_POLL_MS, DUE_POLL_MS, RENEW_MS} from '../limits.ts';
+import {DRAIN_POLL_MS, DUE_POLL_MS, FORGET_AFTER_MS, FORGET_ATTEMPTS, RENEW_MS} from '../limits.ts';
+import {forgetTenant} from '../log/forget.ts';
 import {EngineError} from '../log/log-engine.ts';
+import {LogError} from '../log/log-error.ts';
 import {RECORD_FORMAT} from '../log/record.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
-import {Subjects, shardOf, tokenOf} from '../log/subjects.ts';
+import {Subjects, shardOf, type TenantName, tokenOf} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
 import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import {HostLease} from '../members/host-lease.ts';
@@ -40,7 +42,7 @@ import {Standbys} from '../standby/standbys.ts';
 import {ClusterKeys} from './cluster-keys.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
-import {Rebalance} from './rebalance.ts';
+import {type Move, Rebalance} from './rebalance.ts';
 import {WorkerHolder} from './worker-holder.ts';
 
 /** The record of a host that is to drain has the incarnation for which that was requested. */
@@ -282,12 +284,26 @@ export class ClusterHost {
       const others = this.hosts().filter(({name}) => name !== this.lease.host);
       const held = [...this.tenants.serving().keys()];
       if (held.length === 0 || others.length === 0) return;
-      for (const id of held) {
+      const moves = held.flatMap(id => {
         const pin = this.tenants.entries().get(id)?.pin ?? null;
         const {owner} = placementOf({id, pin}, others, 0);
-        if (owner !== null) await this.move(id, owner);
-      }
+        return owner === null ? [] : [{id, host: owner}];
+      });
+      await this.#moveAll(moves);
       await delay(MONOTONIC_CLOCK, DRAIN_POLL_MS);
+    }
+  }
+
+  /** Removes what a deleted tenant has in the log, when its owner has had the time to close it. */
+  async forget(tenant: TenantName): Promise<void> {
+    for (let left = FORGET_ATTEMPTS; left > 0 && !this.#end.signal.aborted; left--) {
+      await delay(MONOTONIC_CLOCK, FORGET_AFTER_MS);
+      try {
+        if (await forgetTenant(this.replicated, tenant, this.#end.signal)) return;
+      } catch (error) {
+        if (!(error instanceof EngineError || error instanceof LogError)) throw error;
+        this.#log.warn('a deleted tenant is still in the log', {tenant: tenant.id, error});
+      }
     }
   }
 
@@ -364,14 +380,20 @@ export class ClusterHost {
   }
 
   async #moveMisplaced(): Promise<void> {
-    const {self} = this;
     const isServing = (id: string) => this.tenants.holds(id);
-    try {
-      const {nowMs} = MONOTONIC_CLOCK;
-      const moves = this.#rebalance.next(this.tenants.entries(), {self, nowMs, isServing});
-      for (const {id, host} of moves) await this.move(id, host);
-    } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
+    const {nowMs} = MONOTONIC_CLOCK;
+    await this.#moveAll(this.#rebalance.next(this.tenants.entries(), {self: this.self, nowMs, isServing}));
+  }
+
+  /** What cannot be moved now is among the next moves. */
+  async #moveAll(moves: readonly Move[]): Promise<void> {
+    for (const {id, host} of moves) {
+      try {
+        await this.move(id, host);
+      } catch (error) {
+        if (!(error instanceof EngineError || error instanceof LogError)) throw error;
+        this.#log.warn('a tenant could not be moved', {tenant: id, host, error});
+      }
     }
   }
 

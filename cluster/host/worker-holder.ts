@@ -134,8 +134,10 @@ export class WorkerHolder implements Holder {
   /** A worker without its connection cannot append: if it has not ended, it broke a rule. */
   #endpointClosed(why: string): void {
     const {tenant, supervisor, report} = this.#parts;
-    if (this.#hasEnded) return;
+    // After its `close` it has nothing more to say, and reports when the tenant has work again before it ends.
+    const hasClosed = this.tail?.kind === 'close' && this.tail.epoch === this.#grant!.epoch;
+    if (this.#hasEnded || hasClosed) return;
     report(`the worker of tenant ${tenant.id} is ended if it lives: ${why}`);
-    if (!this.#isEnding || this.tail?.kind !== 'close') supervisor.fence(tenant.id, this.#grant!.epoch);
+    supervisor.fence(tenant.id, this.#grant!.epoch);
   }
 }
