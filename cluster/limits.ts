@@ -53,6 +53,8 @@ export const MEMBER_SILENT_MS = 2_000;
 export const HOSTS_MAX = 64;
 /** Weight of a host among the others: a relative number. Beyond: its entry is refused. (ours) */
 export const CAPACITY_MAX = 1_000_000;
+/** Memberships by which the log can be ahead of the entry of a host, when that was lost. Beyond: no host is expired by it. (ours) */
+export const INCARNATIONS_AHEAD_MAX = 1_000;
 /** Pause before a host looks again who owns a tenant, when the log did not answer or another change was first. (ours) */
 export const OWNER_RETRY_MS = 100;
 

@@ -352,6 +352,8 @@ export const CLUSTER_ANSWER_MS = 15_000;
 export const CLUSTER_JOIN_MS = 90_000;
 /** Time for a host to leave its cluster at the end. Beyond: the others wait for the end of its lease. (ours) */
 export const CLUSTER_CLOSE_MS = 4_000;
+/** Pause before a tenant that another host made or deleted is made or deleted here again, after a failure. (ours) */
+export const CLUSTER_CHANGE_RETRY_MS = 5_000;
 /** Pause before it is asked again which host serves a tenant, while the cluster cannot say. (ours) */
 export const LOCATE_AGAIN_MS = 200;
 /** So long a request waits for that. Beyond: 503 session.worker_unavailable. (ours) */

@@ -19,7 +19,8 @@ import {
   MESSAGE_BYTES_LEAST,
 } from '../limits.ts';
 import {EngineError, type LogEngine, type Message, type PublishAnswer, type Subject} from '../log/log-engine.ts';
-import {type LogPosition, placeInHeader} from '../log/record.ts';
+import {LogError} from '../log/log-error.ts';
+import {type LogPosition, noteBehindHeader, placeInHeader} from '../log/record.ts';
 import {type Subjects, type TenantName, tokenOf} from '../log/subjects.ts';
 import type {OpenOptions, OpenOutcome} from '../log/tenant-log.ts';
 import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer, type LogRequest, logRequestIn} from './endpoint-message.ts';
@@ -31,6 +32,8 @@ export type LogEndpointParts = {
   readonly tenant: TenantName;
   /** The worker appends in this epoch, and what its file has of earlier ones. */
   readonly epoch: number;
+  /** Names this host in the log. */
+  readonly note: string;
   readonly engine: LogEngine;
   readonly subjects: Subjects;
   readonly ownerEnds: OpenOptions['ownerEnds'];
@@ -128,7 +131,8 @@ export class LogEndpoint {
       const [answer, bytes] = await this.#answered(request, body);
       this.#send(stream, answer, bytes);
     } catch (error) {
-      if (error instanceof EngineError) this.#send(stream, {is: 'failed', reason: error.message});
+      const isOfLog = error instanceof EngineError || error instanceof LogError;
+      if (isOfLog) this.#send(stream, {is: 'failed', reason: error.message});
       else if (error instanceof MalformedFrame) this.#fail(error.message);
       else throw error;
     }
@@ -155,12 +159,14 @@ export class LogEndpoint {
         return [{is: 'done'}];
       case 'opened': {
         const position = fromWire(request.position);
-        if (position.epoch !== this.#parts.epoch) throw new MalformedFrame('it opened another epoch');
-        this.#tail = position;
+        const tail = this.#tail;
+        const isIt = tail?.kind === 'open' && tail.n === position.n && tail.digest.equals(position.digest);
+        if (!isIt || position.epoch !== this.#parts.epoch) throw new MalformedFrame('it opened nothing');
         this.#parts.onOpened({kind: 'opened', position});
         return [{is: 'done'}];
       }
       case 'superseded':
+        await this.#checkSuperseded(request.epoch);
         this.#parts.onOpened({kind: 'superseded', epoch: request.epoch});
         return [{is: 'done'}];
       case 'full':
@@ -172,7 +178,7 @@ export class LogEndpoint {
   }
 
   async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer) {
-    const {engine, subjects, tenant, epoch, onAnswered} = this.#parts;
+    const {engine, subjects, tenant, epoch, onAnswered, note} = this.#parts;
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
     const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
     if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
@@ -180,7 +186,8 @@ export class LogEndpoint {
     if (subject !== log.name || expected === null) throw new MalformedFrame('it publishes to another subject');
     const place = placeInHeader(body, 0);
     if (place === null || place.epoch > epoch) throw new MalformedFrame('it appends no record of its epoch');
-    if (place.kind === 'open' && place.epoch !== epoch) throw new MalformedFrame('it opens an epoch that has ended');
+    const isOurs = place.epoch === epoch && noteBehindHeader(body) === note;
+    if (place.kind === 'open' && !isOurs) throw new MalformedFrame('it opens the log for another owner');
     const startMs = performance.now();
     const answer = await this.#awaited(engine.publish(log, body, expected));
     onAnswered(answer.kind, performance.now() - startMs);
@@ -188,6 +195,14 @@ export class LogEndpoint {
       this.#noteTail({...place, sequence: answer.sequence});
     }
     return answer;
+  }
+
+  /** The next claim is above the epoch that the log has. @throws MalformedFrame: it has no such epoch; EngineError */
+  async #checkSuperseded(epoch: number): Promise<void> {
+    const {engine, subjects, tenant} = this.#parts;
+    const newest = await engine.last(subjects.log(tenant));
+    const place = newest === null ? null : placeInHeader(newest.bytes, newest.sequence);
+    if (place === null || place.epoch < epoch) throw new MalformedFrame('its log has no such epoch');
   }
 
   async #awaited<T>(publishing: Promise<T>): Promise<T> {

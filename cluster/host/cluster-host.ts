@@ -19,7 +19,15 @@ import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
-import {DRAIN_POLL_MS, DUE_POLL_MS, FORGET_AFTER_MS, FORGET_ATTEMPTS, RENEW_MS} from '../limits.ts';
+import {
+  DRAIN_POLL_MS,
+  DUE_POLL_MS,
+  FORGET_AFTER_MS,
+  FORGET_ATTEMPTS,
+  INCARNATIONS_AHEAD_MAX,
+  LEASE_WAIT,
+  RENEW_MS,
+} from '../limits.ts';
 import {forgetTenant} from '../log/forget.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
@@ -35,7 +43,7 @@ import type {NatsEngine} from '../nats/nats-engine.ts';
 import {startOnNats} from '../nats/start-check.ts';
 import {HostTenants, type Located} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
-import {isSameOwner, type Owner, type TenantRecord} from '../ownership/tenant-record.ts';
+import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
 import {placementOf} from '../placement/placement.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
@@ -157,6 +165,7 @@ export class ClusterHost {
             handOver: (id, epoch) => send({type: 'hand_over', tenant: id, epoch}),
             fence: (id, epoch) => send({type: 'fence', tenant: id, epoch}),
           },
+          checkOwner: openedBy => this.#checkOwner(openedBy),
           holdFile: id => this.#standbys.hold(id),
           releaseFile: id => this.#standbys.release(id),
           onAnswered: (answer, ms) => {
@@ -315,7 +324,8 @@ export class ClusterHost {
       const wanted = Buffer.from(String(incarnation));
       const outcome = await records.set(DRAIN_PREFIX + host, wanted, before?.revision ?? 0, this.#end.signal);
       const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
-      if (kind !== 'conflict') return;
+      if (kind === 'stored') return;
+      if (kind !== 'conflict') throw new EngineError(`the request to drain was not stored: ${kind}`);
     }
   }
 
@@ -348,6 +358,9 @@ export class ClusterHost {
 
   #changed(id: string, entry: TenantRecord, before: TenantRecord | null): void {
     const {generation, createdMs, isDeleted} = entry;
+    if (before !== null && (isDeleted || before.generation !== generation)) {
+      this.#paths.delete(tokenOf({id, generation: before.generation}));
+    }
     if (isDeleted) this.#send({type: 'tenant_gone', tenant: id, generation});
     else if (before?.generation !== generation) {
       this.#send({type: 'tenant_is', tenant: {tenant: id, generation, createdMs}});
@@ -376,6 +389,21 @@ export class ClusterHost {
         const isOurs = isSameOwner(owner, this.self) || placementOf({id, pin}, hosts, 0).owner === this.lease.host;
         if (isOurs) this.#send({type: 'tenant_due', tenant: id});
       }
+    }
+  }
+
+  /**
+   * A host is expired by its name and incarnation. An incarnation that its entry has not had would end one that lives, so
+   * it counts only when the lease of the present one has ended, and is one that follows it soon.
+   */
+  #checkOwner(openedBy: string | null): void {
+    const owner = openedBy === null ? null : ownerOfNote(openedBy);
+    if (owner === null) return;
+    const known = this.members.all().find(({host}) => host === owner.host);
+    const ahead = owner.incarnation - (known?.record.incarnation ?? 0);
+    const isHeard = known !== undefined && known.silentMs < LEASE_WAIT * this.settings.leaseMs;
+    if (ahead > INCARNATIONS_AHEAD_MAX || (ahead > 0 && isHeard)) {
+      throw new EngineError(`the entry of the host ${owner.host} is not the one that the log names`);
     }
   }
 

@@ -21,6 +21,8 @@ export type WorkerHolderParts = {
   readonly engine: LogEngine;
   readonly subjects: Subjects;
   readonly localLagMs: number | null;
+  /** A worker says who opened its log. @throws EngineError: it can be no one */
+  readonly checkOwner: (openedBy: string | null) => void;
   /** The lease of this host, for a worker that is new. */
   readonly lease: () => LeaseNotice;
   readonly supervisor: {
@@ -107,10 +109,14 @@ export class WorkerHolder implements Holder {
 
   /** The supervisor has a worker for the grant. */
   worker({socketPath, secret}: EndpointKey): void {
-    const {tenant, engine, subjects, lease, onAnswered} = this.#parts;
-    const {epoch, ownerEnds} = this.#grant!;
+    const {tenant, engine, subjects, lease, checkOwner, onAnswered} = this.#parts;
+    const {epoch, note, ownerEnds: ends} = this.#grant!;
+    const ownerEnds: Grant['ownerEnds'] = owner => {
+      checkOwner(owner.openedBy);
+      return ends(owner);
+    };
     this.#endpoint = new LogEndpoint({
-      ...{socketPath, secret, tenant, epoch, engine, subjects, ownerEnds, onAnswered},
+      ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, onAnswered},
       onOpened: outcome => this.#decided?.(outcome),
       onClosed: why => this.#endpointClosed(why),
     });

@@ -61,6 +61,11 @@ export type LogPosition = {
   readonly digest: Buffer;
 };
 
+/** The note of a record that opens or closes a log, for a process that passes it on. */
+export function noteBehindHeader(bytes: Buffer): string {
+  return bytes.toString('utf8', HEADER_BYTES);
+}
+
 /** @param before null: it is the first record */
 export function nextHead(
   before: LogPosition | null,
@@ -154,7 +159,9 @@ export function decodeRecord(bytes: Buffer, sequence: number): DecodedRecord {
 export function placeInHeader(bytes: Buffer, sequence: number): LogPosition | null {
   if (bytes.length < HEADER_BYTES || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return null;
   const [kind, epoch, n] = [KINDS[bytes[10]!], readNumber(bytes, 16), readNumber(bytes, 24)];
-  const isPlace = kind !== undefined && epoch >= 1 && n >= 1 && Number.isSafeInteger(epoch) && Number.isSafeInteger(n);
+  // The next record has the next number.
+  const isCount = (count: number) => count >= 1 && Number.isSafeInteger(count + 1);
+  const isPlace = kind !== undefined && isCount(epoch) && isCount(n);
   return isPlace && bytes.readUInt16BE(8) === RECORD_FORMAT
     ? {kind, epoch, n, sequence, digest: slice(bytes, 72)}
     : null;

@@ -3,7 +3,7 @@
  * passes on what concerns a tenant. Without --cluster there is none of it.
  */
 import {randomBytes} from 'node:crypto';
-import {readFileSync, renameSync, writeFileSync} from 'node:fs';
+import {existsSync, readdirSync, readFileSync, renameSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {assert, unreachable} from '../../shared/assert.ts';
 import type {ClusterProcessSettings, ClusterTenant, KeyChanged} from '../../shared/ipc/cluster.ts';
@@ -16,7 +16,7 @@ import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
 import {StartError} from '../files/start-error.ts';
 import type {KeyCluster, Keys} from '../keys/keys.ts';
-import {CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
+import {CLUSTER_CHANGE_RETRY_MS, CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
 import {ClusterReports} from '../metrics/cluster-reports.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/cluster-process.ts';
@@ -65,7 +65,7 @@ export class Cluster implements KeyCluster {
     const start = randomBytes(16).toString('hex');
     this.process = new ClusterProcess({
       settings: {...processSettings(parts.settings), scratch: join(data, SCRATCH_DIRECTORY)},
-      ...{start, previousStart: swapStart(join(data, START_FILE), start)},
+      ...{start, previousStart: swapStart(data, start, parts.settings.cluster)},
       onMembership: membership => this.#joined(membership),
       onNotice: notice => this.#received(notice),
       onEnd: async isUnexpected => {
@@ -115,7 +115,7 @@ export class Cluster implements KeyCluster {
     await this.#change(() => this.#takeIn(made));
   }
 
-  /** Resolves when no host serves it any more under this generation. @throws session.tenant_not_found 404, 503 */
+  /** Resolves when this host serves it no more under this generation; others follow within moments. @throws session.tenant_not_found 404, 503 */
   async delete(tenant: string): Promise<void> {
     const {generation} = (await this.process.request({does: 'delete', tenant})) as ClusterTenant;
     await this.#change(() => this.#parts.tenants().leaveCluster(tenant, generation));
@@ -194,10 +194,10 @@ export class Cluster implements KeyCluster {
   #received(notice: ClusterNotice): void {
     switch (notice.type) {
       case 'tenant_is':
-        void this.#change(() => this.#takeIn(notice.tenant));
+        this.#repeat(() => this.#takeIn(notice.tenant));
         return;
       case 'tenant_gone':
-        void this.#change(() => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
+        this.#repeat(() => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
         return;
       case 'key_is':
       case 'key_gone':
@@ -226,10 +226,17 @@ export class Cluster implements KeyCluster {
     this.#parts.tellRouters(this.hostState);
   }
 
+  /** Until it succeeds: a full disk has space again. */
+  #repeat(make: () => Promise<void>): void {
+    this.#change(make).catch(() => setTimeout(() => this.#repeat(make), CLUSTER_CHANGE_RETRY_MS).unref());
+  }
+
   #change(make: () => Promise<void>): Promise<void> {
     const made = this.#changes.then(make);
     this.#changes = made.catch((error: unknown) => {
-      this.#parts.log.error('a tenant of the cluster is not known on this host; the next start tries again', {error});
+      this.#parts.log.error('a change of a tenant of the cluster could not be made on this host; it is tried again', {
+        error,
+      });
     });
     return made;
   }
@@ -242,12 +249,23 @@ function processSettings({peers, ...settings}: ClusterSettings): Omit<ClusterPro
   return {...given, localLagMs, peerAddress: peers.address, svcVersion: VERSION};
 }
 
-/** @returns the start before this one; null: it is not known */
-function swapStart(path: string, start: string): string | null {
+/**
+ * Generations of tenants are those of one cluster: with another one, or of a server alone, they would name other tenants,
+ * and such a tenant would be taken for a deleted one.
+ * @returns the start before this one; null: it is not known. @throws StartError
+ */
+function swapStart(data: string, start: string, cluster: string): string | null {
   assert(START.test(start), 'a start has a random id');
-  const before = textIn(path);
+  const path = join(data, START_FILE);
+  const [before = null, name = null] = textIn(path)?.split(' ') ?? [];
+  const tenants = join(data, 'tenants');
+  const hasTenants = existsSync(tenants) && readdirSync(tenants).length > 0;
+  if (hasTenants && name !== cluster) {
+    const whose = name === null ? 'a server that is no host of a cluster' : `the cluster ${name}`;
+    throw new StartError(`${data} has tenants of ${whose}: start this host on a directory without tenants`);
+  }
   // If it is lost, the next start waits for the lease of this one.
-  writeFileSync(`${path}.new`, start, {mode: 0o600, flush: true});
+  writeFileSync(`${path}.new`, `${start} ${cluster}`, {mode: 0o600, flush: true});
   renameSync(`${path}.new`, path);
   return before !== null && START.test(before) ? before : null;
 }

@@ -62,8 +62,11 @@ export class ClusterGrants {
     if (notice.type === 'owner_changed') {
       // The host that was chosen has taken it over.
       if (entry.remote?.host !== notice.host) give(entry, {type: 'moved'});
-    } else if (notice.type === 'tenant_due') give(entry, {type: 'want', requested: false}, 'due');
-    else if (notice.type === 'hand_over' || notice.type === 'fence') {
+    } else if (notice.type === 'tenant_due') {
+      // The host that routers were referred to has ended.
+      if (entry.remote !== null) give(entry, {type: 'moved'});
+      give(entry, {type: 'want', requested: false}, 'due');
+    } else if (notice.type === 'hand_over' || notice.type === 'fence') {
       if (entry.grant?.epoch === notice.epoch) give(entry, {type: notice.type});
     }
   }

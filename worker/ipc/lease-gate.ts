@@ -12,8 +12,10 @@ export class LeaseGate {
   until(untilMs: number): void {
     this.#untilMs = untilMs;
     if (!this.holds()) return;
-    for (const resume of this.#waiting) resume(true);
+    // One that is resumed can wait again, if little of the lease is left.
+    const waiting = [...this.#waiting];
     this.#waiting.clear();
+    for (const resume of waiting) resume(true);
   }
 
   /** Reads the clock, because a time from before a pause says nothing. */

@@ -1,0 +1,84 @@
+/** A worker at the endpoint of its tenant's log: what it can do, and what ends its connection. */
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterEach, beforeEach, expect, test} from 'vitest';
+import {EndpointClient} from '../../cluster/endpoint/endpoint-client.ts';
+import type {LogRequest} from '../../cluster/endpoint/endpoint-message.ts';
+import {LogEndpoint} from '../../cluster/endpoint/log-endpoint.ts';
+import {RemoteEngine} from '../../cluster/endpoint/remote-engine.ts';
+import {toWire} from '../../cluster/endpoint/wire-position.ts';
+import {EngineError} from '../../cluster/log/log-engine.ts';
+import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
+import type {OpenOutcome} from '../../cluster/log/tenant-log.ts';
+import {REAL_TIMING} from '../../cluster/log/timing.ts';
+import {MemoryEngine, MemoryStreams} from './harness/memory-engine.ts';
+import {CLUSTER, commit, newTenant, note, opened, SUBJECTS} from './harness/rig.ts';
+
+const EPOCH = 3;
+const NOTE = 'a.1';
+const tenant = newTenant();
+let directory: string;
+let endpoint: LogEndpoint;
+let outcomes: OpenOutcome[];
+let closed: PromiseWithResolvers<string>;
+let client: EndpointClient;
+let replicated: ReplicatedLog;
+let worker: ReplicatedLog;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-endpoint-'));
+  const engine = new MemoryEngine(new MemoryStreams(), REAL_TIMING);
+  replicated = new ReplicatedLog(engine, CLUSTER);
+  [outcomes, closed] = [[], Promise.withResolvers()];
+  const key = {socketPath: join(directory, 's'), secret: 'secret'};
+  endpoint = new LogEndpoint({
+    ...{...key, tenant, epoch: EPOCH, note: NOTE, engine, subjects: SUBJECTS},
+    ownerEnds: () => undefined,
+    onAnswered: () => undefined,
+    onOpened: outcome => outcomes.push(outcome),
+    onClosed: closed.resolve,
+  });
+  client = await EndpointClient.connect(key, {lease: () => undefined, closed: () => undefined});
+  worker = new ReplicatedLog(new RemoteEngine(client), CLUSTER);
+});
+afterEach(async () => {
+  client.close();
+  await endpoint.end();
+  rmSync(directory, {recursive: true});
+});
+
+const open = (by = NOTE) => worker.tenant(tenant).append(null, note('open', EPOCH, by));
+
+test('a worker opens the log, appends, reads, and says that it did', async () => {
+  const outcome = await open();
+  if (outcome.kind !== 'committed') throw new Error(outcome.kind);
+  await client.ask('done', {does: 'opened', position: toWire(outcome.position)});
+  expect(outcomes).toEqual([{kind: 'opened', position: outcome.position}]);
+  expect(await worker.tenant(tenant).append(outcome.position, commit(EPOCH, 'x'))).toMatchObject({kind: 'committed'});
+  expect(endpoint.tail).toMatchObject({kind: 'commit', n: 2});
+  expect(await replicated.tenant(tenant).tail()).toMatchObject({kind: 'commit', n: 2, epoch: EPOCH});
+});
+
+const POSITION = {kind: 'open', epoch: EPOCH, n: Number.MAX_SAFE_INTEGER, sequence: 1, digest: '0'.repeat(64)} as const;
+
+test.each<[string, () => Promise<unknown>, string]>([
+  ['opens the log in the name of another host', () => open('b.7'), 'opens the log for another owner'],
+  ['opened what it has not opened', () => ask({does: 'opened', position: POSITION}), 'opened nothing'],
+  ['was superseded by an epoch that its log lacks', () => ask({does: 'superseded', epoch: 9}), 'no such epoch'],
+  ['reads the log of another tenant', () => worker.tenant(newTenant()).tail(), 'reads another subject'],
+  [
+    'appends in an epoch that it was not granted',
+    () => worker.tenant(tenant).append(null, note('open', EPOCH + 1, NOTE)),
+    'no record of its epoch',
+  ],
+])('a worker that %s loses its connection', async (_, act, why) => {
+  await opened(replicated.tenant(tenant), 1);
+  void act().catch(error => expect(error).toBeInstanceOf(EngineError));
+  expect(await closed.promise).toContain(why);
+  expect(outcomes).toEqual([]);
+});
+
+function ask(request: LogRequest): Promise<unknown> {
+  return client.ask('done', request);
+}
