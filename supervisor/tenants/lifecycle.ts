@@ -30,7 +30,7 @@ function acquiredFirst(before: Lifecycle, stepped: Step): Step {
   const {next, effects} = stepped;
   const isNew = next.state === 'queued' && before.state !== 'queued' && before.state !== 'acquiring';
   // A worker that ended has used up its grant.
-  const isAgain = next.state === 'waking' && before.state === 'waking' && next.retried && !before.retried;
+  const isAgain = before.state === 'waking' && next.state === 'waking' && effects.some(({type}) => type === 'start');
   if (!isNew && !isAgain) return stepped;
   const others = effects.filter(({type}) => type !== 'enqueue' && type !== 'start');
   return to({state: 'acquiring', crashes: next.crashes, requested: next.requested}, ...others, {type: 'locate'});
