@@ -2,15 +2,11 @@
 import {unreachable} from '../../shared/assert.ts';
 import type {ErrorObject} from '../../shared/errors.ts';
 import type {Input, Lifecycle, Step} from './lifecycle-states.ts';
-import {beginClose, failIf, RETRY_AFTER_MS, stay, to} from './lifecycle-step.ts';
+import {beginClose, failIf, RETRY_AFTER_MS, stay, stepWaited, to} from './lifecycle-step.ts';
 
 export function stepAcquiring(lifecycle: Lifecycle & {state: 'acquiring'}, input: Input): Step {
   const {crashes, requested} = lifecycle;
   switch (input.type) {
-    case 'want':
-      return to({...lifecycle, requested: requested || input.requested});
-    case 'router_ended':
-      return to({...lifecycle, requested: false});
     case 'granted':
       return to({state: 'queued', crashes, requested}, {type: 'enqueue'});
     case 'located_there':
@@ -20,7 +16,7 @@ export function stepAcquiring(lifecycle: Lifecycle & {state: 'acquiring'}, input
     case 'shut_down':
       return to({state: 'asleep', crashes});
     default:
-      return stay(lifecycle);
+      return stepWaited(lifecycle, input);
   }
 }
 
@@ -46,10 +42,6 @@ export function stepRemote(lifecycle: Lifecycle & {state: 'remote'}, input: Inpu
 export function stepHandingOver(lifecycle: Lifecycle & {state: 'handing_over'}, input: Input): Step {
   const {crashes, requested} = lifecycle;
   switch (input.type) {
-    case 'want':
-      return to({...lifecycle, requested: requested || input.requested});
-    case 'router_ended':
-      return to({...lifecycle, requested: false});
     case 'given_up':
       return to({state: 'closing', crashes, wanted: requested, requested, stored: false}, {type: 'close'});
     case 'ended':
@@ -57,7 +49,7 @@ export function stepHandingOver(lifecycle: Lifecycle & {state: 'handing_over'}, 
     case 'shut_down':
       return beginClose(crashes);
     default:
-      return stay(lifecycle);
+      return stepWaited(lifecycle, input);
   }
 }
 

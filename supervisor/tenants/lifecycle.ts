@@ -6,7 +6,7 @@ import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
 import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN, DAMAGED_COOL_DOWN_MS_MAX, HEALTHY_MS, MOVE_MS_MAX} from '../limits.ts';
 import {fence, handsOverError, stepAcquiring, stepHandingOver, stepRemote} from './lifecycle-cluster.ts';
 import {type Effect, hasWorker, type Input, type Lifecycle, type Step} from './lifecycle-states.ts';
-import {beginClose, failIf, RETRY_AFTER_MS, stay, to} from './lifecycle-step.ts';
+import {beginClose, failIf, RETRY_AFTER_MS, stay, stepWaited, to} from './lifecycle-step.ts';
 
 /**
  * Pauses before a tenant is opened again without a request after its first, second… crash. A router's wake does not
@@ -85,28 +85,20 @@ function stepAlone(lifecycle: Lifecycle, given: Input, nowMs: number): Step {
 function stepQueued(lifecycle: Lifecycle & {state: 'queued'}, input: Input): Step {
   const {crashes, requested} = lifecycle;
   switch (input.type) {
-    case 'want':
-      return to({...lifecycle, requested: requested || input.requested});
     case 'admit':
       return to({state: 'waking', crashes, requested, retried: false}, {type: 'start', fresh: false});
     case 'refuse':
       return to({state: 'asleep', crashes}, ...failIf(requested, input.error, RETRY_AFTER_MS));
-    case 'router_ended':
-      return to({...lifecycle, requested: false});
     case 'hand_over':
       return to({state: 'asleep', crashes}, ...failIf(requested, handsOverError(), RETRY_AFTER_MS));
     default:
-      return stay(lifecycle);
+      return stepWaited(lifecycle, input);
   }
 }
 
 function stepWaking(lifecycle: Lifecycle & {state: 'waking'}, input: Input, nowMs: number): Step {
   const {crashes, requested, retried} = lifecycle;
   switch (input.type) {
-    case 'want':
-      return to({...lifecycle, requested: requested || input.requested});
-    case 'router_ended':
-      return to({...lifecycle, requested: false});
     case 'opened':
       return to({state: 'awake', crashes, sinceMs: nowMs}, {type: 'ready'});
     case 'ended':
@@ -124,7 +116,7 @@ function stepWaking(lifecycle: Lifecycle & {state: 'waking'}, input: Input, nowM
       // It may have its settings already.
       return to({state: 'closing', crashes, wanted: true, requested, stored: true}, {type: 'kill'});
     default:
-      return stay(lifecycle);
+      return stepWaited(lifecycle, input);
   }
 }
 
@@ -164,10 +156,6 @@ function stepAwake(lifecycle: Lifecycle & {state: 'awake' | 'releasing'}, input:
 function stepMoving(lifecycle: Lifecycle & {state: 'moving'}, input: Input): Step {
   const {crashes, requested} = lifecycle;
   switch (input.type) {
-    case 'want':
-      return to({...lifecycle, requested: requested || input.requested});
-    case 'router_ended':
-      return to({...lifecycle, requested: false});
     case 'given_up':
       return to({state: 'closing', crashes, wanted: true, requested, stored: false}, {type: 'close'});
     case 'ended':
@@ -175,7 +163,7 @@ function stepMoving(lifecycle: Lifecycle & {state: 'moving'}, input: Input): Ste
     case 'shut_down':
       return beginClose(crashes);
     default:
-      return stay(lifecycle);
+      return stepWaited(lifecycle, input);
   }
 }
 

@@ -35,7 +35,7 @@ test.each<[string, Case]>([
   ],
   ['a refused write is there', {writes: [['w1', 'refused', 10, 20]], journal: ['a w1'], finds: '1 times'}],
   ['an unknown write is not there', {writes: [['w1', 'unknown', 10, Infinity]], finds: null}],
-  ['there is a write of nobody', {writes: [], journal: ['a w9'], finds: 'w9 was never written'}],
+  ['there is a write that no client made', {writes: [], journal: ['a w9'], finds: 'w9 was never written'}],
   [
     'a job ran twice',
     {writes: [one, two], journal: ['a w1', 'b w2'], runs: ['j', 'j'], finds: 'j ran in 3 and again in 4'},

@@ -194,7 +194,7 @@ export class Model {
     this.#worker.caches.dropAll();
   }
 
-  /** A commit that was synced is kept, if nobody can know otherwise. */
+  /** A commit that was synced is kept, because no client can know otherwise. */
   killWorker(): void {
     const {visible, pending} = this.#worker;
     for (const [doc, version] of pending?.isSynced === true ? pending.versions : []) visible[doc] = version;

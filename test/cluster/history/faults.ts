@@ -267,7 +267,7 @@ function anyWorker(place: Place): {host: string; pid: number} {
   const workers = place.cluster.hosts.flatMap(({name, service}) =>
     service.children('worker').map(pid => ({host: name, pid})),
   );
-  return workers[below(place, workers.length)] ?? {host: 'nobody', pid: 0};
+  return workers[below(place, workers.length)] ?? {host: 'no host', pid: 0};
 }
 
 function anyHost(place: Place): SvcHost {

@@ -25,7 +25,7 @@ const sourceOf = (release: number) => `
   export const release = ${release};
   export const all = query({args: {}, handler: async ctx => await ctx.db.query('sheets' as never).collect()});
   export const append = mutation({args: {marker: v.string(), n: v.number()}, handler: async (ctx, {marker, n}) => {
-    const sheets = await ctx.db.query('sheets' as never).collect() as any[];
+    const sheets = await ctx.db.query('sheets' as never).collect() as {_id: string; values: string[]}[];
     const {_id, values} = sheets[n % sheets.length];
     await ctx.db.patch(_id, {values: [...values, marker], last: marker} as never);
   }});`;
