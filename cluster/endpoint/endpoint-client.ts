@@ -3,11 +3,12 @@
  * the connection closes, nothing more can be appended, and the lease is not renewed: the worker ends.
  */
 import {connect, type Socket} from 'node:net';
-import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
+import {FrameFlag, FrameKind, type FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {ENDPOINT_CONNECT_MS, ENDPOINT_CONNECT_RETRY_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {delay, REAL_TIMING} from '../log/timing.ts';
 import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer, type LogRequest} from './endpoint-message.ts';
+import {frameSocket} from './frame-socket.ts';
 
 export type EndpointAddress = {readonly socketPath: string; readonly secret: string};
 
@@ -51,17 +52,11 @@ export class EndpointClient {
   private constructor(socket: Socket, secret: string, events: EndpointEvents) {
     this.#socket = socket;
     this.#events = events;
-    this.#writer = new FrameWriter(bytes => socket.write(bytes), process.nextTick);
-    const reader = new FrameReader((kind, stream, _flags, meta, body) => this.#frame(kind, stream, meta, body));
-    socket.on('data', chunk => {
-      try {
-        reader.push(chunk as Buffer);
-      } catch (error) {
-        if (!(error instanceof MalformedFrame)) throw error;
-        socket.destroy();
-      }
-    });
-    socket.on('error', () => undefined); // `close` follows
+    this.#writer = frameSocket(
+      socket,
+      (kind, stream, _flags, meta, body) => this.#frame(kind, stream, meta, body),
+      () => socket.destroy(),
+    );
     socket.on('close', () => this.#closed());
     this.#writer.frame(FrameKind.hello, 0, FrameFlag.none, secret, String(ENDPOINT_VERSION));
   }

@@ -10,7 +10,7 @@ import {createHash, timingSafeEqual} from 'node:crypto';
 import {rmSync} from 'node:fs';
 import {createServer, type Server, type Socket} from 'node:net';
 import {unreachable} from '../../shared/assert.ts';
-import {FrameFlag, FrameKind, FrameReader, FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
+import {FrameFlag, FrameKind, type FrameWriter, MalformedFrame} from '../../shared/ipc/frame.ts';
 import {
   ENDPOINT_MESSAGES_BYTES,
   ENDPOINT_MESSAGES_MAX,
@@ -24,6 +24,7 @@ import {type LogPosition, noteBehindHeader, placeInHeader} from '../log/record.t
 import {type Subjects, type TenantName, tokenOf} from '../log/subjects.ts';
 import type {OpenOptions, OpenOutcome} from '../log/tenant-log.ts';
 import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer, type LogRequest, logRequestIn} from './endpoint-message.ts';
+import {frameSocket} from './frame-socket.ts';
 import {fromWire} from './wire-position.ts';
 
 export type LogEndpointParts = {
@@ -93,19 +94,15 @@ export class LogEndpoint {
       return;
     }
     this.#socket = socket;
-    this.#writer = new FrameWriter(bytes => socket.write(bytes), process.nextTick);
-    const reader = new FrameReader((kind, stream, _flags, meta, body) => this.#frame(kind, stream, meta, body));
-    socket.on('data', chunk => {
-      try {
-        reader.push(chunk as Buffer);
-      } catch (error) {
-        if (!(error instanceof MalformedFrame)) throw error;
-        this.#fail(error.message);
-      }
+    this.#writer = frameSocket(
+      socket,
+      (kind, stream, _flags, meta, body) => this.#frame(kind, stream, meta, body),
+      why => this.#fail(why),
+    );
+    socket.on('data', () => {
       if (socket.writableLength > ENDPOINT_UNREAD_BYTES_MAX) socket.pause();
     });
     socket.on('drain', () => socket.resume());
-    socket.on('error', () => undefined); // `close` follows
     socket.on('close', () => this.#fail('it has closed its connection'));
   }
 

@@ -3,7 +3,6 @@
  * worker of this host can append, so all of them end before the next one joins the cluster.
  */
 import {Answers} from '../../shared/answers.ts';
-import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {
   ClusterProcessRequest,
   ClusterProcessSettings,
@@ -16,6 +15,7 @@ import type {
 import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {CLUSTER_ANSWER_MS} from '../limits.ts';
+import {type ChildAnswer, resultIn} from './child-answer.ts';
 import {type OwnOf, RestartedChild, type RestartedOptions} from './restarted-child.ts';
 
 export type ClusterNotice = Exclude<OwnOf<ClusterToSupervisor>, {type: 'located' | 'answer' | 'joined' | 'refused'}>;
@@ -37,12 +37,10 @@ export type ClusterProcessOptions = Omit<
   onEnd: (isUnexpected: boolean) => Promise<void>;
 };
 
-type Answer = {result: unknown; error: ErrorObject | null};
-
 export class ClusterProcess {
   readonly #options: ClusterProcessOptions;
   readonly #child: RestartedChild<SupervisorToCluster, OwnOf<ClusterToSupervisor>>;
-  readonly #answers = new Answers<Answer>();
+  readonly #answers = new Answers<ChildAnswer>();
   readonly #located = new Answers<TenantLocation>();
   #workersEnded: Promise<void> = Promise.resolve();
   #previousStart: string | null;
@@ -102,11 +100,7 @@ export class ClusterProcess {
     const answer = await this.#answers.ask(withinMs + CLUSTER_ANSWER_MS, id => {
       if (!this.#child.send({type: 'request', id, request})) this.#answers.settle(id, null);
     });
-    if (answer === null) {
-      throw new ServiceError('session.worker_unavailable', 'the cluster process does not answer; try again');
-    }
-    if (answer.error !== null) throw new ServiceError(answer.error.code, answer.error.message, answer.error.detail);
-    return answer.result;
+    return resultIn(answer, 'the cluster process does not answer; try again');
   }
 
   /** Its metrics; null: it is not running, or does not answer in time. */

@@ -3,7 +3,6 @@
  * process gets the list of all tenants, and learns from the repository what is copied.
  */
 import {Answers} from '../../shared/answers.ts';
-import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {
   CopiedTenant,
   CopierRequest,
@@ -13,6 +12,7 @@ import type {
 } from '../../shared/ipc/copier.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {COPIER_ANSWER_MS, COPIER_LAST_LINE_MS} from '../limits.ts';
+import {type ChildAnswer, resultIn} from './child-answer.ts';
 import {type OwnOf, RestartedChild, type RestartedOptions} from './restarted-child.ts';
 
 export type CopierOpened = Extract<CopierToSupervisor, {type: 'started' | 'refused'}>;
@@ -37,11 +37,10 @@ export type CopierProcessOptions = Omit<
 
 type Untimed<One> = One extends {withinMs: number} ? Omit<One, 'withinMs'> : never;
 type Unlimited = Untimed<CopierRequest>;
-type Answer = {result: unknown; error: ErrorObject | null};
 
 export class CopierProcess {
   readonly #options: CopierProcessOptions;
-  readonly #answers = new Answers<Answer>();
+  readonly #answers = new Answers<ChildAnswer>();
   readonly #child: RestartedChild<SupervisorToCopier, OwnOf<CopierToSupervisor>>;
 
   #onClosed: (() => void) | null = null;
@@ -97,15 +96,7 @@ export class CopierProcess {
     const answer = await this.#answers.ask(withinMs + COPIER_ANSWER_MS, id => {
       if (!this.#child.send({type: 'request', id, request})) this.#answers.settle(id, null);
     });
-    if (answer === null) {
-      throw new ServiceError(
-        'session.worker_unavailable',
-        'the copier does not answer; the log of the server says why',
-      );
-    }
-    const {result, error} = answer;
-    if (error !== null) throw new ServiceError(error.code, error.message, error.detail);
-    return result;
+    return resultIn(answer, 'the copier does not answer; the log of the server says why');
   }
 
   /** Its metrics; null: it is not running, or does not answer in time. */
