@@ -16,16 +16,27 @@ export type Varz = {
   readonly jetstream?: {readonly config?: {readonly sync_always?: boolean; readonly store_dir?: string}};
 };
 
-/** @param monitor such as http://10.0.0.1:8222. @param ca of a page over TLS. @throws NatsRefusal */
+/** The part of `/jsz` that is read. */
+type Jsz = {readonly disabled?: boolean; readonly config?: NonNullable<Varz['jetstream']>['config']};
+
+/**
+ * A server whose page was read before it had started JetStream leaves the settings of JetStream out of `/varz` until it
+ * ends; `/jsz` has them.
+ * @param monitor such as http://10.0.0.1:8222. @param ca of a page over TLS. @throws NatsRefusal
+ */
 export async function varzOf(monitor: string, ca?: string): Promise<Varz> {
   const dispatcher = new Agent(ca === undefined ? {} : {connect: {ca}});
-  try {
-    const response = await fetch(new URL('/varz', monitor), {
-      signal: AbortSignal.timeout(NATS_REQUEST_MS),
-      dispatcher,
-    });
+  const page = async (path: string): Promise<unknown> => {
+    const signal = AbortSignal.timeout(NATS_REQUEST_MS);
+    const response = await fetch(new URL(path, monitor), {signal, dispatcher});
     if (!response.ok) throw new Error(`status ${response.status}`);
-    return (await response.json()) as Varz;
+    return await response.json();
+  };
+  try {
+    const varz = (await page('/varz')) as Varz;
+    if (varz.jetstream?.config !== undefined) return varz;
+    const {disabled, config} = (await page('/jsz')) as Jsz;
+    return disabled === true || config === undefined ? varz : {...varz, jetstream: {config}};
   } catch (error) {
     const {cause, message} = error as Error;
     const reason = cause instanceof Error ? cause.message : message;

@@ -1,5 +1,8 @@
-import {expect, test} from 'vitest';
-import {countFault, serversFault, type Varz} from '../../cluster/nats/server-settings.ts';
+import {once} from 'node:events';
+import {createServer} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import {expect, onTestFinished, test} from 'vitest';
+import {countFault, serversFault, type Varz, varzOf} from '../../cluster/nats/server-settings.ts';
 import {streamFault, streamSettings} from '../../cluster/nats/stream-settings.ts';
 import {SUBJECTS} from './harness/rig.ts';
 
@@ -34,6 +37,19 @@ test.each<[string, Partial<Varz>, string]>([
   expect(fault).toContain('the NATS server n2 ');
   expect(fault).toContain(reason);
   expect(fault).toMatch(/^[^.]*(?:\d\.\d[^.]*)*\.$/);
+});
+
+test.each<[string, object, Varz['jetstream']]>([
+  ['are those of /jsz, if /varz lacks them', {config: SERVER.jetstream!.config}, SERVER.jetstream],
+  ['are none, if JetStream is off', {disabled: true, config: SERVER.jetstream!.config}, {}],
+])('the settings of JetStream %s', async (_, jsz, jetstream) => {
+  // As a server answers whose page was read before it had started JetStream.
+  const pages: Record<string, object> = {'/varz': {...SERVER, jetstream: {}}, '/jsz': jsz};
+  const server = createServer((request, response) => response.end(JSON.stringify(pages[request.url!])));
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const {port} = server.address() as AddressInfo;
+  expect(await varzOf(`http://127.0.0.1:${port}`)).toEqual({...SERVER, jetstream});
 });
 
 test('fewer than three servers are refused, and three addresses of two servers', () => {
