@@ -63,15 +63,19 @@ function verb(
   });
 }
 
-/** @throws CommandFailure if the host drains no more */
+/**
+ * A host that is live has not read the request yet.
+ *
+ * @throws CommandFailure if the host was started again, so that the request is not for it
+ */
 async function withoutTenants(client: ServiceClient, begun: ClusterHost): Promise<ClusterHost> {
   const line = new TransientLine(process.stderr);
   try {
     for (let host = begun; ; await delay(TASK_POLL_MS)) {
       const {hosts} = await client.ask('cluster.members', []);
       host = hosts.find(one => one.host === begun.host) ?? {...host, state: 'left', tenants: 0};
-      if (host.tenants === 0) return host;
-      if (host.state === 'live')
+      if (host.tenants === 0 && host.state !== 'live') return host;
+      if (host.incarnation !== begun.incarnation && host.state === 'live')
         throw new CommandFailure(`${host.host} was started again and has ${host.tenants} tenants`);
       line.show(`${host.host} has ${host.tenants} tenants`);
     }

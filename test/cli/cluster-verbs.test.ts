@@ -17,11 +17,14 @@ const documented = CLUSTER_TEXTS['cluster.status'].example.answer as ClusterStat
 let status: ClusterStatus;
 /** Tenants of a page, whatever is requested. */
 let pageTenants: number;
-const bodies: unknown[] = [];
+/** Becomes the state of a host when it reads that it is to drain, after the first look at the members. */
+let readsDrain: Partial<ClusterHost>;
+const bodies: Record<string, string>[] = [];
 
 beforeEach(() => {
   status = structuredClone(documented);
   pageTenants = 10;
+  readsDrain = {state: 'draining'};
   bodies.length = 0;
 });
 
@@ -52,7 +55,10 @@ function answerTo(path: string, query: URLSearchParams, {tenant: id, host: name}
     case '/api/cluster/members': {
       // Each look finds one tenant less on a host that drains.
       const answer = {hosts: structuredClone(hosts)};
-      for (const host of hosts) if (host.state === 'draining' && host.tenants > 0) host.tenants--;
+      for (const host of hosts) {
+        if (host.state === 'draining' && host.tenants > 0) host.tenants--;
+        if (bodies.some(body => body.host === host.host)) Object.assign(host, readsDrain);
+      }
       return answer;
     }
     case '/api/cluster/move':
@@ -61,7 +67,7 @@ function answerTo(path: string, query: URLSearchParams, {tenant: id, host: name}
       return {tenant: Object.assign(tenant, {pin: name})};
     default: {
       const host = hosts.find(one => one.host === name) as ClusterHost;
-      return {host: Object.assign(host, {state: 'draining', tenants: 2})};
+      return {host: structuredClone(Object.assign(host, {tenants: 2}))};
     }
   }
 }
@@ -136,9 +142,20 @@ test('move, pin and unpin show where the tenant is then', async () => {
 
 test('drain waits until the host has no tenants; without a name it is the host that answers', async () => {
   expect((await cluster('drain')).stdout).toBe('a is draining and has 0 tenants\n');
-  expect((await cluster('drain', 'b', '--no-wait')).stdout).toBe('b is draining and has 2 tenants\n');
+  expect((await cluster('drain', 'b', '--no-wait')).stdout).toBe('b is live and has 2 tenants\n');
   expect(JSON.parse((await cluster('drain', 'b', '--json')).stdout)).toMatchObject({host: 'b', tenants: 0});
   expect(bodies).toEqual([{host: 'a'}, {host: 'b'}, {host: 'b'}]);
+});
+
+test('drain of a host without tenants waits until it has read the request', async () => {
+  status.hosts[1]!.tenants = 0;
+  expect((await cluster('drain', 'b')).stdout).toBe('b is draining and has 0 tenants\n');
+});
+
+test('a host that was started again meanwhile does not drain', async () => {
+  readsDrain = {incarnation: 99};
+  const {code, stderr} = await cluster('drain', 'b');
+  expect([code, stderr]).toEqual([1, 'svc cluster drain: b was started again and has 2 tenants\n']);
 });
 
 test('a server that is no host of a cluster is one sentence', async () => {

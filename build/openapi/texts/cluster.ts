@@ -60,9 +60,9 @@ export const CLUSTER_TEXTS: OperationTexts<Named<'cluster'>> = {
   'cluster.drain': {
     summary: 'Hand all tenants of a host to others',
     description:
-      'Before the host is stopped. It takes no tenant from then on, until it is started again. `GET /api/cluster` shows ' +
-      'how many are left.',
+      'Before the host is stopped. It reads the request within seconds, is `draining` then, and takes no tenant until it ' +
+      'is started again. `GET /api/cluster` shows how many are left.',
     errors,
-    example: {body: {host: 'b'}, answer: {host: {...b, state: 'draining'}}},
+    example: {body: {host: 'b'}, answer: {host: b}},
   },
 };
