@@ -1,7 +1,8 @@
 /** Three real hosts on three real NATS servers, as operators and clients see them. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {svc} from '../harness/command.ts';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {type SvcHost, SvcHosts, TOKENS} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 120_000;
 let cluster: SvcHosts;
@@ -146,6 +147,32 @@ test('a worker, a router and the cluster process are killed, and nothing acknowl
   const found = await numbersOn(a, 'killed');
   expect(acknowledged.filter(mine => !found.includes(mine))).toEqual([]);
   expect(new Set(found).size).toBe(found.length);
+});
+
+test('an operator moves and pins a tenant, drains its host, and sees each by svc cluster', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  await cluster.tenant('operated');
+  const [a, b] = cluster.hosts as [SvcHost, SvcHost];
+  const ask = (...args: string[]) =>
+    svc(['cluster', ...args], {SVC_URL: a.service.url, SVC_ACCESS_TOKEN: TOKENS.SVC_ACCESS_TOKEN});
+  expect(await ask('move', 'operated', 'b')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('operated  at b'),
+  });
+  expect((await ask('pin', 'operated', 'b')).stdout).toContain('pinned to b');
+  expect(await write(a, 'operated', 1)).toMatchObject({status: 201});
+  expect(await ask('drain', 'b')).toEqual({code: 0, stdout: 'b is draining and has 0 tenants\n', stderr: ''});
+  expect(await b.service.get('/health')).toMatchObject({status: 503});
+  expect((await ask('status', '--tenants')).stdout).toMatch(/ operated +at [ac] {2}owned .* pinned to b\n/);
+  expect(await numbersOn(b, 'operated')).toEqual([1]);
+  await b.service.end('SIGTERM');
+  await b.service.run();
+  await until('it to be where it is pinned', async () =>
+    (await ask('status', '--tenants')).stdout.includes('operated  at b'),
+  );
+  expect(await write(a, 'operated', 2)).toMatchObject({status: 201});
+  expect(await ask('status')).toMatchObject({code: 0, stdout: expect.stringContaining('b  live')});
 });
 
 /** Writes until one is acknowledged. @returns its number */
