@@ -8,7 +8,7 @@ import {sourceOf} from '../../engine/copies/bytes.ts';
 import {rounds} from '../harness/nightly.ts';
 import {seededRandom} from '../harness/random.ts';
 import {memoryRig} from './harness/memory-rig.ts';
-import {randomFault} from './harness/random-history.ts';
+import {type Course, makeFaulty, untrueAnswers, writeSome} from './harness/owner-course.ts';
 import {documentsOf, type Known, ReplicatedHost} from './harness/replicated-host.ts';
 import {type Host, hostOf, newTenant, type Rig} from './harness/rig.ts';
 
@@ -144,63 +144,35 @@ test('a checkpoint waits for the log, so that the WAL has all that is to be appe
   }));
 
 async function randomOwners(rig: Rig, seed: number): Promise<string[]> {
-  const next = seededRandom(seed);
+  const random = seededRandom(seed);
   const tenant = newTenant();
-  const known = new Map<number, Known | 'open'>();
-  let areFaults = true;
-  let outageLeft = 0;
+  const course: Course = {rig, random, known: new Map()};
   const connections = await Promise.all([0, 1, 2].map(() => hostOf(rig)));
-  for (const one of connections) {
-    one.choose(request => {
-      if (!areFaults) return 'none';
-      if (outageLeft > 0) {
-        outageLeft--;
-        return 'lost';
-      }
-      if (next() < 0.01) outageLeft = 80;
-      return next() < 0.15 ? randomFault(request, next) : 'none';
-    });
-  }
+  const endFaults = makeFaulty(connections, course, {share: 0.15, outages: 0.01});
   const hosts = connections.map(one => new ReplicatedHost(rig, one, tenant));
   const [a, b, last] = hosts as [ReplicatedHost, ReplicatedHost, ReplicatedHost];
   let epoch = 0;
   try {
     for (let i = 0; i < OWNERS; i++) {
-      const host = next() < 0.5 ? a : b;
+      const host = random() < 0.5 ? a : b;
       for (const one of [a, b]) {
-        const way = next();
-        if (one.owner !== null && way < 0.5) one.kill(next() < 0.5);
+        const way = random();
+        if (one.owner !== null && way < 0.5) one.kill(random() < 0.5);
         else if (one.owner !== null && way < 0.75) await one.close();
       }
-      if (host.owner !== null) host.kill(next() < 0.5);
+      if (host.owner !== null) host.kill(random() < 0.5);
       const opened = await host.bring(++epoch);
-      const lagMs = next() < 0.7 ? 200 : null;
-      if (opened === null || !(await host.serve(opened, next, lagMs))) {
-        host.kill();
-        continue;
-      }
-      const {owner} = host;
-      owner!.onLost = () => host.owner === owner && host.kill(next() < 0.5);
-      for (let left = Math.floor(next() * 25); left > 0 && host.owner === owner; left--) {
-        const n = known.size;
-        known.set(n, 'open');
-        owner!.write(n, next() < 0.1 ? 300_000 : 10, outcome => known.set(n, outcome));
-        if (next() < 0.5) await delay(rig.timing, next() * 40);
-      }
+      const lagMs = random() < 0.7 ? 200 : null;
+      if (opened !== null && (await host.serve(opened, random, lagMs))) await writeSome(host, course);
+      else host.kill();
     }
-    areFaults = false;
+    endFaults();
     for (const host of [a, b]) host.kill();
     await Promise.all(connections.map(one => one.engine.settled()));
     for (const host of [last, a, b]) await host.bring(++epoch);
     const documents = documentsOf(last.path);
     for (const host of [a, b]) expect(documentsOf(host.path), `seed ${seed}`).toEqual(documents);
-    expect(new Set(documents).size, `seed ${seed}: each write once`).toBe(documents.length);
-    const stored = new Set(documents);
-    const aside = new Set([...a.aside, ...b.aside]);
-    return [...known].flatMap(([n, outcome]) => {
-      if (outcome === 'acknowledged' && !stored.has(n) && !aside.has(n)) return [`seed ${seed}: ${n} was lost`];
-      return outcome === 'refused' && stored.has(n) ? [`seed ${seed}: ${n} was refused`] : [];
-    });
+    return untrueAnswers(course, documents, [...a.aside, ...b.aside]);
   } finally {
     for (const host of hosts) await host.end();
   }
@@ -212,7 +184,7 @@ test(
     for (const seed of SEEDS) {
       const rig = memoryRig();
       await rig.run(async () => {
-        expect(await randomOwners(rig, seed)).toEqual([]);
+        expect(await randomOwners(rig, seed), `seed ${seed}`).toEqual([]);
       });
     }
   },

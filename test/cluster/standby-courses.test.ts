@@ -10,28 +10,14 @@ import {snapshotOf} from '../copies/tenant-capture.ts';
 import {rounds} from '../harness/nightly.ts';
 import {seededRandom} from '../harness/random.ts';
 import {type MemoryRig, memoryRig} from './harness/memory-rig.ts';
-import {randomFault} from './harness/random-history.ts';
-import {documentsOf, type Known, ReplicatedHost} from './harness/replicated-host.ts';
-import {type Host, hostOf, newTenant} from './harness/rig.ts';
+import {type Course, makeFaulty, untrueAnswers, writeSome} from './harness/owner-course.ts';
+import {documentsOf, ReplicatedHost} from './harness/replicated-host.ts';
+import {hostOf, newTenant} from './harness/rig.ts';
 import {StandbyHost} from './harness/standby-host.ts';
 
 const BEGIN = Number(process.env.SVC_CLUSTER_SEED ?? Math.floor(Math.random() * 2 ** 32));
 const SEEDS = Array.from({length: rounds({commit: 3, nightly: 60})}, (_, i) => BEGIN + i);
 const OWNERS = 8;
-
-type Course = {rig: MemoryRig; random: () => number; known: Map<number, Known | 'open'>};
-
-async function writeSome(host: ReplicatedHost, {rig, random, known}: Course): Promise<void> {
-  const {owner} = host;
-  if (owner === null) return;
-  owner.onLost = () => host.owner === owner && host.kill(random() < 0.5);
-  for (let left = Math.floor(random() * 20); left > 0 && host.owner === owner; left--) {
-    const n = known.size;
-    known.set(n, 'open');
-    owner.write(n, random() < 0.1 ? 300_000 : 10, outcome => known.set(n, outcome));
-    if (random() < 0.5) await delay(rig.timing, random() * 40);
-  }
-}
 
 /** Now and then a step, a base, or the loss of the file. What does not answer is tried later. */
 async function standBy(standby: StandbyHost, {rig, random}: Course, isOver: () => boolean): Promise<void> {
@@ -48,19 +34,12 @@ async function standBy(standby: StandbyHost, {rig, random}: Course, isOver: () =
   }
 }
 
-function makeFaulty(hosts: readonly Host[], random: () => number, areFaults: () => boolean): void {
-  for (const one of hosts) {
-    one.choose(request => (areFaults() && random() < 0.1 ? randomFault(request, random) : 'none'));
-  }
-}
-
 async function courseOf(rig: MemoryRig, seed: number): Promise<void> {
   const random = seededRandom(seed);
   const tenant = newTenant();
   const course: Course = {rig, random, known: new Map()};
-  let areFaults = true;
   const connections = await Promise.all([0, 1, 2, 3, 4].map(() => hostOf(rig)));
-  makeFaulty(connections, random, () => areFaults);
+  const endFaults = makeFaulty(connections, course, {share: 0.1});
   const [a, b, last] = connections.slice(0, 3).map(one => new ReplicatedHost(rig, one, tenant)) as [
     ReplicatedHost,
     ReplicatedHost,
@@ -84,7 +63,7 @@ async function courseOf(rig: MemoryRig, seed: number): Promise<void> {
       if (opened !== null && (await host.serve(opened, random))) await writeSome(host, course);
       else host.kill();
     }
-    areFaults = false;
+    endFaults();
     for (const host of [a, b]) host.kill();
     await Promise.all(connections.map(one => one.engine.settled()));
     for (const host of [last, a, b]) await host.bring(++epoch);
@@ -104,12 +83,7 @@ async function courseOf(rig: MemoryRig, seed: number): Promise<void> {
       ).toEqual([]);
       await worker.end();
     }
-    const documents = documentsOf(last.path);
-    expect(new Set(documents).size, `seed ${seed}: each write once`).toBe(documents.length);
-    for (const [n, known] of course.known) {
-      if (known === 'acknowledged') expect(documents, `seed ${seed}: ${n} was lost`).toContain(n);
-      if (known === 'refused') expect(documents, `seed ${seed}: ${n} was refused`).not.toContain(n);
-    }
+    expect(untrueAnswers(course, documentsOf(last.path)), `seed ${seed}`).toEqual([]);
   } finally {
     isOver = true;
     await Promise.allSettled(standing);

@@ -13,7 +13,10 @@ import {NatsServers} from './nats-servers.ts';
 import {TcpLink} from './tcp-link.ts';
 
 /** All hosts have the same credentials, as operators give them. */
-export const TOKENS = {SVC_ACCESS_TOKEN: 'test-access-token-of-a-cluster', SVC_ADMIN_TOKEN: 'test-admin-token-of-a-cluster'};
+export const TOKENS = {
+  SVC_ACCESS_TOKEN: 'test-access-token-of-a-cluster',
+  SVC_ADMIN_TOKEN: 'test-admin-token-of-a-cluster',
+};
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
 
 export type SvcHostsOptions = {
