@@ -1,42 +1,16 @@
 /** A log that has been trimmed: files begin with a base of it, and no commit that only one file has is deleted. */
 import {existsSync, readdirSync} from 'node:fs';
 import {dirname, join} from 'node:path';
-import {afterEach, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {LogError} from '../../cluster/log/log-error.ts';
 import {LogFollower} from '../../cluster/owner/log-follower.ts';
 import {decodePlace} from '../../cluster/owner/place.ts';
 import {MemorySink, sourceOf} from '../../engine/copies/bytes.ts';
 import {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
 import {snapshotOf} from '../copies/tenant-capture.ts';
-import {type MemoryRig, memoryRig} from './harness/memory-rig.ts';
+import {type Parts, scenario, untilEnd} from './harness/file-scenario.ts';
 import {documentsOf, ReplicatedHost} from './harness/replicated-host.ts';
-import {type Host, hostOf, newTenant, SUBJECTS} from './harness/rig.ts';
-
-type Parts = {
-  rig: MemoryRig;
-  tenant: ReturnType<typeof newTenant>;
-  connection: Host;
-  owner: ReplicatedHost;
-  other: ReplicatedHost;
-};
-
-const ended: ReplicatedHost[] = [];
-afterEach(async () => {
-  for (const host of ended.splice(0)) await host.end();
-});
-
-function scenario(work: (parts: Parts) => Promise<void>): () => Promise<void> {
-  return async () => {
-    const rig = memoryRig();
-    await rig.run(async () => {
-      const tenant = newTenant();
-      const connection = await hostOf(rig);
-      const [owner, other] = [new ReplicatedHost(rig, connection, tenant), new ReplicatedHost(rig, connection, tenant)];
-      ended.push(owner, other);
-      await work({rig, tenant, connection, owner, other});
-    });
-  };
-}
+import {SUBJECTS} from './harness/rig.ts';
 
 /** One owner from its open to its `close`, and the base of its file. */
 async function writes({tenant, connection}: Parts, host: ReplicatedHost, epoch: number, numbers: number[]) {
@@ -112,8 +86,7 @@ test(
     expect(documentsOf(other.path)).toEqual([1, 2]);
     expect(other.reports).toEqual([expect.stringMatching(/^a base of .* cannot be used: .* SHA-256/)]);
     await damage(0);
-    const last = new ReplicatedHost(parts.rig, connection, tenant);
-    ended.push(last);
+    const last = untilEnd(new ReplicatedHost(parts.rig, connection, tenant));
     await expect(last.bring(4)).rejects.toThrow(LogError);
   }),
 );
@@ -126,8 +99,7 @@ test(
     await writes(parts, other, 2, [2]);
     // The log loses its newest records, and another host, which does not have them, goes on.
     parts.rig.loseAfter(SUBJECTS.log(tenant).stream, (await connection.log(tenant).tail())!.sequence - 3);
-    const third = new ReplicatedHost(parts.rig, connection, tenant);
-    ended.push(third);
+    const third = untilEnd(new ReplicatedHost(parts.rig, connection, tenant));
     await writes(parts, third, 3, [3, 4, 5, 6]);
     await other.bring(4);
     expect(documentsOf(other.path)).toEqual([1, 3, 4, 5, 6]);

@@ -1,41 +1,14 @@
 /** A standby: its file is at the tail of the log, whatever has happened to the file and the log. */
 import {readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
-import {afterEach, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {LogError} from '../../cluster/log/log-error.ts';
 import {StandbyError} from '../../cluster/standby/standby.ts';
 import {snapshotOf} from '../copies/tenant-capture.ts';
-import {type MemoryRig, memoryRig} from './harness/memory-rig.ts';
+import {type Parts, scenario, untilEnd} from './harness/file-scenario.ts';
 import {documentsOf, ReplicatedHost} from './harness/replicated-host.ts';
-import {allOf, type Host, hostOf, newTenant, SUBJECTS} from './harness/rig.ts';
+import {allOf, SUBJECTS} from './harness/rig.ts';
 import {StandbyHost} from './harness/standby-host.ts';
-
-type Parts = {
-  rig: MemoryRig;
-  tenant: ReturnType<typeof newTenant>;
-  connection: Host;
-  owner: ReplicatedHost;
-  standby: StandbyHost;
-};
-
-const ended: {end(): Promise<void> | void}[] = [];
-afterEach(async () => {
-  for (const host of ended.splice(0)) await host.end();
-});
-
-function scenario(work: (parts: Parts) => Promise<void>): () => Promise<void> {
-  return async () => {
-    const rig = memoryRig();
-    await rig.run(async () => {
-      const tenant = newTenant();
-      const connection = await hostOf(rig);
-      const owner = new ReplicatedHost(rig, connection, tenant);
-      const standby = new StandbyHost(rig, connection, tenant);
-      ended.push(owner, standby);
-      await work({rig, tenant, connection, owner, standby});
-    });
-  };
-}
 
 async function serve(host: ReplicatedHost, epoch: number): Promise<void> {
   expect(await host.serve((await host.bring(epoch))!, () => 0)).toBe(true);
@@ -48,8 +21,7 @@ async function write(host: ReplicatedHost, n: number, bytes = 100): Promise<void
 /** What the file has once a worker of its host has opened it. */
 async function takenOver({rig, connection, tenant}: Parts, {standby, path}: StandbyHost, epoch: number) {
   await standby.stop();
-  const host = new ReplicatedHost(rig, connection, tenant, path);
-  ended.push(host);
+  const host = untilEnd(new ReplicatedHost(rig, connection, tenant, path));
   await host.bring(epoch);
   standby.resume();
   return host;
@@ -98,8 +70,7 @@ test(
     await expect(allOf(connection.log(tenant))).rejects.toMatchObject({code: 'trimmed'});
     const [older, newer] = await connection.replicated.bases.list(tenant);
     expect((await connection.engine.next(SUBJECTS.log(tenant), 1))!.sequence).toBe(older!.position.sequence);
-    const other = new StandbyHost(rig, connection, tenant);
-    ended.push(other);
+    const other = untilEnd(new StandbyHost(rig, connection, tenant));
     expect(await other.standby.step()).toBe('base_needed');
     expect(await other.standby.seed()).toBe(true);
     expect(other.standby.state!.at!.commit).toBeGreaterThan(1);
@@ -122,8 +93,7 @@ test(
     await owner.close();
     // The log loses its newest records, and another host, which does not have them, goes on.
     rig.loseAfter(SUBJECTS.log(tenant).stream, (await connection.log(tenant).tail())!.sequence - 2);
-    const other = new ReplicatedHost(rig, connection, tenant);
-    ended.push(other);
+    const other = untilEnd(new ReplicatedHost(rig, connection, tenant));
     await expect(standby.standby.step()).rejects.toBeInstanceOf(LogError);
     await serve(other, 2);
     for (const n of [3, 4, 5]) await write(other, n);
