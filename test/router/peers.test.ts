@@ -2,18 +2,23 @@ import {describe, expect, test} from 'vitest';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {until} from '../harness/until.ts';
 import {TENANT, type TestHost, twoHosts} from './peer-rig.ts';
-import {RecordedRequest} from './scripted-worker.ts';
+import {RecordedRequest, type ScriptedWorker} from './scripted-worker.ts';
+
+/** One request of a client of `host`, which another host serves. The worker has a hello of each router before it. */
+async function isRead(host: TestHost, worker: ScriptedWorker): Promise<void> {
+  const read = new RecordedRequest(true);
+  host.directory.forward(host.tenant, read);
+  await worker.received(3);
+  worker.answer('', 'ok');
+  expect(await read.outcome).toBe('200 ok');
+}
 
 describe('a tenant that another host serves', () => {
   test('answers requests through a router of that host, which wakes it for a peer', async () => {
     const {a, b} = await twoHosts();
     const worker = await b.serves();
-    const read = new RecordedRequest(true);
-    a.directory.forward(a.tenant, read);
-    await worker.received(3); // the hello of each router, and the request
+    await isRead(a, worker);
     expect(worker.frames.map(({kind}) => kind)).toEqual([FrameKind.hello, FrameKind.hello, FrameKind.request]);
-    worker.answer('', 'ok');
-    expect(await read.outcome).toBe('200 ok');
     expect(b.wakes).toEqual([{type: 'wake', tenant: TENANT, forCode: false, forPeer: true}]);
     expect(a.metric('svc_peer_links')).toBe(1);
     expect(b.metric('svc_peer_incoming_links')).toBe(1);
@@ -22,11 +27,7 @@ describe('a tenant that another host serves', () => {
   test('stays awake there while the other router has a link, and not longer', async () => {
     const {a, b} = await twoHosts();
     const worker = await b.serves();
-    const read = new RecordedRequest(true);
-    a.directory.forward(a.tenant, read);
-    await worker.received(3);
-    worker.answer('', 'ok');
-    await read.outcome;
+    await isRead(a, worker);
     expect(b.tenant.release()).toBe(true);
     expect(a.tenant.release()).toBe(false);
     await until('the link to have ended', () => !b.tenant.isBusy);
@@ -111,11 +112,7 @@ describe('calls under way when the worker of another host ends', () => {
   test('are none of a link that its router has ended, which is not waited for', async () => {
     const {a, b} = await twoHosts();
     const worker = await b.serves();
-    const read = new RecordedRequest(true);
-    a.directory.forward(a.tenant, read);
-    await worker.received(3);
-    worker.answer('', 'ok');
-    await read.outcome;
+    await isRead(a, worker);
     expect(a.tenant.release()).toBe(false);
     await until('the link to have ended', () => b.metric('svc_peer_incoming_links') === 0);
     b.onWake = () => undefined;
@@ -127,11 +124,7 @@ describe('calls under way when the worker of another host ends', () => {
   test('are refused by its routers too once they are quarantined; an answered one is innocent everywhere', async () => {
     const {a, b} = await twoHosts();
     const worker = await b.serves();
-    const read = new RecordedRequest(true);
-    a.directory.forward(a.tenant, read);
-    await worker.received(3);
-    worker.answer('', 'ok');
-    await read.outcome;
+    await isRead(a, worker);
     const suspects = (refusedMs: number) =>
       b.directory.receive({type: 'suspects', tenant: TENANT, calls: [{key: call.key, refusedMs}], functions: []});
     suspects(60_000);
