@@ -1,4 +1,4 @@
-/** What random courses of owners share: the faults of their connections, their writes, and what clients were told of them. */
+/** What random courses of owners share: the faults of their connections, their writes, and which answers clients got. */
 import {delay} from '../../../cluster/log/timing.ts';
 import {randomFault} from './random-history.ts';
 import type {Known, ReplicatedHost} from './replicated-host.ts';
@@ -53,7 +53,7 @@ export async function writeSome(host: ReplicatedHost, {rig, random, known}: Cour
 }
 
 /**
- * Writes that are not what a client was told, as sentences.
+ * Writes that are not as the answers to clients said, as sentences.
  *
  * @param documents numbers of those in the file of the last owner
  * @param aside numbers of those in files that were set aside
