@@ -28,6 +28,11 @@ const BANK = `
     await ctx.db.patch(a._id, {balance: a.balance - by, moves: a.moves + 1});
     await ctx.db.patch(b._id, {balance: b.balance + by});
   }});
+  export const slowest = query({args: {}, handler: async ctx => {
+    const before = await all(ctx);
+    let x = 0; for (let i = 0; i < 1e8; i++) x += i % 7;
+    return before.reduce((sum, {moves}) => sum + moves, x < 0 ? 1 : 0);
+  }});
   export const version = query({args: {}, handler: () => 'VERSION'});`;
 const ACCOUNTS = 4;
 const bank = (version: string) => ({'bank.ts': BANK.replace('VERSION', version)});
@@ -183,4 +188,27 @@ test('a large result comes in pieces, a small change of it as a delta', async ()
   await socket.mutation('big:put', {n: 3, chars: 10});
   expect(socket.deltas).toBe(1);
   expect((socket.value(list) as {n: number}[]).map(({n}) => n)).toEqual([0, 1, 2, 3]);
+});
+
+test('a client that comes after a write was acknowledged is shown it, while the query still runs for those before', async () => {
+  const app = await newBank();
+  const connect = async () => {
+    const socket = await FunctionSocket.established(service, app.tenant);
+    onTestFinished(() => socket.close());
+    return socket;
+  };
+  const before = await connect();
+  const [slow] = before.queries([{path: 'bank:slowest'}]);
+  await before.until(() => before.shown.has(slow!));
+  for (let n = 1; n <= 3; n++) {
+    await app.mutation('bank:move', {from: 0, to: 1, by: 1});
+    const after = await connect();
+    const [same] = after.queries([{path: 'bank:slowest'}]);
+    const firsts: unknown[] = [];
+    after.onState = shown => {
+      if (shown.has(same!)) firsts.push(after.value(same!));
+    };
+    await after.until(() => after.shown.has(same!));
+    expect(firsts[0]).toBe(n);
+  }
 });

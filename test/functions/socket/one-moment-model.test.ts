@@ -63,8 +63,10 @@ class Model {
     client: PlayedClient;
     watched: Map<number, string>;
     seen: number;
-    /** What it said to have seen: from which query set on nothing older may come. */
+    /** What it said to have seen, and what there was when it asked: from which query set on nothing older may come. */
     floor: {querySet: number; ts: number};
+    /** The same for its newest user. */
+    userFloor: {identity: number; ts: number};
     state: Map<number, unknown>;
     user: string | null;
   }[];
@@ -77,8 +79,8 @@ class Model {
     this.played.runTogether = runs => this.#begin(runs);
     const sync = this.played.sync();
     this.#clients = Array.from({length: 3}, () => {
-      const floor = {querySet: 0, ts: 0};
-      return {client: new PlayedClient(sync), watched: new Map(), seen: 0, floor, state: new Map(), user: null};
+      const floors = {floor: {querySet: 0, ts: 0}, userFloor: {identity: 0, ts: 0}};
+      return {client: new PlayedClient(sync), watched: new Map(), seen: 0, ...floors, state: new Map(), user: null};
     });
     for (let client = 0; client < 3; client++) for (const n of PATHS.keys()) this.#watch(client, n);
   }
@@ -110,9 +112,10 @@ class Model {
   }
 
   #watch(of: number, n: number): void {
-    const {client, watched} = this.#clients[of]!;
-    watched.set(this.#nextQuery, PATHS[n]!);
-    client.watch([PATHS[n]!], this.#nextQuery++);
+    const asking = this.#clients[of]!;
+    asking.watched.set(this.#nextQuery, PATHS[n]!);
+    asking.client.watch([PATHS[n]!], this.#nextQuery++);
+    asking.floor = {querySet: asking.client.querySet, ts: this.played.sequence};
   }
 
   async take(one: Step): Promise<void> {
@@ -156,6 +159,7 @@ class Model {
     else if (type === 'user') {
       of.user = `user-${n % 2}`;
       of.client.authenticate(of.user);
+      of.userFloor = {identity: of.client.identity, ts: this.played.sequence};
     } else if (type === 'saw') {
       of.client.saw(this.played.sequence);
       of.floor = {querySet: of.client.querySet, ts: this.played.sequence};
@@ -175,6 +179,7 @@ class Model {
         of.seen++;
         this.transitions++;
         if (to.query_set >= of.floor.querySet) expect(to.ts).toBeGreaterThanOrEqual(of.floor.ts);
+        if (to.identity >= of.userFloor.identity) expect(to.ts).toBeGreaterThanOrEqual(of.userFloor.ts);
         for (const change of changes)
           state.set(change.query_id, 'error' in change ? null : (change as {value: unknown}).value);
         const shown = [...state].filter(([id, value]) => watched.has(id) && value !== null);

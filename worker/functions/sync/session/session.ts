@@ -67,7 +67,10 @@ export class Session implements Identified {
   #querySet = 0;
   #identityVersion = 0;
   #shown: StateVersion = {query_set: 0, identity: 0, ts: 0};
-  /** Older versions are not sent: the client has shown newer data, from another socket or a server-rendered page. */
+  /**
+   * Older versions are not sent: the client has shown newer data, from another socket or a server-rendered page, or it
+   * has requested a query or an identity since, and a write that was acknowledged before must be in the result.
+   */
   #notBefore = 0;
   /** The version that a transition was promised for. */
   #dueTs = 0;
@@ -282,8 +285,14 @@ export class Session implements Identified {
     this.#checkVersion('query set', this.#querySet, message);
     this.#querySet = message.new_version;
     this.#hasSeen(message.seen);
+    if (message.changes.some(({type}) => type === 'add')) this.#readsNow();
     this.#queries.change(message.changes);
     this.concern();
+  }
+
+  /** A read begins: shared answers that a commit has closed are too old for it. */
+  #readsNow(): void {
+    this.#notBefore = Math.max(this.#notBefore, this.#parts.queries.sequence);
   }
 
   /* ── who it is ── */
@@ -297,6 +306,7 @@ export class Session implements Identified {
     if (identity !== this.identity) {
       this.identity = identity;
       this.#batch = null;
+      this.#readsNow();
       this.#queries.identityChanged();
     }
     this.#calls?.resume();
