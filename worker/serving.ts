@@ -43,6 +43,7 @@ export class Serving {
       onRequest: tenant.dispatch.handle.bind(tenant.dispatch),
       onSubscribe: tenant.dispatch.subscribe.bind(tenant.dispatch),
       onUnsubscribe: (link: RouterLink, stream: number) => tenant.live.unsubscribe(link, stream),
+      onFence: (link: RouterLink, stream: number) => link.fenced(stream),
       onClose: (link: RouterLink) => {
         this.#links.delete(link);
         tenant.live.release(link);

@@ -39,6 +39,7 @@ beforeAll(async () => {
         },
         onSubscribe: ignored,
         onUnsubscribe: ignored,
+        onFence: ignored,
         onClose: ignored,
         sockets: NO_SOCKETS,
       },

@@ -24,6 +24,7 @@ beforeAll(async () => {
     onRequest: (_link: RouterLink, _stream: number, meta: RequestMeta) => void received.push(meta),
     onSubscribe: () => undefined,
     onUnsubscribe: () => undefined,
+    onFence: () => undefined,
     onClose: () => undefined,
     sockets: NO_SOCKETS,
   };

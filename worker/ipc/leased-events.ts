@@ -59,6 +59,11 @@ export class LeasedEvents implements LinkEvents {
     else this.#later(link, 0, () => this.#events.onUnsubscribe(link, stream));
   };
 
+  readonly onFence = (link: RouterLink, stream: number): void => {
+    if (this.#mayPass()) this.#events.onFence(link, stream);
+    else this.#later(link, 0, () => this.#events.onFence(link, stream));
+  };
+
   readonly onClose = (link: RouterLink): void => {
     this.#forget(link);
     this.#events.onClose(link);

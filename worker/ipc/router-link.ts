@@ -46,6 +46,8 @@ export type LinkEvents = {
   /** Body: a query object as JSON. */
   onSubscribe: (link: RouterLink, stream: number, body: Buffer) => void;
   onUnsubscribe: (link: RouterLink, stream: number) => void;
+  /** Answered by `fenced`. */
+  onFence: (link: RouterLink, stream: number) => void;
   onClose: (link: RouterLink) => void;
   sockets: SocketEvents;
 };
@@ -237,6 +239,11 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
     this.#writer.frame(FrameKind.liveBehind, stream, FrameFlag.none, '', '');
   }
 
+  /** Everything that it was sent before includes each write that was acknowledged before the fence arrived. */
+  fenced(stream: number): void {
+    this.#writer.frame(FrameKind.fence, stream, FrameFlag.none, '', '');
+  }
+
   liveEnd(sequence: number): void {
     this.#writer.frame(
       FrameKind.liveEnd,
@@ -343,7 +350,7 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
         this.#events.onUnsubscribe(this, stream);
         return;
       case FrameKind.fence:
-        this.#writer.frame(FrameKind.fence, stream, FrameFlag.none, '', '');
+        this.#events.onFence(this, stream);
         return;
       case FrameKind.subscriptions:
         this.#counted(stream, numberIn(meta));

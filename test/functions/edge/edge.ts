@@ -106,6 +106,7 @@ export class Edge {
             edge!.serve({link, stream, meta, body: body.toString(), incoming}),
           onSubscribe: ignored,
           onUnsubscribe: ignored,
+          onFence: ignored,
           onClose: ignored,
           sockets: NO_SOCKETS,
         },
