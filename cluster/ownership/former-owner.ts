@@ -14,10 +14,14 @@ export type FormerOwnerParts = {
   readonly clock: Clock;
   /** This host: its own workers have ended before it opens a tenant. */
   readonly self: Owner;
+  /** Aborts when nothing of this host opens the tenant any more. */
   readonly signal: AbortSignal;
 };
 
-/** For `TenantLog.open`. A living owner finds in the tenant's entry that it is the owner no more, and closes. */
+/**
+ * For `TenantLog.open`. A living owner finds in the tenant's entry that it is the owner no more, and closes.
+ * What it returns throws an EngineError when the signal aborts: that says nothing about the owner, so nothing may be opened.
+ */
 export function formerOwnerEnds(parts: FormerOwnerParts): OpenOptions['ownerEnds'] {
   const {log, members, clock, self, signal} = parts;
   return async ({openedBy, tail}) => {
@@ -29,6 +33,7 @@ export function formerOwnerEnds(parts: FormerOwnerParts): OpenOptions['ownerEnds
       if (await hasGoneOn(log, tail)) return;
       await delay(clock, RENEW_MS / 10);
     }
+    throw new EngineError('the tenant is not opened by this worker any more');
   };
 }
 

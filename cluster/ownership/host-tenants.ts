@@ -92,6 +92,8 @@ type Held = {
   readonly epoch: number;
   readonly log: TenantLog;
   readonly holder: Holder;
+  /** Aborts when the holder ends. */
+  readonly life: AbortController;
   state: 'opening' | 'serving' | 'closing' | 'ending';
 };
 
@@ -102,6 +104,8 @@ export class HostTenants {
   readonly #ending = new Map<string, Promise<void>>();
   /** Entries as the watch reported them last. */
   readonly #watched = new Map<string, TenantRecord>();
+  /** The newest loop of each tenant that appends a `close`. It ends when a later holder has opened the log. */
+  readonly #closings = new Map<string, AbortController>();
   /** Of the present membership. */
   #membership = new AbortController();
 
@@ -205,8 +209,10 @@ export class HostTenants {
     held.state = 'closing';
     const hasClosed = await held.holder.close();
     if (hasClosed) this.#parts.count?.('hand_over');
-    if (hasClosed && !this.#ending.has(id)) this.#held.delete(id);
-    else await this.#end(id, held);
+    if (hasClosed && !this.#ending.has(id)) {
+      held.life.abort();
+      this.#held.delete(id);
+    } else await this.#end(id, held);
     return true;
   }
 
@@ -285,13 +291,16 @@ export class HostTenants {
     if (this.#held.has(id) || signal.aborted) return {kind: 'again'};
     const tenant = {id, generation: found.record.generation};
     const log = replicated.tenant(tenant);
-    const held: Held = {owner, epoch: claimed.epoch, log, holder: holderOf(tenant), state: 'opening'};
+    const life = new AbortController();
+    const held: Held = {owner, epoch: claimed.epoch, log, holder: holderOf(tenant), life, state: 'opening'};
     this.#held.set(id, held);
-    const ownerEnds = formerOwnerEnds({log, members, clock, self: owner, signal});
-    const grant: Grant = {tenant, log, epoch: claimed.epoch, note: noteOfOwner(owner), ownerEnds, signal};
+    const untilEnd = AbortSignal.any([signal, life.signal]);
+    const ownerEnds = formerOwnerEnds({log, members, clock, self: owner, signal: untilEnd});
+    const grant: Grant = {tenant, log, epoch: claimed.epoch, note: noteOfOwner(owner), ownerEnds, signal: untilEnd};
     const outcome = await this.#opened(id, held, grant);
     if (outcome.kind === 'opened' && held.state === 'opening') {
       held.state = 'serving';
+      this.#closings.get(id)?.abort();
       const before = found.record.owner;
       if (before !== null && before.host !== owner.host) this.#parts.count?.('takeover');
       this.#releaseMoved(id);
@@ -322,12 +331,13 @@ export class HostTenants {
 
   #end(id: string, held: Held): Promise<void> {
     held.state = 'ending';
+    held.life.abort();
     let ending = this.#ending.get(id);
     if (ending === undefined && this.#held.get(id) === held) {
       ending = held.holder.end().finally(() => {
         this.#held.delete(id);
         this.#ending.delete(id);
-        void this.#closeBehind(id, held, this.#membership.signal);
+        void this.#closeBehind(id, held);
       });
       this.#ending.set(id, ending);
     }
@@ -338,7 +348,17 @@ export class HostTenants {
    * Appends the `close` of a holder that has ended without it, so that the next owner need not wait for the end of this
    * host's lease, which goes on. Only an append decides what the log has: a read can miss the newest records.
    */
-  async #closeBehind(id: string, {owner, epoch, log, holder}: Held, signal: AbortSignal): Promise<void> {
+  async #closeBehind(id: string, held: Held): Promise<void> {
+    const closing = new AbortController();
+    this.#closings.set(id, closing);
+    try {
+      await this.#close(id, held, AbortSignal.any([this.#membership.signal, closing.signal]));
+    } finally {
+      if (this.#closings.get(id) === closing) this.#closings.delete(id);
+    }
+  }
+
+  async #close(id: string, {owner, epoch, log, holder}: Held, signal: AbortSignal): Promise<void> {
     const {clock, report} = this.#parts;
     const entry = {kind: 'close', epoch, body: sourceOf(Buffer.from(noteOfOwner(owner)))} as const;
     let after = holder.tail;
