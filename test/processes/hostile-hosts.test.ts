@@ -3,9 +3,8 @@
  * them as a process of ours says them. They cost their sender its life at most: its worker and the neighbour serve on.
  */
 import {Buffer} from 'node:buffer';
-import {chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {fileURLToPath} from 'node:url';
 import fc from 'fast-check';
 import {afterAll, beforeAll, beforeEach, expect, onTestFailed, test} from 'vitest';
 import {checkedFromHost} from '../../worker/control/sandbox-message.ts';
@@ -16,6 +15,7 @@ import {newSandbox} from '../control/sandbox-client.ts';
 import {NODE_VERSION} from '../control/service-client.ts';
 import {App, uploadOf} from '../functions/app.ts';
 import {onNode} from '../functions/node/node-app.ts';
+import {ChangedBuild} from '../harness/changed-build.ts';
 import {rounds} from '../harness/nightly.ts';
 import {type Reply, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -31,7 +31,6 @@ import {
   nearly,
 } from '../runtime/hostile-frames.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SEED = Number(process.env.SVC_SEED ?? Date.now() % 2 ** 31);
 const FRAMES = rounds({commit: 300, nightly: 3_000});
 /** As many as one call has its process write. */
@@ -60,24 +59,22 @@ import {Socket as AttackedSocket} from 'node:net';
 }
 `;
 
-let dist: string;
+let build: ChangedBuild;
 let service: Service;
 let other: Tenant;
 beforeAll(async () => {
-  dist = mkdtempSync(join(ROOT, 'node_modules/.svc-hostile-'));
-  chmodSync(dist, 0o755); // users of tenants go through it
-  cpSync(join(ROOT, 'dist'), dist, {recursive: true});
+  build = new ChangedBuild();
   for (const name of ['isolates.js', 'node-child.js', 'sandboxes.js', 'analysis.js']) {
-    const path = join(dist, name);
+    const path = join(build.dist, name);
     writeFileSync(path, `${shim(name === 'node-child.js')}${readFileSync(path, 'utf8')}`);
   }
-  service = await Service.start({dist});
+  service = await Service.start({dist: build.dist});
   other = await Tenant.make(service);
   await other.insert('t', {n: 1});
 });
 afterAll(async () => {
   await service.stop();
-  rmSync(dist, {recursive: true});
+  build.remove();
 });
 beforeEach(() => {
   service.showLogOnFailure();

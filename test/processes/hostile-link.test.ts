@@ -1,14 +1,10 @@
 /** A worker that was taken over, in a real server: what it sends its router costs its own tenant, and no other. */
 import {Buffer} from 'node:buffer';
-import {chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
-import {join} from 'node:path';
-import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {ChangedBuild} from '../harness/changed-build.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Its workers write on their link what a request says after `attack:`, in hex, and tell the supervisor what it says after `tell:`. */
 const SHIM = `
@@ -26,25 +22,21 @@ const SHIM = `
     return emit.call(this, name, ...given);
   };`;
 
-let dist: string;
+let build: ChangedBuild;
 let service: Service;
 let attackers: Tenant[];
 let other: Tenant;
 beforeAll(async () => {
-  dist = mkdtempSync(join(ROOT, 'node_modules/.svc-hostile-'));
-  chmodSync(dist, 0o755); // users of tenants go through it
-  cpSync(join(ROOT, 'dist'), dist, {recursive: true});
-  writeFileSync(join(dist, 'shim.js'), SHIM);
-  const path = join(dist, 'worker.js');
-  writeFileSync(path, `import './shim.js';\n${readFileSync(path, 'utf8')}`);
-  service = await Service.start({dist});
+  build = new ChangedBuild();
+  build.runFirst('worker.js', SHIM);
+  service = await Service.start({dist: build.dist});
   other = await Tenant.make(service);
   attackers = [await Tenant.make(service), await Tenant.make(service)];
   for (const tenant of [...attackers, other]) await tenant.insert('t', {n: 1});
 });
 afterAll(async () => {
   await service.stop();
-  rmSync(dist, {recursive: true});
+  build.remove();
 });
 beforeEach(() => service.showLogOnFailure());
 

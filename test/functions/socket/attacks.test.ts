@@ -3,13 +3,13 @@
  * Nothing that was acknowledged is lost or there twice, nothing that was shown is taken back, and clients come back by themselves.
  */
 import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
-import {cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {rmSync} from 'node:fs';
 import {join} from 'node:path';
-import {fileURLToPath} from 'node:url';
 import {afterEach, describe, expect, onTestFinished, test} from 'vitest';
 import {SvcClient} from '../../../sdk/browser/client.ts';
 import {makeFunctionReference} from '../../../sdk/server/function-reference.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
+import {MovableClock} from '../../harness/movable-clock.ts';
 import {firstOf, nightly} from '../../harness/nightly.ts';
 import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
@@ -23,7 +23,6 @@ const FUNCTIONS = `
 const add = makeFunctionReference<'mutation', {n: number}, null>('entries:add');
 const all = makeFunctionReference<'query', Record<string, never>, number[]>('entries:all');
 const WRITERS = 3;
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 let service: Service | null = null;
 let load: Load | null = null;
@@ -202,39 +201,6 @@ nightly.test(
 );
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** A build whose router and workers take the clock's time from a file: so many milliseconds off. */
-class MovableClock {
-  /** Below the packages that it uses. */
-  readonly dist = mkdtempSync(join(ROOT, 'node_modules/.svc-clock-'));
-  readonly #file = join(this.dist, 'offset');
-
-  constructor() {
-    cpSync(join(ROOT, 'dist'), this.dist, {recursive: true});
-    this.set(0);
-    const shim = `
-      import {readFileSync} from 'node:fs';
-      const Real = Date;
-      const now = () => Real.now() + Number(readFileSync(${JSON.stringify(this.#file)}, 'utf8'));
-      globalThis.Date = class extends Real {
-        constructor(...given) { if (given.length === 0) super(now()); else super(...given); }
-        static now() { return now(); }
-      };`;
-    writeFileSync(join(this.dist, 'movable-clock.js'), shim);
-    for (const entry of ['worker.js', 'router.js']) {
-      const path = join(this.dist, entry);
-      writeFileSync(path, `import './movable-clock.js';\n${readFileSync(path, 'utf8')}`);
-    }
-  }
-
-  set(offsetMs: number): void {
-    writeFileSync(this.#file, String(offsetMs));
-  }
-
-  remove(): void {
-    rmSync(this.dist, {recursive: true});
-  }
-}
 
 describe('a clock that is set', () => {
   test('forward and back, by seconds and by days: writes go on, once each and in order, and sockets stay', async () => {
