@@ -6,11 +6,14 @@ import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {freePort} from '../../harness/free-port.ts';
+import {MovableClock} from '../../harness/movable-clock.ts';
 import {Service} from '../../harness/service.ts';
+import {SmallDisk} from '../../harness/small-disk.ts';
 import {until} from '../../harness/until.ts';
 import {Authority} from './certificates.ts';
 import {NatsServers} from './nats-servers.ts';
-import {TcpLink} from './tcp-link.ts';
+import {hasPort} from './port-owner.ts';
+import {type Chosen, TcpLink} from './tcp-link.ts';
 
 /** All hosts have the same credentials, as operators give them. */
 export const TOKENS = {
@@ -27,7 +30,15 @@ export type SvcHostsOptions = {
   readonly spares?: number;
   /** Another build than the one beside the tests. */
   readonly dist?: string | undefined;
+  /** Each host has a disk that can be full, where root may mount one, and a clock that can be set. */
+  readonly hasOwnMachines?: boolean;
 };
+
+/** What a host of a test has for itself. */
+type Machine = {readonly disk: SmallDisk | null; readonly clock: MovableClock};
+const DISK_MEBIBYTES = 256;
+/** The processes that decide by the time of the day, or show it. */
+const CLOCKED = ['cli.js', 'cluster.js', 'router.js', 'worker.js'];
 
 export class SvcHost {
   readonly name: string;
@@ -36,12 +47,19 @@ export class SvcHost {
   readonly natsLinks: readonly TcpLink[];
   /** In front of its peer port: all other hosts reach it through this one. */
   readonly peerLink: TcpLink;
+  readonly machine: Machine | null;
 
-  constructor(name: string, service: Service, natsLinks: readonly TcpLink[], peerLink: TcpLink) {
-    this.name = name;
-    this.service = service;
-    this.natsLinks = natsLinks;
-    this.peerLink = peerLink;
+  constructor(parts: Pick<SvcHost, 'name' | 'service' | 'natsLinks' | 'peerLink' | 'machine'>) {
+    this.name = parts.name;
+    this.service = parts.service;
+    this.natsLinks = parts.natsLinks;
+    this.peerLink = parts.peerLink;
+    this.machine = parts.machine;
+  }
+
+  /** Its connections, on a peer link of another host. */
+  get own(): Chosen {
+    return port => hasPort(this.service.children('router'), port);
   }
 
   /** The cluster process, or one of the routers. */
@@ -57,6 +75,7 @@ export class SvcHosts {
   readonly #authority = new Authority('test cluster');
   readonly #options: SvcHostsOptions;
   readonly #links: TcpLink[] = [];
+  readonly #machines: Machine[] = [];
 
   private constructor(nats: NatsServers, options: SvcHostsOptions) {
     this.nats = nats;
@@ -86,9 +105,12 @@ export class SvcHosts {
       this.nats.addresses.map(({server}) => TcpLink.to(Number(new URL(server).port))),
     );
     this.#links.push(peerLink, ...natsLinks);
+    const machine = this.#options.hasOwnMachines === true ? this.#machine() : null;
+    const dist = machine?.clock.dist ?? this.#options.dist;
     const service = await Service.start({
       spares: this.#options.spares ?? 0,
-      ...(this.#options.dist === undefined ? {} : {dist: this.#options.dist}),
+      ...(dist === undefined ? {} : {dist}),
+      ...(machine?.disk ? {data: join(machine.disk.path, 'data')} : {}),
       env: TOKENS,
       args: [
         ...['--cluster', natsLinks.map(({port}) => `nats://127.0.0.1:${port}`).join(',')],
@@ -99,7 +121,7 @@ export class SvcHosts {
         ...(this.#options.args ?? []),
       ],
     });
-    const host = new SvcHost(name, service, natsLinks, peerLink);
+    const host = new SvcHost({name, service, natsLinks, peerLink, machine});
     this.hosts.push(host);
     return host;
   }
@@ -126,7 +148,19 @@ export class SvcHosts {
     await Promise.all(this.hosts.map(({service}) => service.stop()));
     await Promise.all(this.#links.map(link => link.close()));
     await this.nats.stop();
+    for (const {disk, clock} of this.#machines) {
+      disk?.remove();
+      clock.remove();
+    }
     rmSync(this.#directory, {recursive: true, force: true});
+  }
+
+  #machine(): Machine {
+    const disk = new SmallDisk(DISK_MEBIBYTES);
+    if (!disk.isMounted) disk.remove();
+    const machine = {disk: disk.isMounted ? disk : null, clock: new MovableClock(CLOCKED, this.#options.dist)};
+    this.#machines.push(machine);
+    return machine;
   }
 
   /** What `svc cluster init` makes for a host. */

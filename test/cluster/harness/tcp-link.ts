@@ -5,15 +5,22 @@ import {type AddressInfo, connect, createServer, type Server, type Socket} from 
 /** `forth`: from the one that connects to the one that listens. */
 export type Direction = 'forth' | 'back';
 const BOTH: readonly Direction[] = ['forth', 'back'];
+/** Chooses connections by the port of the side that connects. */
+export type Chosen = (port: number) => boolean;
+const ALL: Chosen = () => true;
+
+type Pair = {readonly forth: Socket; readonly back: Socket; readonly port: number; isChosen: boolean};
 
 export class TcpLink {
   readonly port: number;
   readonly #server: Server;
   readonly #targetPort: number;
-  readonly #pairs = new Set<{forth: Socket; back: Socket}>();
+  readonly #pairs = new Set<Pair>();
   readonly #stalled = new Set<Direction>();
   #isCut = false;
   #delayMs = 0;
+  /** Connections that are broken in one of these ways. */
+  #chosen: Chosen = ALL;
 
   private constructor(server: Server, targetPort: number) {
     this.#server = server;
@@ -29,24 +36,26 @@ export class TcpLink {
   }
 
   /** Connections break, and new ones are refused. */
-  cut(): void {
+  cut(chosen: Chosen = ALL): void {
     this.#isCut = true;
-    for (const {forth, back} of this.#pairs) {
+    for (const {forth, back} of this.#choose(chosen)) {
       forth.destroy();
       back.destroy();
     }
   }
 
   /** Nothing passes, and connections stay: what is sent arrives once the link is healed. */
-  stall(directions: readonly Direction[] = BOTH): void {
+  stall(directions: readonly Direction[] = BOTH, chosen: Chosen = ALL): void {
+    const pairs = this.#choose(chosen);
     for (const direction of directions) {
       this.#stalled.add(direction);
-      for (const pair of this.#pairs) pair[direction].pause();
+      for (const pair of pairs) pair[direction].pause();
     }
   }
 
   /** In each direction. */
-  delay(ms: number): void {
+  delay(ms: number, chosen: Chosen = ALL): void {
+    this.#choose(chosen);
     this.#delayMs = ms;
   }
 
@@ -55,6 +64,7 @@ export class TcpLink {
     this.#delayMs = 0;
     for (const direction of this.#stalled) for (const pair of this.#pairs) pair[direction].resume();
     this.#stalled.clear();
+    this.#chosen = ALL;
   }
 
   async close(): Promise<void> {
@@ -63,10 +73,18 @@ export class TcpLink {
     await once(this.#server, 'close');
   }
 
+  #choose(chosen: Chosen): Pair[] {
+    this.#chosen = chosen;
+    for (const pair of this.#pairs) pair.isChosen = chosen(pair.port);
+    return [...this.#pairs].filter(({isChosen}) => isChosen);
+  }
+
   #join(forth: Socket): void {
-    if (this.#isCut) return void forth.destroy();
+    const port = forth.remotePort ?? 0;
+    const isChosen = this.#chosen(port);
+    if (this.#isCut && isChosen) return void forth.destroy();
     const back = connect(this.#targetPort, '127.0.0.1');
-    const pair = {forth, back};
+    const pair = {forth, back, port, isChosen};
     this.#pairs.add(pair);
     const end = () => {
       this.#pairs.delete(pair);
@@ -78,28 +96,31 @@ export class TcpLink {
       socket.on('error', end);
       socket.on('close', end);
     }
-    this.#pass(forth, back);
-    this.#pass(back, forth);
-    for (const direction of this.#stalled) pair[direction].pause();
+    this.#pass(pair, 'forth', back);
+    this.#pass(pair, 'back', forth);
+    if (isChosen) for (const direction of this.#stalled) pair[direction].pause();
   }
 
-  #pass(from: Socket, to: Socket): void {
-    from.on('data', bytes => {
-      const write = () => {
-        if (to.writable && !to.write(bytes)) {
-          from.pause();
-          to.once('drain', () => {
-            if (!this.#isStalled(from)) from.resume();
-          });
-        }
-      };
-      // Timers of one length fire in order.
-      if (this.#delayMs === 0) write();
-      else setTimeout(write, this.#delayMs);
+  #pass(pair: Pair, direction: Direction, to: Socket): void {
+    const from = pair[direction];
+    const write = (bytes: Buffer) => {
+      if (!to.writable || to.write(bytes)) return;
+      from.pause();
+      to.once('drain', () => {
+        if (!(pair.isChosen && this.#stalled.has(direction))) from.resume();
+      });
+    };
+    /** What is sent later stays behind it, also if the link is healed meanwhile. */
+    const delayed: {readonly bytes: Buffer; readonly dueMs: number}[] = [];
+    const writeDue = () => {
+      while (delayed.length > 0 && delayed[0]!.dueMs <= performance.now()) write(delayed.shift()!.bytes);
+      if (delayed.length > 0) setTimeout(writeDue, delayed[0]!.dueMs - performance.now());
+    };
+    from.on('data', (bytes: Buffer) => {
+      const ms = pair.isChosen ? this.#delayMs : 0;
+      if (ms === 0 && delayed.length === 0) return write(bytes);
+      delayed.push({bytes, dueMs: performance.now() + ms});
+      if (delayed.length === 1) setTimeout(writeDue, ms);
     });
-  }
-
-  #isStalled(from: Socket): boolean {
-    return [...this.#stalled].some(direction => [...this.#pairs].some(pair => pair[direction] === from));
   }
 }

@@ -10,6 +10,9 @@ import {keyOf, type Notes, type Write} from './notes.ts';
 const LISTS = 3;
 const ACCOUNTS = 3;
 const COUNTERS = 2;
+const PAGES = 2;
+/** A few are sent in parts, and disks fill by them. */
+const PAGE_BYTES_MAX = 600_000;
 /** Of all accounts together, always. */
 export const MONEY = ACCOUNTS * 100;
 /** A client waits so long for an answer, then goes on without. */
@@ -44,6 +47,7 @@ export class Clients {
       ...insert('lists', LISTS, {values: []}),
       ...insert('accounts', ACCOUNTS, {balance: MONEY / ACCOUNTS}),
       ...insert('counters', COUNTERS, {count: 0, keys: []}),
+      ...insert('pages', PAGES, {text: ''}),
       ...SHEETS.map(id => ({type: 'insert', table: 'sheets', id, fields: {values: []}})),
     ];
     const made = await this.ask(this.#hosts[0]!, 'POST', '/transactions', {operations});
@@ -96,9 +100,11 @@ export class Clients {
       () => this.#append(),
       () => this.#transfer(),
       () => this.#count(),
+      () => this.#fill(),
       () => this.#schedule(),
       () => this.#get('lists', LISTS),
       () => this.#get('counters', COUNTERS),
+      () => this.#get('pages', PAGES),
       () => this.#query('lists'),
       () => this.#query('accounts'),
     ];
@@ -112,6 +118,13 @@ export class Clients {
     const marker = this.#marker('a');
     const path = `/documents/lists/${idOf('lists', this.#below(LISTS))}`;
     return this.#once(this.notes.begin(marker), 'PATCH', path, {append: {values: [marker]}, patch: {last: marker}});
+  }
+
+  #fill(): Promise<void> {
+    const marker = this.#marker('p');
+    const path = `/documents/pages/${idOf('pages', this.#below(PAGES))}`;
+    const text = marker.padEnd(this.#random() ** 6 * PAGE_BYTES_MAX, '.');
+    return this.#once(this.notes.begin(marker), 'PATCH', path, {patch: {text, last: marker}});
   }
 
   #transfer(): Promise<void> {

@@ -10,7 +10,7 @@ import {until} from '../../harness/until.ts';
 import type {NatsServer} from '../harness/nats-servers.ts';
 import {SUBJECTS} from '../harness/rig.ts';
 import type {SvcHost, SvcHosts} from '../harness/svc-hosts.ts';
-import type {TcpLink} from '../harness/tcp-link.ts';
+import type {Chosen, TcpLink} from '../harness/tcp-link.ts';
 
 type Place = {
   readonly cluster: SvcHosts;
@@ -104,6 +104,13 @@ export const FAULTS: Record<string, Fault> = {
     place.say(host.name);
     return breakLinks(place, [host.peerLink]);
   },
+  'a host does not reach another one': place => {
+    const host = anyHost(place);
+    const others = place.cluster.hosts.filter(other => other !== host);
+    const other = others[below(place, others.length)]!;
+    place.say(`${other.name} to ${host.name}`);
+    return breakLinks(place, [host.peerLink], other.own);
+  },
   'a host is cut off from everything': place => {
     const host = anyHost(place);
     place.say(host.name);
@@ -113,6 +120,14 @@ export const FAULTS: Record<string, Fault> = {
     const server = anyServer(place);
     place.say(server.name);
     return breakLinks(place, routesOf(place, server));
+  },
+  'two NATS servers are cut off from each other': place => {
+    const {nats} = place.cluster;
+    const server = anyServer(place);
+    const others = nats.servers.filter(one => one !== server);
+    const other = others[below(place, others.length)]!;
+    place.say(`${server.name} and ${other.name}`);
+    return breakLinks(place, nats.between(server, other));
   },
   'a host and its NATS server are cut off together': place => {
     const {cluster} = place;
@@ -145,6 +160,21 @@ export const FAULTS: Record<string, Fault> = {
     const name = streamNameOf(SUBJECTS, logOf(tenant));
     await place.cluster.nats.configure('STREAM.LEADER.STEPDOWN', {name}).catch(() => place.say('refused'));
     return nothing;
+  },
+  'the disk of a host is full': place => {
+    const host = anyHost(place);
+    const disk = host.machine?.disk ?? null;
+    const leftBytes = below(place, 2) * below(place, DISK_LEFT_BYTES);
+    place.say(disk === null ? 'it cannot be, on this machine' : `${host.name}, but for ${leftBytes} bytes`);
+    disk?.fill(leftBytes);
+    return () => disk?.makeSpace();
+  },
+  'the clock of a host is set': place => {
+    const host = anyHost(place);
+    const offsetMs = Math.round((2 * place.random() - 1) * CLOCK_OFFSET_MS_MAX);
+    place.say(`${host.name} by ${offsetMs} ms`);
+    host.machine?.clock.set(offsetMs);
+    return () => host.machine?.clock.set(0);
   },
   'a log is full': async place => {
     const {nats} = place.cluster;
@@ -193,6 +223,9 @@ async function moveUntil({cluster, tenants, random, say}: Place, signal: AbortSi
 const MOVE_PAUSE_MS_MAX = 1_500;
 /** Less than any log has. */
 const LOG_BYTES = 1_024;
+const DISK_LEFT_BYTES = 1 << 20;
+/** More than a lease. Jobs are as late, so it is less than the time in which all is well again. */
+const CLOCK_OFFSET_MS_MAX = 30_000;
 
 function logOf(tenant: string): StreamName {
   return {kind: 'log', shard: shardOf(tenant)};
@@ -226,18 +259,19 @@ function stop(pids: readonly number[]): Heal {
   };
 }
 
-function breakLinks({random, say}: Place, links: readonly TcpLink[]): Heal {
+/** @param chosen which of their connections. Default: all */
+function breakLinks({random, say}: Place, links: readonly TcpLink[], chosen?: Chosen): Heal {
   const choice = random();
   if (choice < 0.4) {
     say('cut');
-    for (const link of links) link.cut();
+    for (const link of links) link.cut(chosen);
   } else if (choice < 0.9) {
     const directions = choice < 0.6 ? (['forth', 'back'] as const) : ([choice < 0.75 ? 'forth' : 'back'] as const);
     say(`stalled ${directions.join(' and ')}`);
-    for (const link of links) link.stall(directions);
+    for (const link of links) link.stall(directions, chosen);
   } else {
     say('delayed');
-    for (const link of links) link.delay(random() * 1_000);
+    for (const link of links) link.delay(random() * 1_000, chosen);
   }
   return () => {
     for (const link of links) link.heal();

@@ -50,7 +50,7 @@ export type HistoryOptions = {
 };
 
 export async function randomHistory({seed, durationMs, wanted = '', dist}: HistoryOptions): Promise<History> {
-  const cluster = await SvcHosts.start({dist});
+  const cluster = await SvcHosts.start({dist, hasOwnMachines: true});
   const killAll = () => {
     for (const {service} of cluster.hosts) for (const pid of service.processes()) killNow(pid);
   };
