@@ -7,6 +7,7 @@ import {mkdirSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {measureBulk} from './bulk/measure.ts';
 import {measureChurn} from './churn/measure.ts';
+import {measureCluster} from './cluster/measure.ts';
 import {measureCopies} from './copies/measure.ts';
 import {measureDashboard} from './dashboard/measure.ts';
 import {measureFunctions} from './functions/measure.ts';
@@ -49,7 +50,8 @@ for (let i = 1; i <= settings.rounds; i++) {
   const sandboxes = settings.sandboxes ? await measureSandboxes(join(root, `sandboxes-${i}`), say) : null;
   const dashboard = settings.dashboard ? await measureDashboard(peers.svc, `dashboard-${i}`, settings, say) : null;
   const copies = settings.copies ? await measureCopies(join(root, `copies-${i}`), settings, say) : null;
-  rounds.push({rows, wake, writes, bulk, live, functions, churn, sandboxes, dashboard, copies});
+  const cluster = settings.cluster ? await measureCluster(join(root, `cluster-${i}`), settings, say) : null;
+  rounds.push({rows, wake, writes, bulk, live, functions, churn, sandboxes, dashboard, copies, cluster});
 }
 await stopPeers(peers);
 

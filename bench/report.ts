@@ -3,6 +3,8 @@ import type {BulkRound} from './bulk/measure.ts';
 import {bulkPrinted, bulkTargets} from './bulk/report.ts';
 import type {ChurnRound} from './churn/measure.ts';
 import {churnPrinted} from './churn/report.ts';
+import type {ClusterRound} from './cluster/measure.ts';
+import {clusterPrinted, clusterTargets} from './cluster/report.ts';
 import type {CopiesRound} from './copies/measure.ts';
 import {copiesPrinted, copiesTargets} from './copies/report.ts';
 import type {DashboardRound} from './dashboard/measure.ts';
@@ -28,7 +30,7 @@ export type Results = {
   machine: Machine;
   settings: BenchSettings;
   pocketBaseVersion: string | null;
-  /** writes, bulk, live, functions, churn, sandboxes, dashboard, copies: null when they were left out. */
+  /** writes, bulk, live, functions, churn, sandboxes, dashboard, copies, cluster: null when they were left out. */
   rounds: {
     rows: Round;
     wake: WakeResult;
@@ -40,6 +42,7 @@ export type Results = {
     sandboxes: SandboxRound | null;
     dashboard: DashboardRound | null;
     copies: CopiesRound | null;
+    cluster: ClusterRound | null;
   }[];
 };
 
@@ -73,6 +76,7 @@ export type Report = Omit<Results, 'rounds'> & {
   sandboxes: string[];
   dashboard: string[];
   copies: string[];
+  cluster: string[];
   targets: TargetReport[];
   rounds: Results['rounds'];
 };
@@ -87,6 +91,7 @@ export function report(results: Results): Report {
   const sandboxes = rounds.flatMap(round => round.sandboxes ?? []);
   const dashboard = rounds.flatMap(round => round.dashboard ?? []);
   const copies = rounds.flatMap(round => round.copies ?? []);
+  const cluster = rounds.flatMap(round => round.cluster ?? []);
   return {
     ...results,
     rows: ROWS.flatMap(row => {
@@ -108,6 +113,7 @@ export function report(results: Results): Report {
     sandboxes: sandboxesPrinted(sandboxes),
     dashboard: dashboardPrinted(dashboard),
     copies: copiesPrinted(copies),
+    cluster: clusterPrinted(cluster),
     targets: [
       ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
@@ -121,6 +127,7 @@ export function report(results: Results): Report {
       ...sandboxTargets(sandboxes),
       ...dashboardTargets(dashboard),
       ...copiesTargets(copies),
+      ...clusterTargets(cluster),
     ],
   };
 }
@@ -139,6 +146,7 @@ export function printed({
   sandboxes,
   dashboard,
   copies,
+  cluster,
   targets,
 }: Report): string {
   const {cpu, cpus, memoryGiB, system, node, fileSystemType, revision} = machine;
@@ -188,6 +196,8 @@ export function printed({
     ...dashboard,
     '',
     ...copies,
+    '',
+    ...cluster,
     '',
     ...targets.map(
       ({what, measured, wanted, isMet}) =>

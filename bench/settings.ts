@@ -22,6 +22,7 @@ export type BenchSettings = {
   sandboxes: boolean;
   dashboard: boolean;
   copies: boolean;
+  cluster: boolean;
   directory: string;
   output: string;
 };
@@ -51,6 +52,7 @@ export function benchSettings(argv: string[]): BenchSettings {
     .option('--no-sandboxes', 'leave sandboxes out')
     .option('--no-dashboard', 'leave the dashboard out, which needs Chromium')
     .option('--no-copies', 'leave out backups and restores')
+    .option('--no-cluster', 'leave out the cluster, which needs a NATS server')
     .option('--directory <directory>', 'where the data directories are made; a tmpfs has no fsync to measure', tmpdir())
     .option('--output <file>', 'the result as JSON', 'bench/results/latest.json')
     .parse(argv)

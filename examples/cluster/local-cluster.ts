@@ -21,7 +21,7 @@ export type Host = {
   readonly url: string;
   readonly token: string;
 };
-type Server = {readonly member: Member; readonly monitor: string};
+type Server = {readonly member: Member; readonly url: string; readonly monitor: string};
 
 export type Shown = {
   hosts: {
@@ -51,8 +51,17 @@ export class LocalCluster {
     });
   }
 
-  /** @param directory empty, or that of an earlier run. @param firstPort of 50 */
-  static make(directory: string, firstPort: number, natsServer: string): LocalCluster {
+  /**
+   * @param directory empty, or that of an earlier run
+   * @param firstPort of 50
+   * @param argsOf further arguments of `svc start` on a host
+   */
+  static make(
+    directory: string,
+    firstPort: number,
+    natsServer: string,
+    argsOf: (host: string) => readonly string[] = () => [],
+  ): LocalCluster {
     const files = join(directory, 'files');
     const port = (name: keyof typeof PORTS, i = 0) => firstPort + PORTS[name] + i;
     const env = {
@@ -86,7 +95,7 @@ export class LocalCluster {
         `svc ${name}`,
         [
           ...[process.execPath, CLI, 'start', '--port', `${port('api', i)}`, '--data', join(directory, 'data', name)],
-          ...['--spare-workers', '1', '--log-format', 'json', '--no-dashboard'],
+          ...['--spare-workers', '1', '--log-format', 'json', '--no-dashboard', ...argsOf(name)],
         ],
         {...env, ...variablesOf(join(files, name, 'svc.env'))},
       ),
@@ -95,9 +104,14 @@ export class LocalCluster {
     }));
     const servers = hosts.map(({name, ports}) => ({
       member: new Member(`nats ${name}`, [natsServer, '-c', join(files, name, 'nats/nats-server.conf')], env),
+      url: `nats://127.0.0.1:${ports.nats}`,
       monitor: `https://127.0.0.1:${ports.monitor}`,
     }));
     return new LocalCluster(made, servers, readFileSync(join(files, 'ca.pem'), 'utf8'));
+  }
+
+  get natsServers(): string[] {
+    return this.#servers.map(({url}) => url);
   }
 
   member(name: string): Member | undefined {

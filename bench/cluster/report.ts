@@ -1,0 +1,61 @@
+/** The figures of a cluster of all rounds: medians, the lines shown, and the targets. */
+import {median} from '../measure/statistics.ts';
+import {type ClusterRound, SIDES} from './measure.ts';
+
+type Target = {what: string; measured: number; wanted: string; isMet: boolean};
+
+/** A group waits for the log and for the disk of its host at the same time. */
+const GROUP_TIMES_MOST = 1.5;
+const FORWARDED_LEAST = 0.6;
+const FOLLOWER_LEAST = 1;
+const FOLLOWER_SLACK = 0.05;
+
+const of = (rounds: readonly ClusterRound[], value: (round: ClusterRound) => number) => median(rounds.map(value));
+
+const groupTimes = ({inserts, bareAppendMs}: ClusterRound) =>
+  inserts.replicated.groupMs / (bareAppendMs + inserts['one host'].groupMs);
+
+export function clusterTargets(rounds: readonly ClusterRound[]): Target[] {
+  if (rounds.length === 0) return [];
+  const times = of(rounds, groupTimes);
+  const forwarded = of(rounds, ({gets}) => gets.forwarded.perS / gets.local.perS);
+  const follower = of(rounds, ({followerRatio}) => followerRatio);
+  return [
+    {
+      what: 'replicated group / (append + own group)',
+      measured: times,
+      wanted: `at most ${GROUP_TIMES_MOST}`,
+      isMet: times <= GROUP_TIMES_MOST,
+    },
+    {
+      what: 'get of another host / of this one',
+      measured: forwarded,
+      wanted: `at least ${FORWARDED_LEAST}`,
+      isMet: forwarded >= FORWARDED_LEAST,
+    },
+    {
+      what: 'applied by a standby / written by its owner',
+      measured: follower,
+      wanted: `at least ${FOLLOWER_LEAST - FOLLOWER_SLACK}`,
+      isMet: follower >= FOLLOWER_LEAST - FOLLOWER_SLACK,
+    },
+  ];
+}
+
+export function clusterPrinted(rounds: readonly ClusterRound[]): string[] {
+  if (rounds.length === 0) return [];
+  const inserts = SIDES.flatMap(side =>
+    (['inserts', 'lone'] as const).map(kind => {
+      const figure = (key: 'perS' | 'p50Ms' | 'p99Ms' | 'groupMs') => of(rounds, round => round[kind][side][key]);
+      const what = kind === 'inserts' ? '64 connections' : '1 connection';
+      const times = `p50 ${figure('p50Ms').toFixed(2)} ms, p99 ${figure('p99Ms').toFixed(2)} ms`;
+      return `insert, ${side}, ${what}: ${figure('perS').toFixed(0)}/s, ${times}, a group ${figure('groupMs').toFixed(2)} ms`;
+    }),
+  );
+  const gets = (['local', 'forwarded'] as const).map(kind => {
+    const figure = (key: 'perS' | 'p50Ms' | 'cpuUs') => of(rounds, round => round.gets[kind][key]);
+    const each = `p50 ${figure('p50Ms').toFixed(2)} ms, ${figure('cpuUs').toFixed(0)} \u00b5s of CPU on both hosts`;
+    return `get of the worker, ${kind}: ${figure('perS').toFixed(0)}/s, ${each}`;
+  });
+  return [...inserts, `a bare append: ${of(rounds, ({bareAppendMs}) => bareAppendMs).toFixed(2)} ms`, ...gets];
+}
