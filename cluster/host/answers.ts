@@ -41,7 +41,7 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     case 'perform':
       return await performed(host, request.request);
     case 'drain':
-      await host.drain();
+      await host.drain.run();
       return null;
     default:
       return unreachable(request);

@@ -20,7 +20,6 @@ import type {Logger} from '../../shared/log.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
 import {
-  DRAIN_POLL_MS,
   DUE_POLL_MS,
   FORGET_AFTER_MS,
   FORGET_ATTEMPTS,
@@ -48,13 +47,11 @@ import {placementOf} from '../placement/placement.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
 import {ClusterKeys} from './cluster-keys.ts';
+import {Drain} from './drain.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
 import {type Move, Rebalance} from './rebalance.ts';
 import {WorkerHolder} from './worker-holder.ts';
-
-/** The record of a host that is to drain has the incarnation for which that was requested. */
-const DRAIN_PREFIX = 'drain.';
 
 type Start = Extract<SupervisorToCluster, {type: 'start'}>;
 
@@ -67,6 +64,7 @@ export class ClusterHost {
   readonly keys: ClusterKeys;
   readonly replicated: ReplicatedLog;
   readonly metrics = new HostMetrics();
+  readonly drain: Drain;
   readonly #freeSpace: FreeSpace;
   readonly #standbys: Standbys;
   readonly #rebalance: Rebalance;
@@ -82,12 +80,11 @@ export class ClusterHost {
   #isMember = false;
   /** Resolves when all files of standbys are closed. */
   #standing: Promise<void> = Promise.resolve();
-  #isDraining = false;
   #isListed: (() => void) | null = null;
   #heldLease = false;
 
   /** @throws NatsRefusal */
-  static async start({settings, start}: Start, send: (message: ClusterToSupervisor) => void, log: Logger) {
+  static async start({settings, start, isDraining}: Start, send: (message: ClusterToSupervisor) => void, log: Logger) {
     const {ca, certificate, key, seed} = settings.nats;
     const files = Object.entries({ca, certificate, key, seed}).filter(([, path]) => path !== null);
     const {engine, warnings} = await startOnNats({
@@ -98,7 +95,9 @@ export class ClusterHost {
       allowSingleLog: settings.allowSingleLog,
     });
     for (const warning of warnings) log.warn(warning);
-    return new ClusterHost({settings, start, engine, send, log});
+    const host = new ClusterHost({settings, start, engine, send, log});
+    if (isDraining) host.drain.begin();
+    return host;
   }
 
   private constructor(parts: {
@@ -194,6 +193,15 @@ export class ClusterHost {
       },
     });
     const {members, lease, tenants} = this;
+    this.drain = new Drain({
+      ...{records, host: settings.host, start, tenants, signal: this.#end.signal},
+      hosts: () => this.hosts(),
+      moveAll: moves => this.#moveAll(moves),
+      onBegin: () => {
+        lease.drain();
+        this.#sendState();
+      },
+    });
     const nowMs = () => MONOTONIC_CLOCK.nowMs;
     this.metrics.read({
       ...{members, lease, tenants, engine, nowMs},
@@ -204,7 +212,7 @@ export class ClusterHost {
   get state(): 'joining' | 'live' | 'draining' | 'left' {
     if (this.#end.signal.aborted) return 'left';
     if (!this.#isMember) return 'joining';
-    return this.#isDraining ? 'draining' : 'live';
+    return this.drain.hasBegun ? 'draining' : 'live';
   }
 
   /** Aborts when this host leaves the cluster. */
@@ -228,6 +236,7 @@ export class ClusterHost {
     void this.#freeSpace.run(signal);
     await Promise.all([listed, keys.listed(signal)]);
     for (let ended = previousStart; !signal.aborted; ended = this.#start) {
+      if (await this.drain.isRequested()) this.drain.begin();
       const outcome = await this.lease.join(ended, signal);
       if (outcome.kind === 'abandoned') return;
       if (outcome.kind === 'refused') {
@@ -284,25 +293,6 @@ export class ClusterHost {
     return isMoved ? 'moved' : 'failed';
   }
 
-  /** Hands over every tenant that this host serves, as long as there is a host to take them. */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
-    this.#sendState();
-    this.lease.drain();
-    while (!this.#end.signal.aborted) {
-      const others = this.hosts().filter(({name}) => name !== this.lease.host);
-      const held = [...this.tenants.serving().keys()];
-      if (held.length === 0 || others.length === 0) return;
-      const moves = held.flatMap(id => {
-        const pin = this.tenants.entries().get(id)?.pin ?? null;
-        const {owner} = placementOf({id, pin}, others, 0);
-        return owner === null ? [] : [{id, host: owner}];
-      });
-      await this.#moveAll(moves);
-      await delay(MONOTONIC_CLOCK, DRAIN_POLL_MS);
-    }
-  }
-
   /** Removes what a deleted tenant has in the log, when its owner has had the time to close it. */
   async forget(tenant: TenantName): Promise<void> {
     for (let left = FORGET_ATTEMPTS; left > 0 && !this.#end.signal.aborted; left--) {
@@ -313,19 +303,6 @@ export class ClusterHost {
         if (!(error instanceof EngineError || error instanceof LogError)) throw error;
         this.#log.warn('a deleted tenant is still in the log', {tenant: tenant.id, error});
       }
-    }
-  }
-
-  /** A host hands over its tenants, and gets no more. @param incarnation of that host */
-  async requestDrain(host: string, incarnation: number): Promise<void> {
-    const {records} = this.replicated;
-    for (;;) {
-      const before = await records.get(DRAIN_PREFIX + host);
-      const wanted = Buffer.from(String(incarnation));
-      const outcome = await records.set(DRAIN_PREFIX + host, wanted, before?.revision ?? 0, this.#end.signal);
-      const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
-      if (kind === 'stored') return;
-      if (kind !== 'conflict') throw new EngineError(`the request to drain was not stored: ${kind}`);
     }
   }
 
@@ -373,11 +350,9 @@ export class ClusterHost {
   async #wakeDue(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await delay(MONOTONIC_CLOCK, DUE_POLL_MS);
-      if (!this.#isMember || this.#isDraining) continue;
-      if (await this.#isToDrain()) {
-        void this.drain();
-        continue;
-      }
+      if (!this.#isMember) continue;
+      if (await this.drain.isRequested()) await this.drain.handOverOwned();
+      if (this.drain.hasBegun) continue;
       await this.#moveMisplaced();
       const nowMs = Date.now();
       const hosts = this.hosts();
@@ -425,17 +400,6 @@ export class ClusterHost {
     }
   }
 
-  /** An operator has requested it, for this membership. */
-  async #isToDrain(): Promise<boolean> {
-    try {
-      const wanted = await this.replicated.records.get(DRAIN_PREFIX + this.lease.host);
-      return wanted?.value?.toString() === String(this.lease.incarnation);
-    } catch (error) {
-      if (error instanceof EngineError) return false;
-      throw error;
-    }
-  }
-
   #notice(shard: number): LeaseNotice {
     return {is: 'lease', untilMs: this.lease.untilMs, freeBytes: this.#freeSpace.of(shard)};
   }
@@ -451,7 +415,7 @@ export class ClusterHost {
   }
 
   #sendState(): void {
-    this.#send({type: 'host_state', holdsLease: this.#heldLease, isDraining: this.#isDraining});
+    this.#send({type: 'host_state', holdsLease: this.#heldLease, isDraining: this.drain.hasBegun});
   }
 
   #watchLease(): void {

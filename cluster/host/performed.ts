@@ -7,6 +7,7 @@ import type {EntryOutcome} from '../ownership/tenant-entries.ts';
 import type {TenantRecord} from '../ownership/tenant-record.ts';
 import {placementOf} from '../placement/placement.ts';
 import type {ClusterHost} from './cluster-host.ts';
+import {requestDrain} from './drain.ts';
 
 /** @throws ServiceError; EngineError, LogError */
 export async function performed(host: ClusterHost, request: ClusterRequest): Promise<ClusterAnswer> {
@@ -94,7 +95,8 @@ async function pin(host: ClusterHost, {tenant, host: to}: {tenant: string; host:
 async function drain(host: ClusterHost, name: string): Promise<ShownHost> {
   const found = host.members.serving().find(member => member.host === name);
   if (found === undefined) throw notFound(`there is no host ${JSON.stringify(name)} that serves tenants`);
-  await host.requestDrain(name, found.record.incarnation);
+  const {start} = found.record;
+  await requestDrain(host.replicated.records, {host: name, start, signal: host.signal});
   return hostsOf(host).find(({host: its}) => its === name)!;
 }
 

@@ -86,8 +86,17 @@ export type ClusterProcessRequest =
   | {does: 'due'; tenant: string; dueMs: number | null};
 
 export type SupervisorToCluster =
-  /** Once, first: no worker of this host runs. `previousStart`: that start of svc is known to have ended. */
-  | {type: 'start'; settings: ClusterProcessSettings; start: string; previousStart: string | null}
+  /**
+   * Once, first: no worker of this host runs. `previousStart`: that start of svc is known to have ended. `isDraining`: it
+   * hands its tenants over, as the process before did.
+   */
+  | {
+      type: 'start';
+      settings: ClusterProcessSettings;
+      start: string;
+      previousStart: string | null;
+      isDraining: boolean;
+    }
   /** Answered by `located`. `isForwarded`: another host has chosen this one. */
   | {type: 'locate'; id: number; tenant: string; isForwarded: boolean}
   /** The tenant has a directory on this host now. `path`: of its file. */

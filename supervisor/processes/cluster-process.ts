@@ -31,6 +31,8 @@ export type ClusterProcessOptions = Omit<
   /** Of this start of svc, and of the one before, which has ended. */
   start: string;
   previousStart: string | null;
+  /** Of this host, when a process is started. */
+  isDraining: () => boolean;
   onMembership: (membership: Membership) => void;
   onNotice: (notice: ClusterNotice) => void;
   /** It ended. Resolves when no worker of this host has a grant. */
@@ -95,9 +97,9 @@ export class ClusterProcess {
     this.#child.send({type: 'worker_ended', tenant, epoch});
   }
 
-  /** @param withinMs time that the request itself can take. @throws ServiceError */
-  async request(request: ClusterProcessRequest, withinMs = 0): Promise<unknown> {
-    const answer = await this.#answers.ask(withinMs + CLUSTER_ANSWER_MS, id => {
+  /** @throws ServiceError: also if there is no answer within that time */
+  async request(request: ClusterProcessRequest, withinMs = CLUSTER_ANSWER_MS): Promise<unknown> {
+    const answer = await this.#answers.ask(withinMs, id => {
       if (!this.#child.send({type: 'request', id, request})) this.#answers.settle(id, null);
     });
     return resultIn(answer, 'the cluster process does not answer; try again');
@@ -124,8 +126,9 @@ export class ClusterProcess {
 
   async #begin(): Promise<void> {
     await this.#workersEnded;
-    const {settings, start} = this.#options;
-    this.#child.send({type: 'start', settings, start, previousStart: this.#previousStart});
+    const {settings, start, isDraining} = this.#options;
+    const previousStart = this.#previousStart;
+    this.#child.send({type: 'start', settings, start, previousStart, isDraining: isDraining()});
     // A process that follows is of the same start.
     this.#previousStart = start;
   }

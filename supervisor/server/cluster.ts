@@ -66,6 +66,7 @@ export class Cluster implements KeyCluster {
     this.process = new ClusterProcess({
       settings: {...processSettings(parts.settings), scratch: join(data, SCRATCH_DIRECTORY)},
       ...{start, previousStart: swapStart(data, start, parts.settings.cluster)},
+      isDraining: () => this.#isDraining,
       onMembership: membership => this.#joined(membership),
       onNotice: notice => this.#received(notice),
       onEnd: async isUnexpected => {
@@ -94,15 +95,9 @@ export class Cluster implements KeyCluster {
 
   /** Resolves when this host is a member, and has all tenants of the cluster. @throws StartError */
   async start(): Promise<void> {
-    const membership = await new Promise<Membership | null>(resolve => {
-      const timer = setTimeout(() => resolve(null), CLUSTER_JOIN_MS);
-      this.#onMembership = first => {
-        clearTimeout(timer);
-        resolve(first);
-      };
-      this.process.start();
-    });
-    this.#onMembership = null;
+    const joining = this.#membershipWithin(CLUSTER_JOIN_MS);
+    this.process.start();
+    const membership = await joining;
     if (membership?.type === 'refused')
       throw new StartError(`this host cannot join the cluster: ${membership.message}`);
     if (membership === null) throw new StartError('this host could not join the cluster in time; the log says why');
@@ -154,13 +149,25 @@ export class Cluster implements KeyCluster {
     });
   }
 
-  /** Hands over what this host serves. @param withinMs then the rest is closed, and other hosts open it */
+  /**
+   * Hands over what this host serves. If the cluster process ends meanwhile, the next one goes on.
+   * @param withinMs then the rest is closed, and other hosts open it
+   */
   async drain(withinMs: number): Promise<void> {
     this.#changeState(this.#holdsLease, true);
-    try {
-      await this.process.request({does: 'drain'}, withinMs);
-    } catch (error) {
-      this.#parts.log.warn('not all tenants were handed over before the server stopped', {error});
+    const untilMs = performance.now() + withinMs;
+    const leftMs = () => Math.max(0, untilMs - performance.now());
+    for (;;) {
+      try {
+        await this.process.request({does: 'drain'}, leftMs());
+        return;
+      } catch (error) {
+        if (this.process.isMember || leftMs() === 0) {
+          this.#parts.log.warn('not all tenants were handed over before the server stopped', {error});
+          return;
+        }
+      }
+      await this.#membershipWithin(leftMs());
     }
   }
 
@@ -174,6 +181,19 @@ export class Cluster implements KeyCluster {
     const {tenants, pathOf} = this.#parts;
     await tenants().takeIn(made);
     this.process.known(made, join(pathOf(made.tenant, made.generation), TENANT_FILE));
+  }
+
+  /** What becomes of the next attempt to join. Null: that is not known in time. */
+  async #membershipWithin(ms: number): Promise<Membership | null> {
+    const membership = await new Promise<Membership | null>(resolve => {
+      const timer = setTimeout(() => resolve(null), ms);
+      this.#onMembership = next => {
+        clearTimeout(timer);
+        resolve(next);
+      };
+    });
+    this.#onMembership = null;
+    return membership;
   }
 
   #joined(membership: Membership): void {

@@ -1,0 +1,109 @@
+/**
+ * Hands tenants of this host to others, and lets it get no more. The supervisor requests it before svc stops. An operator
+ * requests it by a small record with the start of svc, so that it goes on when another cluster process follows, and ends
+ * when svc is started again.
+ */
+import {DRAIN_POLL_MS} from '../limits.ts';
+import {EngineError} from '../log/log-engine.ts';
+import type {SmallRecords} from '../log/small-records.ts';
+import {delay} from '../log/timing.ts';
+import {MONOTONIC_CLOCK} from '../members/clock.ts';
+import type {HostTenants} from '../ownership/host-tenants.ts';
+import {type PlacedHost, placementOf} from '../placement/placement.ts';
+import type {Move} from './rebalance.ts';
+
+const DRAIN_PREFIX = 'drain.';
+
+export type DrainParts = {
+  readonly records: SmallRecords;
+  /** Name of this host, and the start of svc that it runs in. */
+  readonly host: string;
+  readonly start: string;
+  readonly tenants: Pick<HostTenants, 'entries' | 'holds' | 'serving'>;
+  /** Hosts that can own tenants. */
+  readonly hosts: () => PlacedHost[];
+  readonly moveAll: (moves: readonly Move[]) => Promise<void>;
+  /** Called once: the others must know. */
+  readonly onBegin: () => void;
+  readonly signal: AbortSignal;
+};
+
+export class Drain {
+  readonly #parts: DrainParts;
+  #hasBegun = false;
+
+  constructor(parts: DrainParts) {
+    this.#parts = parts;
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#parts.onBegin();
+  }
+
+  /** Hands over what this host serves, as long as there is a host to take it. */
+  async run(): Promise<void> {
+    const {tenants, signal} = this.#parts;
+    this.begin();
+    while (!signal.aborted) {
+      const served = [...tenants.serving().keys()];
+      const others = this.#others();
+      if (served.length === 0 || others.length === 0) return;
+      await this.#handOver(served, others);
+      await delay(MONOTONIC_CLOCK, DRAIN_POLL_MS);
+    }
+  }
+
+  /** Hands over what this host owns, once: also tenants that sleep. */
+  async handOverOwned(): Promise<void> {
+    const {tenants, host} = this.#parts;
+    this.begin();
+    const owned = [...tenants.entries()].flatMap(([id, {owner}]) => (owner?.host === host ? [id] : []));
+    const [served, asleep] = [owned.filter(id => tenants.holds(id)), owned.filter(id => !tenants.holds(id))];
+    await this.#handOver([...served, ...asleep], this.#others());
+  }
+
+  /** Whether an operator wants it. @throws nothing: without an answer of the log it is not known, and it is read again */
+  async isRequested(): Promise<boolean> {
+    const {records, host, start} = this.#parts;
+    try {
+      return (await records.get(DRAIN_PREFIX + host))?.value?.toString() === start;
+    } catch (error) {
+      if (error instanceof EngineError) return false;
+      throw error;
+    }
+  }
+
+  #others(): PlacedHost[] {
+    return this.#parts.hosts().filter(({name}) => name !== this.#parts.host);
+  }
+
+  async #handOver(ids: readonly string[], others: readonly PlacedHost[]): Promise<void> {
+    const {tenants, moveAll} = this.#parts;
+    const moves = ids.flatMap(id => {
+      const pin = tenants.entries().get(id)?.pin ?? null;
+      const {owner} = placementOf({id, pin}, others, 0);
+      return owner === null ? [] : [{id, host: owner}];
+    });
+    await moveAll(moves);
+  }
+}
+
+/** A host hands over its tenants. @param start of that host. @throws EngineError */
+export async function requestDrain(
+  records: SmallRecords,
+  {host, start, signal}: {host: string; start: string; signal: AbortSignal},
+): Promise<void> {
+  for (;;) {
+    const before = await records.get(DRAIN_PREFIX + host);
+    const outcome = await records.set(DRAIN_PREFIX + host, Buffer.from(start), before?.revision ?? 0, signal);
+    const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+    if (kind === 'stored') return;
+    if (kind !== 'conflict') throw new EngineError(`the request to drain was not stored: ${kind}`);
+  }
+}
