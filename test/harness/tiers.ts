@@ -30,6 +30,7 @@ const SLOW = [
 /** Seconds that a file takes in the nightly run, where it is more than `NIGHTLY_SECONDS`. They size CI's sample. */
 const SECONDS: Record<string, number> = {
   'test/client/service.test.ts': 55,
+  'test/cluster/fenced-owners.test.ts': 80,
   'test/cluster/history.test.ts': 500,
   'test/cluster/nats-faults.test.ts': 60,
   'test/cluster/nats-log.test.ts': 300,
