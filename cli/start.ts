@@ -167,7 +167,9 @@ function welcome(
   const {stand, missing} = layerFields(sandboxLayers);
   const lines = [
     `svc listening on ${url}`,
-    accessTokenFile === adminTokenFile ? `credentials: ${accessTokenFile}` : places.join(', '),
+    accessTokenFile !== null && accessTokenFile === adminTokenFile
+      ? `credentials: ${accessTokenFile}`
+      : places.join(', '),
     ...(listening.metricsPort === null ? [] : [`metrics: http://127.0.0.1:${listening.metricsPort}/metrics`]),
     `sandbox layers: ${stand}`,
     ...Object.entries(missing).map(([layer, reason]) => `missing sandbox layer ${layer}: ${reason}`),

@@ -3,6 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import type {Command} from 'commander';
 import type {ClusterHost, ClusterTenant} from '../../shared/protocol/cluster.ts';
 import {addServerOptions, type ServerOptions, type ServiceClient} from '../client.ts';
+import {counted} from '../counted.ts';
 import {CommandFailure} from '../failure.ts';
 import {TASK_POLL_MS} from '../limits.ts';
 import {printable, printableJson} from '../printable.ts';
@@ -39,7 +40,7 @@ export function registerDrain(cluster: Command): void {
       const host = name ?? (await client.ask('cluster.status', [], {query: {limit: 1}})).host;
       const {host: begun} = await client.ask('cluster.drain', [], {body: {host}});
       const drained = options.wait ? await withoutTenants(client, begun) : begun;
-      const text = `${host} is ${drained.state} and has ${drained.tenants} tenants`;
+      const text = `${host} is ${drained.state} and has ${counted(drained.tenants, 'tenant')}`;
       show(options, drained, text);
     }),
   );
@@ -76,8 +77,8 @@ async function withoutTenants(client: ServiceClient, begun: ClusterHost): Promis
       host = hosts.find(one => one.host === begun.host) ?? {...host, state: 'left', tenants: 0};
       if (host.tenants === 0 && host.state !== 'live') return host;
       if (host.incarnation !== begun.incarnation && host.state === 'live')
-        throw new CommandFailure(`${host.host} was started again and has ${host.tenants} tenants`);
-      line.show(`${host.host} has ${host.tenants} tenants`);
+        throw new CommandFailure(`${host.host} was started again and has ${counted(host.tenants, 'tenant')}`);
+      line.show(`${host.host} has ${counted(host.tenants, 'tenant')}`);
     }
   } finally {
     line.clear();

@@ -11,6 +11,7 @@ import {type CheckedLog, checkLog} from '../../cluster/ownership/check-log.ts';
 import {TENANT_PREFIX} from '../../cluster/ownership/tenant-record.ts';
 import {bytesText} from '../bytes-text.ts';
 import {type ClusterOptions, clusterOptions, hostName} from '../cluster-settings.ts';
+import {counted} from '../counted.ts';
 import {CommandFailure, reportFailure} from '../failure.ts';
 import {variableOf} from '../option-values.ts';
 import {printable, printableJson} from '../printable.ts';
@@ -49,7 +50,7 @@ async function verify(log: ReplicatedLog, given: string[], {json}: Options): Pro
     const text = json === true ? printableJson(JSON.stringify({tenant, ...found})) : printable(textOf(tenant, found));
     process.stdout.write(`${text}\n`);
   }
-  if (json !== true) process.stdout.write(`${tenants.length} tenants, ${faulty} with findings\n`);
+  if (json !== true) process.stdout.write(`${counted(tenants.length, 'tenant')}, ${faulty} with findings\n`);
   if (faulty > 0) process.exitCode = 1;
 }
 

@@ -5,6 +5,7 @@ import type {QueryOf} from '../../shared/operation-types.ts';
 import type {ClusterHost, ClusterStatus, ClusterTenant} from '../../shared/protocol/cluster.ts';
 import {addServerOptions, type ServerOptions, type ServiceClient} from '../client.ts';
 import {showList} from '../control.ts';
+import {counted} from '../counted.ts';
 import {printable, printableJson} from '../printable.ts';
 import {atServer} from '../server-verb.ts';
 
@@ -66,7 +67,7 @@ function statusText({cluster, host, state, lease, hosts, tenants}: WholeStatus, 
 
 function hostText({host, state, address, silent_ms, tenants, versions}: ClusterHost, widest: number): string {
   const silent = `silent for ${(silent_ms / 1_000).toFixed(1)} s`;
-  const parts = [state, address, `${tenants} tenants`, silent, versions && `svc ${versions.svc}`];
+  const parts = [state, address, counted(tenants, 'tenant'), silent, versions && `svc ${versions.svc}`];
   return `${host.padEnd(widest)}  ${parts.filter(part => part !== null).join('  ')}`;
 }
 

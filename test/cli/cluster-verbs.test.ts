@@ -117,9 +117,13 @@ test('status --json has all pages; a host without its lease is exit code 1', asy
 });
 
 test('members shows one host per line', async () => {
+  status.hosts[0] = {...status.hosts[0]!, tenants: 1};
   status.hosts[1] = {...status.hosts[1]!, state: 'expired', address: null, versions: null, tenants: 0};
   const {stdout} = await cluster('members');
-  expect(stdout.split('\n')[1]).toBe('b  expired  0 tenants  silent for 0.1 s');
+  expect(stdout.trim().split('\n')).toEqual([
+    'a  live  10.0.0.1:4201  1 tenant  silent for 0.4 s  svc 0.1.0',
+    'b  expired  0 tenants  silent for 0.1 s',
+  ]);
   const lines = (await cluster('members', '--json')).stdout.trim().split('\n');
   expect(lines.map(line => JSON.parse(line))).toEqual(status.hosts);
 });

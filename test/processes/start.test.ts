@@ -58,6 +58,15 @@ describe('standard output', () => {
       expect(service.output).toHaveLength(count);
     }));
 
+  test('names the variables of the two credentials, if they come from there', () =>
+    withService(
+      {env: {SVC_ACCESS_TOKEN: 'an-access-token-of-a-test', SVC_ADMIN_TOKEN: 'an-admin-token-of-a-test'}},
+      async service => {
+        const lines = await allOutput(service);
+        expect(lines[1]).toBe('access token: $SVC_ACCESS_TOKEN, admin token: $SVC_ADMIN_TOKEN');
+      },
+    ));
+
   test('on a terminal, has a link that signs in to the dashboard once', async () => {
     const data = join(directory, 'terminal');
     const command = [process.execPath, CLI, 'start', '--port', '0', '--data', data].map(shellQuoted).join(' ');
