@@ -1,18 +1,24 @@
 /**
- * The function sockets of one tenant in this router, and their connection to its worker. A socket belongs to one worker
- * for its lifetime, because its session lives there. When the worker ends, its sockets are closed (1012), and their
- * clients reconnect at once.
+ * The function sockets of one tenant in this router, and their connection to its worker. Sessions live in the worker,
+ * and only the client knows what was in one. So when the tenant gets another worker, a socket stays open if its client
+ * has announced that it can resume: the next worker greets it again, and the client repeats what it wants. Other sockets
+ * are closed (1012), and their clients reconnect at once.
  *
- *   socket opens ──linked──▶ told to the worker
- *        └──no worker──▶ waits, its messages too, and wakes one ──attach──▶ told
- *                                                       └──unavailable──▶ closed (1013): come again later
+ *   socket opens ──linked──▶ told to the worker ──worker gone, or left in order──▶ resuming, if the client can
+ *        └──no worker──▶ waits, its messages too, and wakes one ──attach──▶ told         │ │
+ *                                                 ▲ └──unavailable──▶ closed (1013) ◀────┘ │
+ *                                                 └──── what it sends now is dropped ──────┘
+ *
+ * A worker that is left in order first answers the calls that it has received. The next one tells the client whether
+ * that was done.
  */
 import {Buffer} from 'node:buffer';
 import {BufferedBytes, type ReservedBytes} from '../../shared/byte-accounts.ts';
 import {type ServiceError, unavailable} from '../../shared/errors.ts';
 import type {RouterMetrics} from '../../shared/metrics/router-metrics.ts';
+import type {Resumed} from '../../shared/protocol/function-socket/server-message.ts';
 import {MESSAGE_OVERHEAD_BYTES, SOCKET_MESSAGES_WAITING_MAX, WAKE_TIMEOUT_MS} from '../limits.ts';
-import type {WorkerLink} from '../workers/link.ts';
+import type {LinkSockets, PipeReceiver} from '../workers/link-sockets.ts';
 import {CloseCode} from './close-code.ts';
 
 /** A function socket, as this file sees it. */
@@ -22,20 +28,28 @@ export type PipeEnd = {
   send(message: Buffer): void;
   /** @throws MalformedFrame when this is more than was sent */
   handled(bytes: number): void;
+  /** Another worker gets it, which knows nothing of the bytes that are under way. */
+  moves(): void;
   fatal(error: ServiceError): void;
   end(code: number, reason: string): void;
 };
 
 type Waiting = {message: Buffer; isBinary: boolean};
 
-export class TenantPipes {
+export class TenantPipes implements PipeReceiver {
   /** Bytes of messages that the worker has not handled. */
   readonly unhandled: BufferedBytes;
   readonly #sockets = new Map<number, PipeEnd>();
   readonly #metrics: RouterMetrics;
   readonly #reserved: ReservedBytes;
   readonly #wake: () => void;
-  #link: WorkerLink | null = null;
+  #link: LinkSockets | null = null;
+  /** The worker that was left, until the next one is there. */
+  #former: LinkSockets | null = null;
+  /** Sockets whose clients can resume. */
+  readonly #resumable = new Set<PipeEnd>();
+  /** Sockets that had a worker and wait for the next one. */
+  readonly #resuming = new Map<PipeEnd, Resumed>();
   /** Messages that wait for a worker, in order for each socket. */
   readonly #waiting = new Map<PipeEnd, Waiting[]>();
   #waitingSinceMs: number | null = null;
@@ -61,9 +75,13 @@ export class TenantPipes {
   opened(socket: PipeEnd): void {
     this.#sockets.set(socket.stream, socket);
     if (this.#link !== null) {
-      this.#link.openSocket(socket.stream, socket.origin);
+      this.#link.open(socket.stream, socket.origin, null);
       return;
     }
+    this.#awaitWorker();
+  }
+
+  #awaitWorker(): void {
     this.#waitingSinceMs ??= performance.now();
     this.#wake();
   }
@@ -72,35 +90,50 @@ export class TenantPipes {
     this.#metrics.socketReceived.value++;
     this.#metrics.socketReceivedBytes.value += message.length;
     if (!this.#reserved.hasRoom(message.length)) socket.end(CloseCode.overloaded, 'session.overloaded');
-    else if (this.#link !== null) this.#link.socketMessage(socket.stream, message, isBinary);
+    else if (this.#link !== null) this.#link.message(socket.stream, message, isBinary);
+    else if (this.#resuming.has(socket)) socket.handled(message.length);
     else this.#keep(socket, message, isBinary);
   }
 
   credit(socket: PipeEnd, bytes: number): void {
-    this.#link?.socketCredit(socket.stream, bytes);
+    (this.#link ?? this.#former)?.credit(socket.stream, bytes);
   }
 
   closed(socket: PipeEnd): void {
     if (!this.#sockets.delete(socket.stream)) return;
-    if (this.#link !== null) this.#link.closeSocket(socket.stream);
-    else this.#forget(socket);
+    this.#resumable.delete(socket);
+    this.#resuming.delete(socket);
+    (this.#link ?? this.#former)?.close(socket.stream);
+    if (this.#link === null) this.#forget(socket);
   }
 
   /** A worker serves the tenant from now on. */
-  attach(link: WorkerLink): void {
+  attach(link: LinkSockets): void {
     this.#link = link;
+    this.#former = null;
     this.#waitingSinceMs = null;
-    for (const {stream, origin} of this.#sockets.values()) link.openSocket(stream, origin);
+    for (const socket of this.#sockets.values())
+      link.open(socket.stream, socket.origin, this.#resuming.get(socket) ?? null);
+    this.#resuming.clear();
     for (const [socket, waiting] of this.#waiting) {
-      for (const {message, isBinary} of waiting) link.socketMessage(socket.stream, message, isBinary);
+      for (const {message, isBinary} of waiting) link.message(socket.stream, message, isBinary);
       this.#forget(socket);
     }
   }
 
-  /** The worker is gone, and the sessions with it. */
-  detach(): void {
+  /** The worker is not used any more. @param leaves it can still answer what it has under way */
+  detach(leaves: boolean): void {
+    const former = this.#link;
     this.#link = null;
-    this.#endAll(socket => socket.end(CloseCode.restart, "the tenant's worker has ended"));
+    this.#former = leaves ? former : null;
+    for (const socket of [...this.#sockets.values()]) {
+      if (this.#resumable.has(socket)) {
+        socket.moves();
+        this.#resuming.set(socket, 'lost');
+        this.#former?.leave(socket.stream);
+      } else socket.end(CloseCode.restart, "the tenant's worker has ended");
+    }
+    if (this.#resuming.size > 0) this.#awaitWorker();
   }
 
   /** No worker is available. */
@@ -122,7 +155,8 @@ export class TenantPipes {
   /* ── from the worker ── */
 
   /** @param streams the recipients; those that are gone are skipped. The bytes are valid during the call. */
-  message(streams: readonly number[], message: Buffer): void {
+  message(from: LinkSockets, streams: readonly number[], message: Buffer): void {
+    if (!this.#isHeard(from)) return;
     let takers = 0;
     for (const stream of streams) {
       const socket = this.#sockets.get(stream);
@@ -134,12 +168,25 @@ export class TenantPipes {
     this.#metrics.socketSentBytes.value += takers * message.length;
   }
 
-  handled(stream: number, bytes: number): void {
-    this.#sockets.get(stream)?.handled(bytes);
+  handled(from: LinkSockets, stream: number, bytes: number): void {
+    if (from === this.#link) this.#sockets.get(stream)?.handled(bytes);
   }
 
-  close(stream: number, code: number, reason: string): void {
-    this.#sockets.get(stream)?.end(code, reason);
+  resumes(from: LinkSockets, stream: number): void {
+    const socket = this.#sockets.get(stream);
+    if (from === this.#link && socket !== undefined) this.#resumable.add(socket);
+  }
+
+  close(from: LinkSockets, stream: number, code: number, reason: string): void {
+    const socket = this.#sockets.get(stream);
+    if (socket === undefined || !this.#isHeard(from)) return;
+    if (from === this.#former && code === CloseCode.restart) this.#resuming.set(socket, 'answered');
+    else socket.end(code, reason);
+  }
+
+  /** Sockets of other workers are closed, or open at the present one. */
+  #isHeard(from: LinkSockets): boolean {
+    return from === this.#link || from === this.#former;
   }
 
   #endAll(end: (socket: PipeEnd) => void): void {

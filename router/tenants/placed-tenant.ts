@@ -262,7 +262,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
     });
     this.#link = link;
     this.live.attach(link);
-    this.pipes.attach(link);
+    this.pipes.attach(link.sockets);
     for (const request of this.#waiting.take()) this.#again(request);
   }
 
@@ -320,7 +320,7 @@ export class PlacedTenant implements Holder, TrafficCounter {
   }
 
   #leave(why: ServiceError): void {
-    const link = this.#dropLink();
+    const link = this.#dropLink(true);
     if (link === null) return;
     const continued = link.cutStreams('endless', why);
     this.#retire(link, why);
@@ -435,14 +435,14 @@ export class PlacedTenant implements Holder, TrafficCounter {
     this.#parts.givenUp();
   }
 
-  /** Stops using the link; the requests it holds decide when it closes. */
-  #dropLink(): WorkerLink | null {
+  /** Stops using the link; what it has under way decides when it closes. @param isLeft the worker still answers */
+  #dropLink(isLeft = false): WorkerLink | null {
     const link = this.#link;
     this.#link = null;
     this.#address = null;
     if (link !== null) {
       this.live.detach();
-      this.pipes.detach();
+      this.pipes.detach(isLeft);
     }
     return link;
   }

@@ -11,6 +11,7 @@ import type {UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
 import type {DocumentCache, DocumentName} from './document-cache.ts';
+import type {PipeReceiver} from './link-sockets.ts';
 
 export interface Forwarded {
   /** RequestMeta as JSON. */
@@ -122,15 +123,6 @@ export interface LiveReceiver {
   subscriptions(stream: number): number;
   /** The results since the last end belong to one version. @param committedMs epoch milliseconds, with fractions */
   endBatch(sequence: number, committedMs: number): void;
-}
-
-/** Receives messages for function sockets. */
-export interface PipeReceiver {
-  /** @param message valid during the call */
-  message(streams: readonly number[], message: Buffer): void;
-  /** The worker has handled this many bytes from this socket's client. */
-  handled(stream: number, bytes: number): void;
-  close(stream: number, code: number, reason: string): void;
 }
 
 export type Receivers = {live: LiveReceiver; pipes: PipeReceiver; documents: DocumentCache};

@@ -29,22 +29,14 @@ import {
   type Holder,
   type LinkedWorker,
   type LiveReceiver,
-  type PipeReceiver,
   type Receivers,
   type RequestUpload,
   reservedBytes,
 } from './forwarded.ts';
+import {LinkSockets} from './link-sockets.ts';
 import {lost} from './lost-requests.ts';
 import {STREAM_BUFFERED_BYTES_MAX, streamOf} from './streams.ts';
-import {
-  bytesIn,
-  closeCodeIn,
-  errorIn,
-  parseResponseMeta,
-  serviceErrorIn,
-  streamsIn,
-  versionIn,
-} from './worker-frames.ts';
+import {bytesIn, errorIn, parseResponseMeta, serviceErrorIn, versionIn} from './worker-frames.ts';
 import type {Connect} from './worker-socket.ts';
 
 export type LinkClosed = {
@@ -69,11 +61,12 @@ export class WorkerLink implements Holder {
   readonly end: LinkedWorker;
   /** Usable until the link retires or ends. */
   readonly documents: DocumentCache;
+  /** The function sockets that are open at the worker. */
+  readonly sockets: LinkSockets;
   readonly #socket: Socket;
   readonly #log: Logger;
   readonly #events: LinkEvents;
   readonly #live: LiveReceiver;
-  readonly #pipes: PipeReceiver;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #reserved: ReservedBytes;
@@ -116,8 +109,15 @@ export class WorkerLink implements Holder {
     this.#log = log;
     this.#events = events;
     this.#live = live;
-    this.#pipes = pipes;
     this.documents = documents;
+    this.sockets = new LinkSockets(
+      pipes,
+      (kind, of, flags, meta, body) => {
+        this.#writer.frame(kind, of, flags, meta, body);
+        this.#scheduleFlush();
+      },
+      () => this.#closeIfIdle(),
+    );
     const {socket, secret, fault} = connect(chunk => this.#read(chunk));
     this.#socket = socket;
     this.#wasOpen = secret === null;
@@ -228,27 +228,6 @@ export class WorkerLink implements Holder {
     this.#send(FrameKind.unsubscribe, stream);
   }
 
-  /* ── function sockets ── */
-
-  openSocket(stream: number, origin: string): void {
-    this.#send(FrameKind.socketOpen, stream, origin);
-  }
-
-  /** The bytes are copied. */
-  socketMessage(stream: number, message: Buffer, isBinary: boolean): void {
-    const flags = isBinary ? FrameFlag.binary : FrameFlag.none;
-    this.#writer.frame(FrameKind.socketMessage, stream, flags, '', message);
-    this.#scheduleFlush();
-  }
-
-  socketCredit(stream: number, bytes: number): void {
-    this.#send(FrameKind.socketCredit, stream, String(bytes));
-  }
-
-  closeSocket(stream: number): void {
-    this.#send(FrameKind.socketClose, stream);
-  }
-
   /**
    * Cuts streamed answers, because their readers can take any time for the rest.
    * @param which endless answers, or all
@@ -268,7 +247,7 @@ export class WorkerLink implements Holder {
     return continued;
   }
 
-  /** Accepts no more requests, and closes once those under way are answered. */
+  /** Accepts no more requests, and closes once those under way are answered and its sockets have left. */
   retire(): void {
     this.#retired = true;
     this.documents.end();
@@ -370,14 +349,10 @@ export class WorkerLink implements Holder {
           this.#send(FrameKind.dropCached, stream, String(bytesIn(meta)));
         return;
       case FrameKind.socketMessage:
-        // Messages of a replaced worker are for sockets that are closed.
-        if (!this.#retired) this.#pipes.message(streamsIn(meta) ?? [stream], body);
-        return;
       case FrameKind.socketCredit:
-        if (!this.#retired) this.#pipes.handled(stream, bytesIn(meta));
-        return;
+      case FrameKind.socketResumes:
       case FrameKind.socketClose:
-        if (!this.#retired) this.#pipes.close(stream, closeCodeIn(meta), body.toString('utf8'));
+        this.sockets.receive(kind, stream, meta, body);
         return;
       default:
         throw new MalformedFrame(`a worker does not send frames of kind ${kind}`);
@@ -404,7 +379,7 @@ export class WorkerLink implements Holder {
     if ((flags & FrameFlag.cacheable) !== 0 && request.document !== null)
       this.documents.store(request.document, head, body, request.sentMs);
     request.answer(head, body);
-    if (this.#retired) this.#closeIfIdle();
+    this.#closeIfIdle();
   }
 
   #chunk(stream: number, flags: number, meta: Buffer, body: Buffer): void {
@@ -424,7 +399,7 @@ export class WorkerLink implements Holder {
     request.holder = null;
     request.suspectedBy?.answered(request.call!);
     request.endStream((flags & FrameFlag.failed) !== 0, why);
-    if (this.#retired) this.#closeIfIdle();
+    this.#closeIfIdle();
   }
 
   /** The worker took this many bytes of a request's body. */
@@ -459,11 +434,11 @@ export class WorkerLink implements Holder {
     const request = this.#inFlight.get(stream);
     if (request !== undefined) this.#over(stream, request);
     this.#send(FrameKind.cancel, stream);
-    if (this.#retired) this.#closeIfIdle();
+    this.#closeIfIdle();
   }
 
   #closeIfIdle(): void {
-    if (this.#inFlight.size > 0) return;
+    if (!this.#retired || this.#inFlight.size > 0 || this.sockets.areLeaving) return;
     this.#writer.flush();
     this.#socket.end();
   }

@@ -3,6 +3,7 @@
  * content of its messages concerns only the client and the worker.
  *
  *   open ──peer gone | worker says so | worker gone | too much unhandled, or buffered | drain──▶ closed
+ *     └──worker gone, and the client can resume──▶ open
  */
 
 import type {WebSocket} from 'uWebSockets.js';
@@ -93,6 +94,11 @@ export class FunctionSocket implements PipeEnd, UpgradedSocket {
   handled(bytes: number): void {
     if (bytes > this.#unhandledBytes) throw new MalformedFrame('more of a socket is handled than came');
     this.#unhandled(-bytes);
+  }
+
+  moves(): void {
+    this.#unhandled(-this.#unhandledBytes);
+    this.#uncreditedBytes = 0;
   }
 
   /**

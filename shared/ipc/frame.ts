@@ -18,7 +18,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Incremented whenever the meaning of frames changes. Both ends come from one build unless the files of a running
  * server are replaced: its router then speaks the old version and each worker started from then on the new one.
  */
-export const IPC_VERSION = 7;
+export const IPC_VERSION = 8;
 
 /** The kinds of frames; `operations.ts` defines the meta and body of each kind. */
 export const FrameKind = {
@@ -70,6 +70,8 @@ export const FrameKind = {
   liveBehind: 12,
   /**
    * router → worker: a client has connected to the function socket (meta: its `Origin`). This stream now stands for it.
+   * Flag `resumed`: it was open at another worker, which has answered everything that it had received; with flag
+   * `failed`, that is not known.
    */
   socketOpen: 13,
   /**
@@ -97,12 +99,19 @@ export const FrameKind = {
    * (meta, decimal) the router confirms it, in a frame of this kind with the same meta.
    */
   dropCached: 18,
+  /** worker → router: the client of this function socket can resume at another worker. */
+  socketResumes: 19,
+  /**
+   * router → worker: this function socket moves to another worker. Begin nothing more for it, answer what is under way,
+   * and send `socketClose`.
+   */
+  socketLeave: 20,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-const KIND_MAX = 18;
+const KIND_MAX = 20;
 
-export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4, binary: 8, cacheable: 16} as const;
-const FLAGS_MAX = 31;
+export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4, binary: 8, cacheable: 16, resumed: 32} as const;
+const FLAGS_MAX = 63;
 
 export class MalformedFrame extends Error {
   override name = 'MalformedFrame';

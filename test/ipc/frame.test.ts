@@ -196,7 +196,7 @@ describe('bytes that are no frames', () => {
   test.each([
     ['kind 0', header({kind: 0})],
     ['a kind nobody knows', header({kind: Math.max(...KINDS) + 1})],
-    ['unknown flags', header({flags: 2 * FrameFlag.cacheable})],
+    ['unknown flags', header({flags: 2 * FrameFlag.resumed})],
     ['a body over the limit', header({body: FRAME_BODY_BYTES_MAX + 1})],
     ['a body of 4 GiB', header({body: 0xffff_ffff})],
   ])('%s: malformed as soon as the header is there', (_, bytes) => {

@@ -7,6 +7,7 @@ export const NO_SOCKETS: SocketEvents = {
   opened: ignored,
   message: ignored,
   credited: ignored,
+  leaves: ignored,
   closed: ignored,
   released: ignored,
 };

@@ -4,6 +4,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {asServiceError} from '../../shared/errors.ts';
+import type {Resumed} from '../../shared/protocol/function-socket/server-message.ts';
 import type {SocketEvents, SocketLink} from '../ipc/router-link.ts';
 import type {FunctionGate} from './gate.ts';
 
@@ -20,9 +21,9 @@ export class SocketGate implements SocketEvents {
     this.#gate = gate;
   }
 
-  opened(link: SocketLink, stream: number, origin: string): void {
+  opened(link: SocketLink, stream: number, origin: string, resumed: Resumed | null): void {
     if (!this.#isReady) this.#opened.push({link, stream});
-    this.#pass(sockets => sockets.opened(link, stream, origin));
+    this.#pass(sockets => sockets.opened(link, stream, origin, resumed));
   }
 
   message(link: SocketLink, stream: number, message: Buffer, isBinary: boolean): void {
@@ -32,6 +33,10 @@ export class SocketGate implements SocketEvents {
 
   credited(link: SocketLink, stream: number, bytes: number): void {
     this.#pass(sockets => sockets.credited(link, stream, bytes));
+  }
+
+  leaves(link: SocketLink, stream: number): void {
+    this.#pass(sockets => sockets.leaves(link, stream));
   }
 
   closed(link: SocketLink, stream: number): void {

@@ -7,9 +7,10 @@ import {Buffer} from 'node:buffer';
 import type {Cause} from '../../engine/commit/cause.ts';
 import type {IncomingBody} from '../../engine/io/incoming-body.ts';
 import {isHeaderList} from '../../shared/http-headers.ts';
-import {MalformedFrame} from '../../shared/ipc/frame.ts';
+import {FrameFlag, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {HeaderList, RequestMeta} from '../../shared/ipc/operations.ts';
 import {OPERATIONS, type Operation, traitsOf} from '../../shared/operations.ts';
+import type {Resumed} from '../../shared/protocol/function-socket/server-message.ts';
 
 /** Path parameters of an operation, by name; not validated yet. */
 export type Params<O extends Operation> = {readonly [name in (typeof OPERATIONS)[O]['params'][number]]: string};
@@ -149,6 +150,12 @@ export function parseRequestMeta(meta: Buffer): RequestMeta {
     throw new MalformedFrame('request meta holds what no request has');
   }
   return value as RequestMeta;
+}
+
+/** What the flags of `socketOpen` say; null: the socket is new. */
+export function resumedIn(flags: number): Resumed | null {
+  if ((flags & FrameFlag.resumed) === 0) return null;
+  return (flags & FrameFlag.failed) === 0 ? 'answered' : 'lost';
 }
 
 /** A string or undefined. */

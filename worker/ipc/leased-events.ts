@@ -70,9 +70,9 @@ export class LeasedEvents implements LinkEvents {
   };
 
   readonly sockets: SocketEvents = {
-    opened: (link, stream, origin) => {
-      if (this.#mayPass()) this.#events.sockets.opened(link, stream, origin);
-      else this.#later(link, 0, () => this.#events.sockets.opened(link, stream, origin));
+    opened: (link, stream, origin, resumed) => {
+      if (this.#mayPass()) this.#events.sockets.opened(link, stream, origin, resumed);
+      else this.#later(link, 0, () => this.#events.sockets.opened(link, stream, origin, resumed));
     },
     message: (link, stream, message, isBinary) => {
       if (this.#mayPass()) this.#events.sockets.message(link, stream, message, isBinary);
@@ -84,6 +84,10 @@ export class LeasedEvents implements LinkEvents {
     credited: (link, stream, bytes) => {
       if (this.#isOrdered()) this.#events.sockets.credited(link, stream, bytes);
       else this.#later(link, 0, () => this.#events.sockets.credited(link, stream, bytes));
+    },
+    leaves: (link, stream) => {
+      if (this.#isOrdered()) this.#events.sockets.leaves(link, stream);
+      else this.#later(link, 0, () => this.#events.sockets.leaves(link, stream));
     },
     closed: (link, stream) => {
       if (this.#isOrdered()) this.#events.sockets.closed(link, stream);

@@ -23,7 +23,8 @@ import type {HeaderList, RequestMeta, ResponseMeta} from '../../shared/ipc/opera
 import {DROPPED_BYTES_MAX, FRAME_BODY_BYTES_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
-import {parseRequestMeta} from './decode.ts';
+import type {Resumed} from '../../shared/protocol/function-socket/server-message.ts';
+import {parseRequestMeta, resumedIn} from './decode.ts';
 import {SUBSCRIPTIONS_WAIT_MS} from './limits.ts';
 import type {LinkShare} from './link-share.ts';
 import type {CachingRouter} from './router-caches.ts';
@@ -54,12 +55,14 @@ export type LinkEvents = {
 
 /** Events on the function sockets of a router. */
 export interface SocketEvents {
-  /** @param origin of the page; empty: none */
-  opened(link: SocketLink, stream: number, origin: string): void;
+  /** @param origin of the page; empty: none. @param resumed it was open at another worker before; null: it is new */
+  opened(link: SocketLink, stream: number, origin: string, resumed: Resumed | null): void;
   /** @param message valid during the call */
   message(link: SocketLink, stream: number, message: Buffer, isBinary: boolean): void;
   /** The network took this many bytes. */
   credited(link: SocketLink, stream: number, bytes: number): void;
+  /** It moves to another worker, and is closed here once what is under way for it is answered. */
+  leaves(link: SocketLink, stream: number): void;
   closed(link: SocketLink, stream: number): void;
   /** The router is gone, with all its sockets. */
   released(link: SocketLink): void;
@@ -71,6 +74,8 @@ export interface SocketLink {
   socketMessage(streams: readonly number[], message: string): void;
   /** This many bytes of the socket's messages are handled. */
   socketCredit(stream: number, bytes: number): void;
+  /** The socket's client can resume at another worker. */
+  socketResumes(stream: number): void;
   closeSocket(stream: number, code: number, reason: string): void;
 }
 
@@ -291,6 +296,10 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
     this.#writer.frame(FrameKind.socketCredit, stream, FrameFlag.none, String(bytes), '');
   }
 
+  socketResumes(stream: number): void {
+    this.#writer.frame(FrameKind.socketResumes, stream, FrameFlag.none, '', '');
+  }
+
   closeSocket(stream: number, code: number, reason: string): void {
     this.#writer.frame(FrameKind.socketClose, stream, FrameFlag.none, String(code), reason);
   }
@@ -369,13 +378,16 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
         this.#bodies.credit(stream, Number(meta.toString('latin1')));
         return;
       case FrameKind.socketOpen:
-        this.#events.sockets.opened(this, stream, meta.toString('utf8'));
+        this.#events.sockets.opened(this, stream, meta.toString('utf8'), resumedIn(flags));
         return;
       case FrameKind.socketMessage:
         this.#events.sockets.message(this, stream, body, (flags & FrameFlag.binary) !== 0);
         return;
       case FrameKind.socketCredit:
         this.#events.sockets.credited(this, stream, numberIn(meta));
+        return;
+      case FrameKind.socketLeave:
+        this.#events.sockets.leaves(this, stream);
         return;
       case FrameKind.socketClose:
         this.#events.sockets.closed(this, stream);

@@ -18,7 +18,7 @@ const Id = Type.Integer({
 });
 const Path = Type.String({description: 'of the function: module:name'});
 
-/** The first message, sent once. The client need not wait for `hello`, and can send the next messages at once. */
+/** The first message of a session. The client need not wait for `hello`, and can send the next messages at once. */
 export const ClientHello = Type.Object({
   type: Type.Literal('client_hello'),
   protocol: Type.String(),
@@ -40,6 +40,13 @@ export const ClientHello = Type.Object({
    * Whether transitions should say why each query ran again, provided that the server discloses its errors to clients.
    */
   explain: Type.Optional(Type.Boolean()),
+  /**
+   * Whether the client accepts further `hello`s on this socket, each of which begins a new session. Otherwise the socket
+   * is closed when its tenant gets another worker.
+   */
+  resumes: Type.Optional(Type.Boolean()),
+  /** In the answer to a further `hello`: the id of its session. Until then, the server ignores what it gets. */
+  session: Type.Optional(Type.String({maxLength: 64})),
 });
 
 export const AddQuery = Type.Object({

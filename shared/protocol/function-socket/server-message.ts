@@ -17,6 +17,12 @@ export type StateVersion = {query_set: number; identity: number; ts: number};
 /** The version of a value, however it arrived: the newest commit in it, as a sequence of this timeline's journal. */
 export type DataVersion = {timeline: string; ts: number};
 
+/**
+ * What became of the calls that were under way when a socket got another worker. `answered`: the former worker has
+ * answered all that it received, so the others did not run. `lost`: each of them may have run.
+ */
+export type Resumed = 'answered' | 'lost';
+
 /** Facts of a query's result; `journal` is echoed when the query is added again on another socket. */
 type ResultFacts = {
   query_id: number;
@@ -70,9 +76,10 @@ export type ServerMessage =
       features: string[];
       /**
        * serverNow: epoch milliseconds. timeline: the history to which `ts` belongs; a client that has seen another one
-       * discards the versions that it has seen.
+       * discards the versions that it has seen. resumed: a further hello on the same socket, whose tenant has another
+       * worker now. The client begins again with a `client_hello` that names this session.
        */
-      session: {id: string; serverNow: number; timeline: string};
+      session: {id: string; serverNow: number; timeline: string; resumed?: Resumed};
     }
   | Transition
   /** A long transition: its JSON text in chunks, index 0 to count - 1, with no other message in between. */

@@ -49,12 +49,13 @@ test('answers for sockets that read nothing are kept up to a limit for all, and 
   const link = {
     socketMessage: () => void sent++,
     socketCredit: () => undefined,
+    socketResumes: () => undefined,
     closeSocket: (stream: number, code: number, reason: string) => closed.set(stream, `${code} ${reason}`),
   };
   const silent = 2 * Math.ceil(SOCKETS_WAITING_CHARS_MAX / value.length / 8);
   for (let stream = 1; stream <= silent; stream++) {
     const say = (message: object) => sync.message(link, stream, Buffer.from(JSON.stringify(message)), false);
-    sync.opened(link, stream, '');
+    sync.opened(link, stream, '', null);
     const client_id = `silent-client-${String(stream).padStart(4, '0')}`;
     say({type: 'client_hello', protocol: FUNCTION_PROTOCOL, client_id, connection_count: 0});
     for (let id = 0; id < 9; id++) say({type: 'action', request_id: id, path: 'a:long', args: {}});

@@ -4,7 +4,7 @@ import {Commit} from '../../../engine/commit/commit.ts';
 import {LiveIndex} from '../../../engine/live/live-index.ts';
 import {ANY_TABLE, BY_ID, type PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
-import type {ServerMessage, Transition} from '../../../shared/protocol/function-socket/server-message.ts';
+import type {Resumed, ServerMessage, Transition} from '../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../shared/protocol/function-socket/version.ts';
 import type {Ran, Run} from '../../../worker/functions/sync/queries/query-runs.ts';
 import type {SubscribedQueriesParts} from '../../../worker/functions/sync/queries/subscribed-queries.ts';
@@ -100,6 +100,7 @@ export class PlayedClient {
   readonly messages: ServerMessage[] = [];
   closed: {code: number; reason: string} | null = null;
   handledBytes = 0;
+  canResume = false;
   querySet = 0;
   identity = 0;
   readonly link: SocketLink = {
@@ -111,17 +112,37 @@ export class PlayedClient {
     socketCredit: (_, bytes) => {
       this.handledBytes += bytes;
     },
+    socketResumes: () => {
+      this.canResume = true;
+    },
     closeSocket: (_, code, reason) => {
       this.closed = {code, reason};
     },
   };
+  readonly clientId: string;
   readonly #sync: Sync;
   #parts = '';
 
-  constructor(sync: Sync, clientId = `client-${Math.random().toString(36).slice(2).padEnd(16, '0')}`) {
+  /** @param resumed its socket was open at another worker before, and it has not greeted this one */
+  constructor(
+    sync: Sync,
+    clientId = `client-${Math.random().toString(36).slice(2).padEnd(16, '0')}`,
+    resumed: Resumed | null = null,
+  ) {
     this.#sync = sync;
-    sync.opened(this.link, 1, '');
-    this.say({type: 'client_hello', protocol: FUNCTION_PROTOCOL, client_id: clientId, connection_count: 0});
+    this.clientId = clientId;
+    sync.opened(this.link, 1, '', resumed);
+    if (resumed === null) this.greet();
+  }
+
+  greet(fields: object = {}): void {
+    const hello = {type: 'client_hello', protocol: FUNCTION_PROTOCOL, client_id: this.clientId, connection_count: 0};
+    this.say({...hello, ...fields});
+  }
+
+  /** Its socket moves to another worker. */
+  moves(): void {
+    this.#sync.leaves(this.link, 1);
   }
 
   say(message: object): void {

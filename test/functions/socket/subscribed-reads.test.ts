@@ -201,15 +201,16 @@ test('a tenant has so many sockets at most: a further one takes the place of the
   const link: SocketLink = {
     socketMessage: () => undefined,
     socketCredit: () => undefined,
+    socketResumes: () => undefined,
     closeSocket: (...close) => void closes.push(close),
   };
   const sync = played.sync();
-  for (let stream = 1; stream <= FUNCTION_SOCKETS_MAX; stream++) sync.opened(link, stream, '');
+  for (let stream = 1; stream <= FUNCTION_SOCKETS_MAX; stream++) sync.opened(link, stream, '', null);
   expect(closes).toEqual([]);
-  sync.opened(link, FUNCTION_SOCKETS_MAX + 1, '');
+  sync.opened(link, FUNCTION_SOCKETS_MAX + 1, '', null);
   expect(closes).toEqual([[1, 1013, 'session.overloaded']]);
   sync.closed(link, 2);
-  sync.opened(link, FUNCTION_SOCKETS_MAX + 2, '');
+  sync.opened(link, FUNCTION_SOCKETS_MAX + 2, '', null);
   expect(closes).toHaveLength(1);
   expect(sync.sessions).toBe(FUNCTION_SOCKETS_MAX);
   sync.released(link);

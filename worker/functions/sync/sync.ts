@@ -9,6 +9,7 @@ import {SLICE_MS} from '../../../engine/limits.ts';
 import {BufferedBytes} from '../../../shared/byte-accounts.ts';
 import {ServiceError} from '../../../shared/errors.ts';
 import type {SocketFailure, WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
+import type {Resumed} from '../../../shared/protocol/function-socket/server-message.ts';
 import type {SocketEvents, SocketLink} from '../../ipc/router-link.ts';
 import {FUNCTION_SOCKETS_MAX, SOCKETS_WAITING_CHARS_MAX} from '../limits.ts';
 import {caughtError} from './queries/caught.ts';
@@ -91,7 +92,7 @@ export class Sync implements Stage, SocketEvents {
 
   /* ── from the routers ── */
 
-  opened(link: SocketLink, stream: number, origin: string): void {
+  opened(link: SocketLink, stream: number, origin: string, resumed: Resumed | null): void {
     this.closed(link, stream); // a number stands for one socket
     const socket = new ClientSocket(link, stream, this.#waiting);
     const {socketsMax = FUNCTION_SOCKETS_MAX} = this.#parts;
@@ -100,7 +101,7 @@ export class Sync implements Stage, SocketEvents {
       socket.close(OVERLOADED, 'session.overloaded');
       return;
     }
-    const session = new Session(socket, this.#ofSessions);
+    const session = new Session(socket, this.#ofSessions, resumed);
     let sessions = this.#sessions.get(link);
     if (sessions === undefined) {
       sessions = new Map();
@@ -134,6 +135,10 @@ export class Sync implements Stage, SocketEvents {
     } catch (caught) {
       this.#failed(session, 'call', caught);
     }
+  }
+
+  leaves(link: SocketLink, stream: number): void {
+    this.#sessions.get(link)?.get(stream)?.leave();
   }
 
   closed(link: SocketLink, stream: number): void {

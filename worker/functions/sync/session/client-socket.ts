@@ -102,6 +102,11 @@ export class ClientSocket {
     this.#handledBytes = 0;
   }
 
+  /** Its client can resume at another worker. */
+  resumes(): void {
+    if (this.#isOpen) this.link.socketResumes(this.stream);
+  }
+
   close(code: number, reason: string): void {
     if (!this.#isOpen) return;
     // Drops the waiting messages, because the network does not take them; a close reason is short.

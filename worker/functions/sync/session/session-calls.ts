@@ -76,6 +76,7 @@ export class SessionCalls {
   #underWay: Promise<void> | null = null;
   #lastMutation = -1;
   #actions = 0;
+  #onIdle: () => void = () => undefined;
 
   constructor(socket: ClientSocket, parts: CallParts, session: Callers) {
     this.#socket = socket;
@@ -109,10 +110,23 @@ export class SessionCalls {
 
   /** Starts nothing before this has settled. */
   after(settled: Promise<void>): void {
-    this.#underWay = settled.then(() => {
-      this.#underWay = null;
-      this.#mutateNext();
-    });
+    this.#underWay = settled.then(() => this.#goOn());
+  }
+
+  #goOn(): void {
+    this.#underWay = null;
+    this.#mutateNext();
+    if (this.isIdle) this.#onIdle();
+  }
+
+  /** Nothing is under way. */
+  get isIdle(): boolean {
+    return this.#underWay === null && this.#actions === 0;
+  }
+
+  /** @param callback called each time that the last call is answered */
+  whenIdle(callback: () => void): void {
+    this.#onIdle = callback;
   }
 
   /** A mutation is under way. */
@@ -154,9 +168,8 @@ export class SessionCalls {
         continue;
       }
       this.#underWay = this.#mutate(message, as.identity).then(() => {
-        this.#underWay = null;
         this.#socket.handled(bytes);
-        this.#mutateNext();
+        this.#goOn();
       });
       return;
     }
@@ -200,6 +213,7 @@ export class SessionCalls {
       this.#failed(message, caughtError(this.#parts, 'call', caught, {path: message.path, request: requestId}));
     } finally {
       this.#actions--;
+      if (this.isIdle) this.#onIdle();
     }
   }
 

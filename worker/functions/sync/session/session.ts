@@ -6,7 +6,11 @@
  *   awaiting_client_hello ──client_hello──▶ established ──socket gone | worker ends──▶ ended
  *            └──anything else | HELLO_TIMEOUT_MS──┴── a message that breaks a rule ──────▲ fatal_error, close 1008
  *
- * In `established` it has an identity: `session-identity.ts`.
+ *   any ──the socket moves to another worker──▶ leaving ──calls under way are answered──▶ ended, close 1012
+ *
+ * In `established` it has an identity: `session-identity.ts`. A resumed socket, which was open at another worker before,
+ * first brings messages that its client sent there. They are dropped, because the client repeats what matters of them
+ * after a client_hello that names this session.
  */
 
 import {randomUUID} from 'node:crypto';
@@ -16,7 +20,7 @@ import {errorEnvelope, ServiceError} from '../../../../shared/errors.ts';
 import {HELLO_TIMEOUT_MS} from '../../../../shared/limits.ts';
 import type {SocketFailure} from '../../../../shared/metrics/worker-metrics.ts';
 import type {ClientHello, ClientMessage, QuerySet} from '../../../../shared/protocol/function-socket/client-message.ts';
-import type {ServerMessage, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
+import type {Resumed, ServerMessage, StateVersion} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../../../shared/protocol/function-socket/version.ts';
 import {BUILD, VERSION} from '../../../../shared/version.ts';
 import {MOMENTS_MISSED_MAX} from '../../limits.ts';
@@ -48,6 +52,7 @@ export type SessionParts = CallParts &
 /** Close codes of RFC 6455 and its registry: the client's fault; a failure that is not its fault; try again later. */
 const VIOLATION = 1008;
 const FAILED = 1011;
+const RESTART = 1012;
 const OVERLOADED = 1013;
 
 export class Session implements Identified {
@@ -55,7 +60,9 @@ export class Session implements Identified {
   readonly #parts: SessionParts;
   /** Null until the first call: most of thousands of sessions only subscribe. */
   #calls: SessionCalls | null = null;
-  #state: 'awaiting_client_hello' | 'established' | 'ended' = 'awaiting_client_hello';
+  #state: 'awaiting_client_hello' | 'established' | 'leaving' | 'ended' = 'awaiting_client_hello';
+  /** Of a resumed socket, until its client has named this id; null: everything is for this session. */
+  #awaitedAs: string | null;
   /** Null after client_hello. */
   #helloTimeout: AwakeTimeout | null;
   readonly #who: SessionIdentity;
@@ -83,7 +90,8 @@ export class Session implements Identified {
   #batch: ReadonlyMap<SubscribedQuery, Answer> | null = null;
   readonly #queries: SessionQueries;
 
-  constructor(socket: ClientSocket, parts: SessionParts) {
+  /** @param resumed the socket was open at another worker before; null: it is new */
+  constructor(socket: ClientSocket, parts: SessionParts, resumed: Resumed | null) {
     this.socket = socket;
     this.#parts = parts;
     this.#who = new SessionIdentity(parts, this);
@@ -93,7 +101,9 @@ export class Session implements Identified {
       this.#calls?.resume();
       this.concern();
     });
-    const session = {id: randomUUID(), serverNow: parts.clock(), timeline: parts.timeline};
+    const id = randomUUID();
+    this.#awaitedAs = resumed === null ? null : id;
+    const session = {id, serverNow: parts.clock(), timeline: parts.timeline, ...(resumed === null ? {} : {resumed})};
     this.#send({
       type: 'hello',
       protocol: FUNCTION_PROTOCOL,
@@ -140,14 +150,34 @@ export class Session implements Identified {
     }
   }
 
-  /** Its socket is gone. Calls under way finish; waiting ones are dropped. */
-  end(): void {
+  /** Its socket moves to another worker, to which its client repeats what is not answered by then. */
+  leave(): void {
     if (this.#state === 'ended') return;
-    this.#state = 'ended';
+    this.#state = 'leaving';
+    this.#release();
+    this.#calls?.whenIdle(() => this.#leaveIfDone());
+    this.socket.whenRoom(() => this.#leaveIfDone());
+    this.#leaveIfDone();
+  }
+
+  #leaveIfDone(): void {
+    if (this.#state !== 'leaving' || this.#calls?.isIdle === false || this.socket.waitingChars > 0) return;
+    this.socket.close(RESTART, 'the tenant gets another worker');
+    this.end();
+  }
+
+  #release(): void {
     this.#helloTimeout?.clear();
     this.#who.end();
     this.#calls?.end();
     this.#queries.end();
+  }
+
+  /** Its socket is gone. Calls under way finish; waiting ones are dropped. */
+  end(): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#release();
     this.#parts.onEnd(this);
   }
 
@@ -181,7 +211,11 @@ export class Session implements Identified {
 
   /** @param bytes to be reported as handled after the message @throws ServiceError that ends the session */
   receive(message: ClientMessage, bytes: number): void {
-    if (this.#state === 'ended') return;
+    if (this.#state === 'ended' || this.#state === 'leaving') return;
+    if (this.#isForFormer(message)) {
+      this.socket.handled(bytes);
+      return;
+    }
     if (this.#who.defers(message, bytes)) return;
     if (message.type === 'mutation' || message.type === 'action') {
       this.#checkEstablished(message);
@@ -190,6 +224,14 @@ export class Session implements Identified {
     }
     this.#handle(message);
     this.socket.handled(bytes);
+  }
+
+  /** The client sent it to the worker that its socket was open at before. */
+  #isForFormer(message: ClientMessage): boolean {
+    if (this.#awaitedAs === null) return false;
+    if (message.type !== 'client_hello' || message.session !== this.#awaitedAs) return true;
+    this.#awaitedAs = null;
+    return false;
   }
 
   #checkEstablished(message: ClientMessage): void {
@@ -225,7 +267,7 @@ export class Session implements Identified {
     }
   }
 
-  #hello({protocol, client_id: clientId, seen, explain}: ClientHello): void {
+  #hello({protocol, client_id: clientId, seen, explain, resumes}: ClientHello): void {
     if (this.#state !== 'awaiting_client_hello') {
       throw new ServiceError('protocol.unsupported_message_type', 'client_hello is sent once');
     }
@@ -240,6 +282,7 @@ export class Session implements Identified {
     this.clientId = clientId;
     this.#explains = explain === true && this.#parts.isOpen;
     this.#hasSeen(seen);
+    if (resumes === true) this.socket.resumes();
     this.#parts.onClient(this, clientId);
   }
 
@@ -408,6 +451,12 @@ export class Session implements Identified {
   }
 
   #helloMissing(): void {
+    if (this.#awaitedAs !== null) {
+      // Its network can be slow, or gone. That breaks no rule, so its client can come back.
+      this.socket.close(RESTART, 'protocol.hello_timeout');
+      this.end();
+      return;
+    }
     this.fatal(
       new ServiceError('protocol.hello_timeout', `client_hello did not arrive within ${HELLO_TIMEOUT_MS} ms`, {
         timeoutMs: HELLO_TIMEOUT_MS,
