@@ -6,7 +6,12 @@
  * be applied, none is: the client drops the socket, and the next one starts from the digests of what is shown.
  */
 import {CLIENT_HELD_TRANSITIONS_MAX} from '../../shared/client-limits.ts';
-import type {QueryUpdate, ServerMessage, Transition} from '../../shared/protocol/function-socket/server-message.ts';
+import type {
+  QueryUpdate,
+  Resumed,
+  ServerMessage,
+  Transition,
+} from '../../shared/protocol/function-socket/server-message.ts';
 import {decodeParsed, holdsFloats} from '../../shared/values/wire-value.ts';
 import type {Value} from '../values/value.ts';
 import type {QueryToken} from './function-call.ts';
@@ -37,6 +42,8 @@ export type Parts = {
   tell(changed: ReadonlySet<QueryToken>, isMoved?: boolean): void;
   explain(ts: number, updates: Followed[]): void;
   connectionChanged(): void;
+  /** The tenant has another worker, so everything is said again. @returns the session that begins */
+  resumed(id: string, resumed: Resumed): Session;
   /** The server permanently rejects this client. */
   ended(error: Error): void;
   verbose(text: string): void;
@@ -62,9 +69,11 @@ export class Incoming {
       return;
     }
     switch (message.type) {
-      case 'hello':
-        this.#greeted(session, message.session.timeline);
+      case 'hello': {
+        const {id, timeline, resumed} = message.session;
+        this.#greeted(resumed === undefined ? session : this.#parts.resumed(id, resumed), timeline);
         break;
+      }
       case 'transition':
         this.#hold(session, message, holdsFloats(text));
         break;

@@ -6,7 +6,8 @@
  *                └──socket lost──┘ └──failed──▶ (rejected, at once)
  *   either:    queued ──who is signed in is not who made it──▶ (rejected)
  *   action:    queued ──send──▶ sent ──answer──▶ (resolved | rejected)
- *                                └──socket lost──▶ (rejected: it is unknown whether it ran)
+ *                ▲               │ └──socket lost──▶ (rejected: it is unknown whether it ran)
+ *                └───────────────┘ the server has not received it
  *
  * The server stores outcomes under the client's id and the request number, so sending a mutation again does not run it
  * again.
@@ -126,11 +127,17 @@ export class Requests {
     return this.#all(({state, who}) => state === 'queued' && who.user !== user);
   }
 
-  /** @returns actions that will get no response */
-  socketLost(): Request[] {
+  /**
+   * @param areAnswered the server has answered all actions that it received
+   * @returns actions that will get no response
+   */
+  socketLost(areAnswered = false): Request[] {
     const sent = this.#all(({state}) => state === 'sent');
     return sent.filter(request => {
-      if (request.kind === 'action') return true;
+      if (request.kind === 'action') {
+        if (areAnswered) request.state = 'queued';
+        return !areAnswered;
+      }
       request.state = 'queued';
       request.isRepeated = true;
       return false;

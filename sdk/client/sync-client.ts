@@ -9,7 +9,7 @@
  */
 import {CLIENT_ARGS_BYTES_MAX, CLIENT_QUERIES_MAX, CLIENT_TOKEN_LEEWAY_MS} from '../../shared/client-limits.ts';
 import type {ClientHello} from '../../shared/protocol/function-socket/client-message.ts';
-import type {DataVersion} from '../../shared/protocol/function-socket/server-message.ts';
+import type {DataVersion, Resumed} from '../../shared/protocol/function-socket/server-message.ts';
 import {FUNCTION_PROTOCOL} from '../../shared/protocol/function-socket/version.ts';
 import {hex} from '../../shared/values/text-digest.ts';
 import type {AnyFunctionReference} from '../server/function-reference.ts';
@@ -106,6 +106,7 @@ export class SyncClient implements SyncEngine {
         this.#hasEverConnected ||= this.#session?.timeline !== undefined;
         this.#connection.touch();
       },
+      resumed: (id, resumed) => this.#resume(id, resumed),
       ended: error => this.#end(error),
       verbose: text => this.#verbose(text),
     });
@@ -323,22 +324,27 @@ export class SyncClient implements SyncEngine {
 
   /* The socket */
 
-  #opened(lastCloseReason: string | undefined): void {
-    this.#session = newSession(this.#identity.token === null ? this.#identity.revision : -1);
+  /** @param answered the id of the session that the server has begun on this socket; undefined: the socket is new */
+  #opened(lastCloseReason: string | undefined, answered?: string): Session {
+    const session = newSession(this.#identity.token === null ? this.#identity.revision : -1);
+    this.#session = session;
     const hello: ClientHello = {
       type: 'client_hello',
       protocol: FUNCTION_PROTOCOL,
       client_id: this.#clientId,
       connection_count: this.#link.opened - 1,
+      resumes: true,
     };
+    if (answered !== undefined) hello.session = answered;
     if (lastCloseReason !== undefined) hello.last_close_reason = lastCloseReason;
     let seen: DataVersion | undefined = this.#incoming.seen;
     if (seen !== undefined) seen = {...seen, ts: Math.max(seen.ts, this.#requests.awaitedTs)};
-    seen = this.#floor.greet(this.#session, seen);
+    seen = this.#floor.greet(session, seen);
     if (seen !== undefined) hello.seen = seen;
     if (this.#options.onExplain !== undefined) hello.explain = true;
     this.#link.send(JSON.stringify(hello));
     this.#pump();
+    return session;
   }
 
   #lost(): void {
@@ -346,7 +352,21 @@ export class SyncClient implements SyncEngine {
     this.#session = null;
     if (this.#isClosed) return; // Promises stay pending.
     this.#queries.socketLost();
-    this.#fail(this.#requests.socketLost(), () => new Error('Connection lost while action was in flight'));
+    this.#failLost(this.#requests.socketLost());
+  }
+
+  /** The socket is open, and the server begins another session on it. */
+  #resume(id: string, resumed: Resumed): Session {
+    if (this.#session !== null) this.#session.isLost = true;
+    this.#queries.socketLost();
+    const lost = this.#requests.socketLost(resumed === 'answered');
+    const session = this.#opened(undefined, id);
+    this.#failLost(lost);
+    return session;
+  }
+
+  #failLost(actions: Request[]): void {
+    this.#fail(actions, () => new Error('Connection lost while action was in flight'));
   }
 
   #tell(changed: ReadonlySet<QueryToken>, isMoved = false): void {

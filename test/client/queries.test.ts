@@ -35,6 +35,7 @@ describe('the socket of a client', () => {
         protocol: 'svc.functions.v1',
         client_id: expect.stringMatching(/^[0-9a-f]{32}$/),
         connection_count: 0,
+        resumes: true,
       },
       {
         type: 'query_set',

@@ -3,7 +3,12 @@
  * Nothing happens by itself, so a test decides in which order things come.
  */
 import type {ClientMessage, QueryChange} from '../../shared/protocol/function-socket/client-message.ts';
-import type {QueryUpdate, ServerMessage, StateVersion} from '../../shared/protocol/function-socket/server-message.ts';
+import type {
+  QueryUpdate,
+  Resumed,
+  ServerMessage,
+  StateVersion,
+} from '../../shared/protocol/function-socket/server-message.ts';
 import {textDigest} from '../../shared/values/text-digest.ts';
 import {encodeDocument} from '../../shared/values/wire-value.ts';
 
@@ -70,6 +75,21 @@ export class ScriptedSocket {
       session: {id: 'session', serverNow: 0, timeline},
     });
     return this;
+  }
+
+  /** The tenant has another worker, which knows nothing of what the client has said on this socket. */
+  resume(id: string, resumed: Resumed, timeline = 'first'): void {
+    this.version = {query_set: 0, identity: 0, ts: 0};
+    this.queries.clear();
+    this.querySet = this.identity = 0;
+    const session = {id, serverNow: 0, timeline, resumed};
+    this.say({
+      type: 'hello',
+      protocol: 'svc.functions.v1',
+      server: {version: '0', build: 'test'},
+      features: [],
+      session,
+    });
   }
 
   /** To this moment, with all that the client has said so far. */

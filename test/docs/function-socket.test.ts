@@ -1,6 +1,7 @@
 /** docs/function-socket.md: the messages that it shows are an exchange, and a service answers in the same words. */
 import {readFileSync} from 'node:fs';
 import {beforeAll, expect, test} from 'vitest';
+import type {ServerMessage} from '../../shared/protocol/function-socket/server-message.ts';
 import {App} from '../functions/app.ts';
 import {FunctionSocket} from '../harness/function-socket.ts';
 import {sharedService} from '../harness/shared-service.ts';
@@ -13,6 +14,7 @@ const CHAT = `
   export const send = mutation({args: {channel: v.string(), text: v.string()}, handler: (ctx, message) =>
     ctx.db.insert('messages' as never, message as never)});`;
 
+type Hello = Extract<ServerMessage, {type: 'hello'}>;
 type Shown = Record<string, unknown> & {type: string};
 
 /** All messages of the page, in their order. One may take several lines. */
@@ -55,7 +57,10 @@ test('its messages, said by a client, are answered as it shows', async () => {
     'transition',
     'mutation',
     'mutation_result',
+    'hello',
+    'client_hello',
   ]);
+  const [further, answer] = asked.splice(-2) as [Shown, Shown];
   for (const like of asked) {
     if (CLIENT.has(like.type)) {
       socket.send(like);
@@ -64,5 +69,16 @@ test('its messages, said by a client, are answered as it shows', async () => {
     const message = await socket.message(like.type as 'hello');
     expect(words(message, like)).toEqual(words(like, like));
   }
+  process.kill(await service.workerOf(app.tenant), 'SIGKILL');
+  await socket.until(() => socket.messages.at(-1)?.type === 'hello');
+  const again = socket.messages.at(-1) as Hello;
+  expect(words(again, further)).toEqual(words(further, further));
+  socket.send({...answer, session: again.session.id});
+  const query = asked.find(({type}) => type === 'query_set')!;
+  const moves = () => socket.messages.filter(({type}) => type === 'transition').length;
+  const before = moves();
+  socket.version = {query_set: 0, identity: 0, ts: 0};
+  socket.send(query);
+  await socket.until(() => moves() > before);
   socket.close();
 });
