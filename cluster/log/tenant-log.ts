@@ -181,8 +181,13 @@ export class TenantLog {
 
   /** The newest record that the engine returns. @throws LogError, EngineError */
   async tail(): Promise<LogPosition | null> {
+    return (await this.newest())?.position ?? null;
+  }
+
+  /** As `tail`, with its body. @throws LogError, EngineError */
+  async newest(): Promise<LogRecord | null> {
     const message = await this.#engine.last(this.#subject);
-    return message === null ? null : decodeRecord(message.bytes, message.sequence).position;
+    return message === null ? null : this.#recordOf(decodeRecord(message.bytes, message.sequence));
   }
 
   /**
@@ -234,7 +239,8 @@ export class TenantLog {
   }
 }
 
-async function noteOf(record: LogRecord): Promise<string> {
+/** Of a record that opens or closes a log: who did so. @throws LogError, EngineError */
+export async function noteOf(record: LogRecord): Promise<string> {
   let note = '';
   for await (const bytes of record.body()) note += bytes.toString();
   return note;

@@ -210,7 +210,13 @@ test('when NATS has lost everything, the newest file of each tenant begins its l
     const rebuild = async (signal?: AbortSignal) => {
       const fd = openSync(path, 'r');
       try {
-        const options = {newest, base: sourceOfFile(fd), note: 'a.1', ...(signal === undefined ? {} : {signal})};
+        const options = {
+          newest,
+          base: sourceOfFile(fd),
+          note: 'rebuild',
+          createdMs: 1,
+          ...(signal === undefined ? {} : {signal}),
+        };
         return await rebuildTenant(connection.replicated, tenant, options);
       } finally {
         closeSync(fd);
