@@ -20,6 +20,7 @@ import type {Confinement} from './confinement/confinement.ts';
 import {findGroups, type WorkerGroups} from './confinement/groups.ts';
 import {Figures} from './figures/figures.ts';
 import {TenantsTraffic} from './figures/tenant-traffic.ts';
+import {refuseOfCluster} from './files/cluster-mark.ts';
 import {orStartError, ownDataDirectory} from './files/data-directory.ts';
 import {DiskReserve} from './files/disk-reserve.ts';
 import {removeOldSetAsideDaily} from './files/old-set-aside.ts';
@@ -125,6 +126,7 @@ export class Supervisor {
     }
     const lock = await ownDataDirectory(settings.data);
     await orStartError(settings.data, claimServerFiles(settings.data));
+    if (settings.cluster === null) refuseOfCluster(settings.data);
     const credentials = await orStartError(settings.data, loadCredentials(settings.data, env));
     const files = await orStartError(settings.data, TenantFiles.open(settings.data));
     await orStartError(settings.data, rewriteFile(`${join(settings.data, REGISTRY_FILE)}-wal`));

@@ -3,9 +3,9 @@
  * passes on what concerns a tenant. Without --cluster there is none of it.
  */
 import {randomBytes} from 'node:crypto';
-import {existsSync, readdirSync, readFileSync, renameSync, writeFileSync} from 'node:fs';
+import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {assert, unreachable} from '../../shared/assert.ts';
+import {unreachable} from '../../shared/assert.ts';
 import type {ClusterProcessSettings, ClusterTenant, KeyChanged} from '../../shared/ipc/cluster.ts';
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
@@ -14,6 +14,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
+import {swapStart} from '../files/cluster-mark.ts';
 import {StartError} from '../files/start-error.ts';
 import type {KeyCluster, Keys} from '../keys/keys.ts';
 import {CLUSTER_CHANGE_RETRY_MS, CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
@@ -25,11 +26,8 @@ import type {ClusterGrants} from '../tenants/cluster-grants.ts';
 import type {Tenants} from '../tenants/tenants.ts';
 import type {ClusterSettings} from './settings.ts';
 
-/** Of the data directory: the newest start of svc on it, which has ended when the next one has its lock. */
-const START_FILE = 'cluster-start';
 /** Of the data directory: what standbys fetch. It is emptied by each start of the cluster process. */
 const SCRATCH_DIRECTORY = 'scratch-cluster';
-const START = /^[0-9a-f]{32}$/;
 
 export type ClusterParts = {
   settings: ClusterSettings;
@@ -267,36 +265,6 @@ function processSettings({peers, ...settings}: ClusterSettings): Omit<ClusterPro
   const given = {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes};
   const localLagMs = settings.ack === 'local' ? settings.lagMaxMs : null;
   return {...given, localLagMs, peerAddress: peers.address, svcVersion: VERSION};
-}
-
-/**
- * Generations of tenants are those of one cluster: with another one, or of a server alone, they would name other tenants,
- * and such a tenant would be taken for a deleted one.
- * @returns the start before this one; null: it is not known. @throws StartError
- */
-function swapStart(data: string, start: string, cluster: string): string | null {
-  assert(START.test(start), 'a start has a random id');
-  const path = join(data, START_FILE);
-  const [before = null, name = null] = textIn(path)?.split(' ') ?? [];
-  const tenants = join(data, 'tenants');
-  const hasTenants = existsSync(tenants) && readdirSync(tenants).length > 0;
-  if (hasTenants && name !== cluster) {
-    const whose = name === null ? 'a server that is no host of a cluster' : `the cluster ${name}`;
-    throw new StartError(`${data} has tenants of ${whose}: start this host on a directory without tenants`);
-  }
-  // If it is lost, the next start waits for the lease of this one.
-  writeFileSync(`${path}.new`, `${start} ${cluster}`, {mode: 0o600, flush: true});
-  renameSync(`${path}.new`, path);
-  return before !== null && START.test(before) ? before : null;
-}
-
-function textIn(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (caught) {
-    if ((caught as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw caught;
-  }
 }
 
 /** @throws StartError */
