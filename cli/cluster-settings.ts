@@ -164,7 +164,7 @@ export function clusterSettings(options: ClusterOptions): Pick<SupervisorSetting
   const settings: ClusterSettings = {
     cluster,
     host,
-    servers: servers.map((server, i) => ({server, monitor: options.natsMonitor?.[i] ?? monitorOf(server, options)})),
+    servers: natsAddresses(servers, options),
     nats,
     peers: {listen, address: textOf(options.peerAddress ?? listen), files: peer},
     ack: options.ack,
@@ -179,8 +179,15 @@ export function clusterSettings(options: ClusterOptions): Pick<SupervisorSetting
   return {cluster: settings};
 }
 
+export function natsAddresses(
+  servers: readonly string[],
+  options: Pick<ClusterOptions, 'natsMonitor' | 'natsPlain'>,
+): NatsAddress[] {
+  return servers.map((server, i) => ({server, monitor: options.natsMonitor?.[i] ?? monitorOf(server, options)}));
+}
+
 /** The page has the certificate of the server, so it is served over TLS if the server is. */
-function monitorOf(server: NatsAddress['server'], {natsPlain}: ClusterOptions): string {
+function monitorOf(server: NatsAddress['server'], {natsPlain}: Pick<ClusterOptions, 'natsPlain'>): string {
   return `${natsPlain ? 'http' : 'https'}://${new URL(server).hostname}:${NATS_MONITOR_PORT}`;
 }
 

@@ -7,6 +7,7 @@ import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {ServiceClient} from '../../cli/client.ts';
 import {connectToLog} from '../../cli/cluster/nats-log.ts';
+import {natsAddresses} from '../../cli/cluster-settings.ts';
 import type {LogPosition} from '../../cluster/log/record.ts';
 import {sourceOf} from '../../engine/copies/bytes.ts';
 import {LocalCluster} from '../../examples/cluster/local-cluster.ts';
@@ -158,7 +159,10 @@ function gauge(name: string, page: string): number {
 }
 
 async function measureAppends(servers: string[], files: string): Promise<number> {
-  const {log, close} = await connectToLog({servers: servers, cluster: 'demo', files, isPlain: false});
+  const {log, close} = await connectToLog({
+    ...{cluster: 'demo', files, isPlain: false, allowSingleLog: false},
+    servers: natsAddresses(servers, {natsPlain: false}),
+  });
   try {
     const tenant = log.tenant({id: 'bench-appends', generation: 1});
     const opened = await tenant.open({epoch: 1, note: 'bench', from: null, openedBy: null, apply() {}, ownerEnds() {}});

@@ -1,24 +1,50 @@
 /** Connects a verb to the log of a cluster, with the files of a host. This module loads the client of NATS. */
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import {Subjects} from '../../cluster/log/subjects.ts';
-import {readCredentials} from '../../cluster/nats/credentials.ts';
+import {type Credentials, readCredentials} from '../../cluster/nats/credentials.ts';
 import {NatsEngine} from '../../cluster/nats/nats-engine.ts';
 import {NatsRefusal} from '../../cluster/nats/nats-refusal.ts';
+import {startOnNats} from '../../cluster/nats/start-check.ts';
 import {CommandFailure} from '../failure.ts';
 import {hostFiles} from './host-files.ts';
+import type {LogAccess} from './log-options.ts';
 
-export type LogAccess = {servers: string[]; cluster: string; files: string; isPlain: boolean};
 export type ConnectedLog = {log: ReplicatedLog; close(): Promise<void>};
 
-/** @throws CommandFailure */
-export async function connectToLog({servers, cluster, files, isPlain}: LogAccess): Promise<ConnectedLog> {
+/** Of a cluster that is there. @throws CommandFailure */
+export async function connectToLog(access: LogAccess): Promise<ConnectedLog> {
+  const {servers, cluster} = access;
+  return await connected(access, credentials =>
+    NatsEngine.connect(new Subjects(cluster), {
+      ...{name: 'svc cluster', credentials},
+      servers: servers.map(({server}) => server),
+    }),
+  );
+}
+
+/** As the start of a host: NATS is checked, and the streams are made if it is the first one. @throws CommandFailure */
+export async function startLog(access: LogAccess): Promise<ConnectedLog> {
+  const {servers, cluster, allowSingleLog} = access;
+  return await connected(
+    access,
+    async credentials =>
+      (await startOnNats({cluster, name: 'svc cluster', servers, credentials, allowSingleLog})).engine,
+  );
+}
+
+function credentialsOf({files, isPlain}: LogAccess): Credentials {
   const {ca, certificate, key, seed} = hostFiles(files, isPlain).nats;
+  const isWithout = ca === null || certificate === null || key === null || seed === null;
+  return readCredentials(isWithout ? {} : {ca, certificate, key, seed});
+}
+
+async function connected(
+  access: LogAccess,
+  connect: (credentials: Credentials) => Promise<NatsEngine>,
+): Promise<ConnectedLog> {
   try {
-    const credentials = readCredentials(
-      ca === null || certificate === null || key === null || seed === null ? {} : {ca, certificate, key, seed},
-    );
-    const engine = await NatsEngine.connect(new Subjects(cluster), {servers, name: 'svc cluster', credentials});
-    return {log: new ReplicatedLog(engine, cluster), close: () => engine.close()};
+    const engine = await connect(credentialsOf(access));
+    return {log: new ReplicatedLog(engine, access.cluster), close: () => engine.close()};
   } catch (cause) {
     const reason = cause instanceof NatsRefusal ? cause.message : `no NATS server answers: ${(cause as Error).message}`;
     throw new CommandFailure(reason, 1, {cause});

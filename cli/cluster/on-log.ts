@@ -10,15 +10,13 @@ import {forgetHost} from '../../cluster/members/forget.ts';
 import {type CheckedLog, checkLog} from '../../cluster/ownership/check-log.ts';
 import {TENANT_PREFIX} from '../../cluster/ownership/tenant-record.ts';
 import {bytesText} from '../bytes-text.ts';
-import {type ClusterOptions, clusterOptions, hostName} from '../cluster-settings.ts';
+import {hostName} from '../cluster-settings.ts';
 import {counted} from '../counted.ts';
 import {CommandFailure, reportFailure} from '../failure.ts';
-import {variableOf} from '../option-values.ts';
 import {printable, printableJson} from '../printable.ts';
+import {addLogOptions, type LogOptions, logAccess} from './log-options.ts';
 
-const FLAGS = ['--cluster', '--cluster-name', '--cluster-files', '--lease', '--nats-plain'];
-
-type Options = Pick<ClusterOptions, 'cluster' | 'clusterName' | 'clusterFiles' | 'lease' | 'natsPlain'> & {json?: true};
+type Options = LogOptions & {json?: true};
 
 export function registerVerify(cluster: Command): void {
   const command = cluster
@@ -80,25 +78,11 @@ async function allTenants({records}: ReplicatedLog): Promise<string[]> {
   return tenants.sort();
 }
 
-/** Those of `svc start`, so that svc.env has them all. */
-function addLogOptions(command: Command): Command {
-  for (const option of clusterOptions()) {
-    if (FLAGS.includes(option.long!)) command.addOption(option.env(variableOf(option.long!)));
-  }
-  return command;
-}
-
 function onLog(verb: string, options: Options, act: (log: ReplicatedLog) => Promise<void>): Promise<void> {
   return reportFailure(`svc cluster ${verb}`, async () => {
-    const {cluster: servers, clusterName: cluster, clusterFiles: files, natsPlain: isPlain} = options;
-    if (servers === undefined || cluster === undefined || files === undefined) {
-      throw new CommandFailure(
-        '--cluster, --cluster-name and --cluster-files are needed: on a host, its svc.env has them',
-        2,
-      );
-    }
+    const access = logAccess(options);
     const {connectToLog} = await import('./nats-log.ts');
-    const {log, close} = await connectToLog({servers, cluster, files, isPlain});
+    const {log, close} = await connectToLog(access);
     try {
       await act(log);
     } catch (caught) {
