@@ -1,5 +1,6 @@
 /** `svc cluster …`: several hosts that share the tenants. Each verb is in a file of `cli/cluster/`. */
 import type {Command} from 'commander';
+import {registerAdopt} from './cluster/adopt.ts';
 import {registerDiverged} from './cluster/diverged.ts';
 import {registerDrain, registerMoves} from './cluster/hand-over.ts';
 import {registerAddHost, registerInit, registerRenew} from './cluster/init.ts';
@@ -11,6 +12,7 @@ export function register(program: Command): void {
   registerInit(cluster);
   registerAddHost(cluster);
   registerRenew(cluster);
+  registerAdopt(cluster);
   registerStatus(cluster);
   registerMoves(cluster);
   registerDrain(cluster);

@@ -31,9 +31,14 @@ export class TenantEntries {
     if ((await findTenant(this.#records, id)) !== null) return {kind: 'exists'};
     const generation = await this.#nextGeneration();
     if (typeof generation === 'string') return {kind: generation};
-    const record = newTenant(generation, nowMs);
+    return await this.add(id, newTenant(generation, nowMs));
+  }
+
+  /** Of a generation that only this tenant has. `stored` as well if that is there already. @throws LogError, EngineError */
+  async add(id: string, record: TenantRecord): Promise<EntryOutcome> {
     for (;;) {
       const before = await findEntry(this.#records, id);
+      if (before?.record.generation === record.generation) return {kind: 'stored', record: before.record};
       if (before !== null && !before.record.isDeleted) return {kind: 'exists'};
       const decision = await this.#set(tenantKey(id), encodeTenant(record), before?.revision ?? 0);
       if (decision.kind === 'stored') return {kind: 'stored', record};
@@ -56,6 +61,22 @@ export class TenantEntries {
       const decision = await this.#set(tenantKey(id), encodeTenant(next), found.revision);
       if (decision.kind === 'stored') return {kind: 'stored', record: next};
       if (decision.kind !== 'conflict') return {kind: decision.kind};
+    }
+  }
+
+  /**
+   * For tenants that a server alone had: their generations become those of the cluster, and no tenant gets them later.
+   * @returns what is added to each; 0: the cluster has had none from `first` on
+   */
+  async reserveGenerations({first, last}: {first: number; last: number}): Promise<number | 'full' | 'abandoned'> {
+    for (;;) {
+      const before = await this.#records.get(GENERATION_KEY);
+      const newest = Number(before?.value?.toString() ?? '0');
+      // Above `last`, so that the generation of a directory says whether it was changed.
+      const added = newest < first ? 0 : Math.max(newest, last);
+      const decision = await this.#set(GENERATION_KEY, Buffer.from(String(added + last)), before?.revision ?? 0);
+      if (decision.kind === 'stored') return added;
+      if (decision.kind !== 'conflict') return decision.kind;
     }
   }
 

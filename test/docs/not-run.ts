@@ -28,7 +28,8 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
     'apt-get install nats-server': 'needs systemd; test/docs/deploy-files.test.ts checks the files',
     'export $(grep SVC_ACCESS_TOKEN=': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the commands',
     'svc cluster drain b': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the command',
-    'set -a; . /etc/svc/cluster/svc.env': 'needs a cluster; test/cluster/init.test.ts runs the command',
+    'set -a; . /etc/svc/cluster/svc.env':
+      'needs a cluster; test/cluster/init.test.ts and test/cluster/adopt.test.ts run the commands',
     'svc cluster forget d': 'needs a cluster; test/cluster/init.test.ts runs the command',
     'svc cluster move acme b': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the commands',
   },

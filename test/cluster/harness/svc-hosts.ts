@@ -23,6 +23,7 @@ export const TOKENS = {
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
 
 export type SvcHostsOptions = {
+  /** 0: the test adds them. */
   readonly hosts?: number;
   readonly natsServers?: number;
   /** Further arguments of `svc start`. */
@@ -87,8 +88,7 @@ export class SvcHosts {
     const found = new SvcHosts(nats, options);
     try {
       // The first one makes the streams.
-      await found.add();
-      for (let i = 1; i < (options.hosts ?? 3); i++) await found.add();
+      for (let i = 0; i < (options.hosts ?? 3); i++) await found.add();
     } catch (error) {
       await found.stop();
       throw error;
@@ -96,8 +96,20 @@ export class SvcHosts {
     return found;
   }
 
-  /** A further host joins. */
-  async add(): Promise<SvcHost> {
+  /** For commands that work on the log, as svc.env of a host. */
+  get logEnvironment(): Record<string, string> {
+    return {
+      SVC_CLUSTER: this.nats.addresses.map(({server}) => server).join(','),
+      SVC_NATS_MONITOR: this.nats.addresses.map(({monitor}) => monitor).join(','),
+      SVC_CLUSTER_NAME: 'test',
+      SVC_CLUSTER_FILES: this.#directory,
+      SVC_NATS_PLAIN: '1',
+      ...((this.#options.natsServers ?? 3) < 3 ? {SVC_ALLOW_SINGLE_LOG: '1'} : {}),
+    };
+  }
+
+  /** A further host joins. @param data its directory, which the test removes; default: a new one */
+  async add(data?: string): Promise<SvcHost> {
     const name = NAMES[this.hosts.length]!;
     const peerPort = await freePort();
     const peerLink = await TcpLink.to(peerPort);
@@ -111,6 +123,7 @@ export class SvcHosts {
       spares: this.#options.spares ?? 0,
       ...(dist === undefined ? {} : {dist}),
       ...(machine?.disk ? {data: join(machine.disk.path, 'data')} : {}),
+      ...(data === undefined ? {} : {data}),
       env: TOKENS,
       args: [
         ...['--cluster', natsLinks.map(({port}) => `nats://127.0.0.1:${port}`).join(',')],
