@@ -1,6 +1,6 @@
 /** Answers what routes request of the cluster. */
 import {unreachable} from '../../shared/assert.ts';
-import type {ClusterProcessRequest} from '../../shared/ipc/cluster.ts';
+import type {ClusterProcessRequest, DeletedTenant} from '../../shared/ipc/cluster.ts';
 import type {ClusterHost} from './cluster-host.ts';
 import {performed, recordOf} from './performed.ts';
 
@@ -14,10 +14,14 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       return {tenant, generation, createdMs};
     }
     case 'delete': {
-      const {generation, createdMs} = recordOf(request.tenant, await host.entries.remove(request.tenant));
-      void host.forget({id: request.tenant, generation});
-      return {tenant: request.tenant, generation, createdMs};
+      const {tenant} = request;
+      const {generation, createdMs, owner, epoch} = recordOf(tenant, await host.entries.remove(tenant));
+      void host.forget({id: tenant, generation});
+      return {tenant, generation, createdMs, owner, epoch} satisfies DeletedTenant;
     }
+    case 'end_deleted':
+      await host.endDeleted(request.tenant);
+      return null;
     case 'due': {
       const {tenant, dueMs} = request;
       await host.tenants.ended(tenant);

@@ -12,6 +12,7 @@ import type {ErrorObject} from '../../shared/errors.ts';
 import type {
   ClusterProcessSettings,
   ClusterToSupervisor,
+  DeletedTenant,
   SupervisorToCluster,
   TenantLocation,
 } from '../../shared/ipc/cluster.ts';
@@ -21,6 +22,7 @@ import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
 import {
   DUE_POLL_MS,
+  END_DELETED_MS,
   FORGET_AFTER_MS,
   FORGET_ATTEMPTS,
   INCARNATIONS_AHEAD_MAX,
@@ -40,6 +42,7 @@ import {Members} from '../members/members.ts';
 import {readCredentials} from '../nats/credentials.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
 import {startOnNats} from '../nats/start-check.ts';
+import {endDeleted} from '../ownership/end-deleted.ts';
 import {HostTenants, type Located} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
@@ -291,6 +294,15 @@ export class ClusterHost {
     if (to === undefined) return 'unknown_host';
     const isMoved = await this.tenants.move(id, {host, incarnation: to.record.incarnation}, this.#end.signal);
     return isMoved ? 'moved' : 'failed';
+  }
+
+  /** Resolves when no host serves the deleted tenant. @throws EngineError: it is not known in time */
+  endDeleted({tenant: id, generation, owner, epoch}: DeletedTenant): Promise<void> {
+    const {replicated, members, self} = this;
+    const waitMs = LEASE_WAIT * this.settings.leaseMs + END_DELETED_MS;
+    const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(waitMs)]);
+    const parts = {replicated, members, clock: MONOTONIC_CLOCK, self, signal};
+    return endDeleted(parts, {id, generation}, {owner, epoch});
   }
 
   /** Removes what a deleted tenant has in the log, when its owner has had the time to close it. */

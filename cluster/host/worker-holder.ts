@@ -82,7 +82,8 @@ export class WorkerHolder implements Holder {
       this.#decided = resolve;
       this.#isGranted = true;
       const {epoch, note} = grant;
-      supervisor.granted({tenant: tenant.id, cluster: subjects.cluster, epoch, note, localLagMs});
+      const {id, generation} = tenant;
+      supervisor.granted({tenant: id, generation, cluster: subjects.cluster, epoch, note, localLagMs});
     });
     this.#decided = null;
     this.#isServing = outcome.kind === 'opened' && !this.#hasEnded;

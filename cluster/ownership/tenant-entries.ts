@@ -35,20 +35,22 @@ export class TenantEntries {
   }
 
   /** Of a generation that only this tenant has. `stored` as well if that is there already. @throws LogError, EngineError */
-  async add(id: string, record: TenantRecord): Promise<EntryOutcome> {
+  async add(id: string, entry: TenantRecord): Promise<EntryOutcome> {
     for (;;) {
       const before = await findEntry(this.#records, id);
-      if (before?.record.generation === record.generation) return {kind: 'stored', record: before.record};
+      if (before?.record.generation === entry.generation) return {kind: 'stored', record: before.record};
       if (before !== null && !before.record.isDeleted) return {kind: 'exists'};
+      // A host and an epoch name a worker: no worker of the deleted tenant has the name of one of this tenant.
+      const record = {...entry, epoch: Math.max(entry.epoch, before?.record.epoch ?? 0)};
       const decision = await this.#set(tenantKey(id), encodeTenant(record), before?.revision ?? 0);
       if (decision.kind === 'stored') return {kind: 'stored', record};
       if (decision.kind !== 'conflict') return {kind: decision.kind};
     }
   }
 
-  /** @returns `stored` with the entry as it is now. @throws LogError, EngineError */
+  /** @returns `stored` with the entry as it is now, which has the last owner. @throws LogError, EngineError */
   remove(id: string): Promise<EntryOutcome> {
-    return this.update(id, record => ({...record, owner: null, dueMs: null, isDeleted: true}));
+    return this.update(id, record => ({...record, dueMs: null, isDeleted: true}));
   }
 
   /** @param change returns what it got if nothing changes. @throws LogError, EngineError */

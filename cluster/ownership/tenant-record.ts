@@ -28,7 +28,7 @@ const StoredTenant = Type.Object(
 
 /**
  * - `owner` may open the tenant's log in `epoch`, which grows with each claim. It need not have done so: only the log says
- *   who serves. Null: the tenant was never opened.
+ *   who serves. Null: the tenant was never opened. The epoch goes on when the tenant is deleted and made again.
  * - `pin`: the host that should own it; null: the placement says.
  * - `dueMs`: when it has work without a request, epoch milliseconds. 0: it was opened, and has not been closed since.
  *   Null: never.

@@ -41,9 +41,13 @@ export type ClusterProcessSettings = {
 /** A tenant of the cluster. A later tenant with the same id has a higher generation, also on other hosts. */
 export type ClusterTenant = {tenant: string; generation: number; createdMs: number};
 
+/** A tenant that was deleted, with what its entry had: the last owner, null if there was none, and its epoch. */
+export type DeletedTenant = ClusterTenant & {owner: {host: string; incarnation: number} | null; epoch: number};
+
 /** What a worker needs to open a tenant in the log. `note` names this host in the log. */
 export type LogGrant = {
   tenant: string;
+  generation: number;
   cluster: string;
   epoch: number;
   note: string;
@@ -69,7 +73,10 @@ export type KeyChanged = 'stored' | 'again' | 'removed';
 export type ClusterProcessRequest =
   /** Answered when the entry is stored. The tenant follows as `tenant_is`. */
   | {does: 'create'; tenant: string}
+  /** Answered with a `DeletedTenant`: no host becomes its owner any more. */
   | {does: 'delete'; tenant: string}
+  /** This host serves it no more. Answered when no other host does. */
+  | {does: 'end_deleted'; tenant: DeletedTenant}
   /** Answered with a turn, a number, when all keys have been sent as `key_is`. */
   | {does: 'key_turn'}
   /** A new key, or one that was rotated. Answered with a `KeyChanged`, after `key_is`. */

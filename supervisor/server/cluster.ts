@@ -6,7 +6,7 @@ import {randomBytes} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
-import type {ClusterProcessSettings, ClusterTenant, KeyChanged} from '../../shared/ipc/cluster.ts';
+import type {ClusterProcessSettings, ClusterTenant, DeletedTenant, KeyChanged} from '../../shared/ipc/cluster.ts';
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
@@ -17,7 +17,7 @@ import {VERSION} from '../../shared/version.ts';
 import {swapStart} from '../files/cluster-mark.ts';
 import {StartError} from '../files/start-error.ts';
 import type {KeyCluster, Keys} from '../keys/keys.ts';
-import {CLUSTER_CHANGE_RETRY_MS, CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
+import {CLUSTER_ANSWER_MS, CLUSTER_CHANGE_RETRY_MS, CLUSTER_CLOSE_MS, CLUSTER_JOIN_MS} from '../limits.ts';
 import {ClusterReports} from '../metrics/cluster-reports.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/cluster-process.ts';
@@ -108,10 +108,16 @@ export class Cluster implements KeyCluster {
     await this.#change(() => this.#takeIn(made));
   }
 
-  /** Resolves when this host serves it no more under this generation; others follow within moments. @throws session.tenant_not_found 404, 503 */
+  /**
+   * Resolves when no host serves it any more under this generation.
+   * @throws session.tenant_not_found 404; session.worker_unavailable 503, also if the tenant is deleted, and another host
+   * may still serve it
+   */
   async delete(tenant: string): Promise<void> {
-    const {generation} = (await this.process.request({does: 'delete', tenant})) as ClusterTenant;
-    await this.#change(() => this.#parts.tenants().leaveCluster(tenant, generation));
+    const deleted = (await this.process.request({does: 'delete', tenant})) as DeletedTenant;
+    await this.#change(() => this.#parts.tenants().leaveCluster(tenant, deleted.generation));
+    const {leaseMs} = this.#parts.settings;
+    await this.process.request({does: 'end_deleted', tenant: deleted}, CLUSTER_ANSWER_MS + 2 * leaseMs);
   }
 
   /** @throws ServiceError */

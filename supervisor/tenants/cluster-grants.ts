@@ -89,8 +89,9 @@ export class ClusterGrants {
   #granted(grant: LogGrant): void {
     const {find, give, process} = this.#parts;
     const entry = find(grant.tenant);
-    if (entry === undefined || entry.lifecycle.state !== 'acquiring') {
-      // It is not needed any more.
+    const isIt = entry?.generation === grant.generation;
+    if (entry === undefined || !isIt || entry.lifecycle.state !== 'acquiring') {
+      // It is not needed any more, or the tenant was made again and this host still has the deleted one.
       process.workerEnded(grant);
       return;
     }

@@ -39,10 +39,32 @@ test('a tenant that one host deleted is gone on all, and can be made again', {ti
   expect(await b.service.post('/api/tenants', {id: 'short'})).toMatchObject({status: 409});
   expect(await c.service.request('DELETE', '/api/tenants/short')).toMatchObject({status: 204});
   for (const {service} of cluster.hosts) {
-    await until('all hosts to know', async () => (await service.get('/api/tenants/short/schema')).status === 404);
+    expect(await service.get('/api/tenants/short/schema')).toMatchObject({status: 404});
   }
   await cluster.tenant('short', b);
   for (const host of cluster.hosts) expect(await numbersOn(host, 'short')).toEqual([]);
+});
+
+test('a tenant is deleted while its owner is cut off from the log: when that is answered, no host serves it', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const [a, b, c] = cluster.hosts as [SvcHost, SvcHost, SvcHost];
+  await cluster.tenant('apart');
+  await a.service.post('/api/cluster/move', {tenant: 'apart', host: 'b'});
+  expect(await write(a, 'apart', 1)).toMatchObject({status: 201});
+  expect(await b.service.workerOf('apart')).toBeGreaterThan(0);
+  expect(await numbersOn(b, 'apart')).toEqual([1]);
+  for (const link of b.natsLinks) link.stall();
+  expect(await c.service.request('DELETE', '/api/tenants/apart')).toMatchObject({status: 204});
+  const query = {table: 'things', filters: []};
+  expect(await b.service.post('/api/tenants/apart/query', query)).not.toMatchObject({status: 200});
+  for (const {service} of [a, c]) {
+    expect(await service.post('/api/tenants/apart/query', query)).toMatchObject({status: 404});
+  }
+  expect(await a.service.post('/api/tenants', {id: 'apart'})).toMatchObject({status: 201});
+  expect(await write(a, 'apart', 2)).toMatchObject({status: 201});
+  for (const link of b.natsLinks) link.heal();
+  await until('b to serve the new one', async () => (await numbersOn(b, 'apart').catch(() => null))?.[0] === 2);
 });
 
 test('a tenant is moved under writes from all hosts, and none is refused', {timeout: TIMEOUT_MS}, async () => {

@@ -1,0 +1,76 @@
+/**
+ * A tenant whose entry was marked as deleted is served by no host when this resolves, and by none later.
+ *
+ *   marked ──its owner receives that, closes──▶ `open` of an epoch that no host has ──▶ no host can append to its log
+ *              └─ or is lost: its lease ends
+ *
+ * After the mark no host can become the owner. One that became it before, and has not opened the log yet, finds the `open`.
+ */
+import {assert} from '../../shared/assert.ts';
+import {OWNER_RETRY_MS} from '../limits.ts';
+import {EngineError} from '../log/log-engine.ts';
+import {LogError} from '../log/log-error.ts';
+import type {ReplicatedLog} from '../log/replicated-log.ts';
+import type {TenantName} from '../log/subjects.ts';
+import type {OpenOptions, TenantLog} from '../log/tenant-log.ts';
+import {delay} from '../log/timing.ts';
+import type {Clock} from '../members/clock.ts';
+import type {Members} from '../members/members.ts';
+import {formerOwnerEnds} from './former-owner.ts';
+import {noteOfOwner, type Owner, type TenantRecord} from './tenant-record.ts';
+
+export type EndDeletedParts = {
+  readonly replicated: Pick<ReplicatedLog, 'tenant' | 'bases'>;
+  readonly members: Pick<Members, 'outcomeOf'>;
+  readonly clock: Clock;
+  /** This host: its own worker has ended. */
+  readonly self: Owner;
+  readonly signal: AbortSignal;
+};
+
+/** @param last its entry before it was marked. @throws EngineError: the signal has aborted, and it can still be served */
+export async function endDeleted(
+  {replicated, members, clock, self, signal}: EndDeletedParts,
+  tenant: TenantName,
+  last: Pick<TenantRecord, 'owner' | 'epoch'>,
+): Promise<void> {
+  // No host was its owner.
+  if (last.owner === null) return;
+  const log = replicated.tenant(tenant);
+  const ownerEnds = formerOwnerEnds({log, members, clock, self, signal});
+  for (let epoch = last.epoch + 1; !signal.aborted; await delay(clock, OWNER_RETRY_MS)) {
+    try {
+      const place = await placeOf(replicated, tenant, log, last);
+      const outcome = await log.open({epoch, note: noteOfOwner(self), ...place, apply: () => {}, ownerEnds, signal});
+      if (outcome.kind === 'opened') return;
+      if (outcome.kind === 'superseded') {
+        assert(outcome.epoch >= epoch, 'the log has an epoch that is not below');
+        epoch = outcome.epoch + 1;
+      } else if (outcome.kind === 'full') await freeSpace(log);
+    } catch (error) {
+      // Records can be trimmed while they are read.
+      if (!(error instanceof EngineError || error instanceof LogError)) throw error;
+    }
+  }
+  throw new EngineError(`the tenant ${tenant.id} is deleted, and the host that served it may not know it yet`);
+}
+
+/** From where its log is read to find out who opened it last: almost always that is the owner in its entry. */
+async function placeOf(
+  {bases}: Pick<ReplicatedLog, 'bases'>,
+  tenant: TenantName,
+  log: TenantLog,
+  {owner, epoch}: Pick<TenantRecord, 'owner' | 'epoch'>,
+): Promise<Pick<OpenOptions, 'from' | 'openedBy'>> {
+  const tail = await log.tail();
+  if (tail === null) return {from: null, openedBy: null};
+  if (tail.epoch === epoch && owner !== null) return {from: tail, openedBy: noteOfOwner(owner)};
+  const base = (await bases.list(tenant)).at(-1);
+  return {from: base?.position ?? null, openedBy: base?.openedBy ?? null};
+}
+
+/** The records of the tenant are needed by no one. */
+async function freeSpace(log: TenantLog): Promise<void> {
+  const tail = await log.tail();
+  if (tail !== null) await log.trim(tail);
+}
