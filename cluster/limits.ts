@@ -133,6 +133,16 @@ export const STANDBY_THREAD_MIB = 256;
 /** How much these threads are lower in priority (`nice`) than the cluster process. (ours) */
 export const STANDBY_NICE = 5;
 
+/* Copies in a repository */
+
+/** Page sets of one tenant that wait for the copier, and their bytes. Beyond: the rest waits in the log. (ours) */
+export const LOG_SPOOL_SETS = 1_024;
+export const LOG_SPOOL_BYTES = 32 * 1024 * KIB;
+/** Tenants whose logs are read at the same time for the copier. Beyond: the next waits, in the order of its record. (ours) */
+export const LOG_SPOOL_STEPS_AT_ONCE = 4;
+/** How often spools are looked at that have something: what the copier has stored is removed. (ours) */
+export const LOG_SPOOL_POLL_MS = 250;
+
 /* NATS */
 
 /** Time for an answer of a NATS server. Beyond: the request has failed, and what became of it is found out. (ours) */

@@ -164,6 +164,7 @@ const HOUSE: Record<string, string[]> = {
     'cluster/owner',
     'cluster/endpoint',
     'cluster/standby',
+    'cluster/copies',
     'cluster/host',
   ],
   router: [

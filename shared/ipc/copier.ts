@@ -32,6 +32,8 @@ export type CopierSettings = {
   serverId: string;
   /** Differs from that of a copy of the data directory or of the machine. */
   place: string;
+  /** Of this host; absent: none. Of its hosts one writes to the repository, and the others wait for its lease. */
+  cluster?: string;
 };
 
 /** Of the data directory: copies of the server's own files, without credentials, made for the repository. */
@@ -39,8 +41,18 @@ export const STATE_DIRECTORY = 'backup-state';
 /** Of the data directory: page sets while the copier merges them. */
 export const SCRATCH_COPIES_DIRECTORY = 'scratch-copies';
 
-/** A tenant to copy. `directory` is absolute; its worker writes into it. */
-export type CopiedTenant = {tenant: string; directory: string; isAwake: boolean};
+/** Of the data directory: spools that the cluster process writes from the log, by the names of `spoolOf`. */
+export const LOG_SPOOLS_DIRECTORY = 'cluster-copies';
+
+export function spoolOf(tenant: string, generation: number): string {
+  return `${tenant}_${generation}`;
+}
+
+/**
+ * A tenant to copy. `directory` is absolute; its worker writes into it, or of a tenant of a cluster (`isOfLog`) the cluster
+ * process. That one is not awake: it is named again when its spool has something new.
+ */
+export type CopiedTenant = {tenant: string; directory: string; isAwake: boolean; isOfLog?: true};
 
 /** The newest commit at or before it. */
 export type RestoreTarget = 'newest' | {timeMs: number} | {sequence: number};
@@ -88,8 +100,11 @@ export type SupervisorToCopier =
 export type CopierRefusal = 'no_repository' | 'wrong_key' | 'no_key_file' | 'unknown_format' | 'locked';
 
 export type CopierToSupervisor =
-  /** It copies, or tries to: a store that cannot be reached now is tried again. */
-  | {type: 'started'; repositoryId: string | null}
+  /**
+   * It copies, or tries to: a store that cannot be reached now is tried again. Sent again when `isWriter` changes: in a
+   * cluster the lease can be that of another host.
+   */
+  | {type: 'started'; repositoryId: string | null; isWriter: boolean}
   /** A sentence for the operator. `repositoryId`: if it is known. */
   | {type: 'refused'; refusal: CopierRefusal; message: string; repositoryId: string | null}
   /** This tenant sleeps, and has nothing in its spool that leads on from the repository. */
