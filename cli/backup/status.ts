@@ -21,7 +21,7 @@ export function registerStatus(backup: Command): void {
       const status = await wholeStatus(client);
       const text = options.json === true ? printableJson(JSON.stringify(status)) : printable(textOf(status));
       process.stdout.write(`${text}\n`);
-      if (status.backup?.state !== 'running') process.exitCode = 1;
+      if (!['running', 'standby'].includes(status.backup?.state ?? 'none')) process.exitCode = 1;
     }),
   );
 }

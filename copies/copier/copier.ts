@@ -4,7 +4,8 @@
  *
  *   starting ──repository open──▶ running ◀──────── the store works again ──┐
  *      │                            │ └── the store or the repository fails ──▶ failing: tried again after a pause
- *      └── another server has the lease ──▶ locked ◀── it took it ──┘          (locked: tried again on request only)
+ *      └── another server has the lease ──▶ locked ◀── it took it ──┘          (locked: tried again on request only;
+ *                                                                  standby: of this cluster, tried again by time)
  *
  * What fails is one tenant's (its spool is damaged, or hostile: it is refused, and a base requested; or its data key
  * cannot be used: `key-faults.ts`) or the store's (nothing is confirmed, so the spools keep it). Neither ends this process. Bases, and sets that are too large for a
@@ -14,13 +15,13 @@ import {setImmediate as breathe} from 'node:timers/promises';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {backOffMs} from '../../shared/back-off.ts';
+import {conflict} from '../../shared/errors.ts';
 import type {CopiedTenant} from '../../shared/ipc/copier.ts';
 import type {Logger} from '../../shared/log.ts';
 import {COPIER_METRICS} from '../../shared/metrics/copier-metrics.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
 import {Metrics} from '../../shared/metrics/metrics.ts';
 import type {BackupFault, BackupRun, BackupState} from '../../shared/protocol/backups.ts';
-import {LEASE_MS, LEASE_RENEW_MS} from '../limits.ts';
 import {isOfTenant} from '../repository/repository-error.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {SERVER} from '../repository/tenant-copies.ts';
@@ -28,8 +29,10 @@ import type {CopierParts} from './copier-parts.ts';
 import {kindOf, unlessOfStore, unlessOfTenant} from './fault-kinds.ts';
 import {KeyFaults} from './key-faults.ts';
 import {storeLarge} from './large-file.ts';
+import {LeaseWaits} from './lease-waits.ts';
 import {
   CHECK_MS,
+  CLUSTER_LEASE_POLL_MS,
   FAILURE_PAUSE_MS_MAX,
   FAILURE_PAUSE_MS_MIN,
   LOOKS_AT_ONCE,
@@ -58,8 +61,6 @@ export class Copier {
   #fault: BackupFault | null = null;
   #failures = 0;
   #retryAtMs = 0;
-  /** When a lease of this server's id has ended, if it is not that of a copy; null: none was met. */
-  #leaseEndsMs: number | null = null;
   /** When the repository was last read or written. */
   #contactMs = 0;
   /** One could not be written after a pack was stored: the next round tries again, and is no success without it. */
@@ -70,6 +71,7 @@ export class Copier {
   /** Bases, and other files that are too large for a pack. */
   readonly #uploads: Uploads;
   readonly #keys: KeyFaults;
+  readonly #leaseWaits: LeaseWaits;
   readonly #rounds: Rounds;
   #isClosing = false;
   #wake: (() => void) | null = null;
@@ -80,6 +82,7 @@ export class Copier {
     this.#log = parts.log;
     this.#lastSuccessMs = parts.lastSuccessMs;
     this.#uploads = new Uploads(parts.now);
+    this.#leaseWaits = new LeaseWaits(parts.settings, parts.now);
     this.#rounds = new Rounds({
       copies: this.copies,
       files: this.files,
@@ -182,8 +185,9 @@ export class Copier {
     this.#writer?.repository.close();
   }
 
-  /** Copies everything now. @throws ServiceError 503 */
+  /** Copies everything now. @throws ServiceError 503; op.conflict 409: another host of the cluster does */
   async run(withinMs: number): Promise<BackupRun> {
+    if (this.#state === 'standby') throw conflict(this.#fault!.message);
     for (const copy of this.copies.values()) copy.tryNow();
     if (this.#state === 'locked') this.#state = 'failing';
     this.#retryAtMs = 0;
@@ -203,7 +207,7 @@ export class Copier {
   /** Logs which tenants have commits that the repository lacks: their spools keep them. */
   logWaiting(): void {
     const waiting = [...this.copies.values()].filter(({isStored}) => !isStored).map(({tenant}) => tenant);
-    if (waiting.length === 0) return;
+    if (waiting.length === 0 || this.#state === 'standby') return;
     this.#log.warn('not everything is in the repository; the next start stores it', {
       tenants: waiting.length,
       named: waiting.slice(0, MISSING_NAMED_MAX),
@@ -280,15 +284,13 @@ export class Copier {
       });
       this.#repositoryId = writer.repository.id;
       this.#contactMs = this.#parts.now();
-      for (const copy of this.copies.values()) {
-        copy.position = writer.newest(copy.tenant);
-        copy.isToLookAt = true;
-      }
-      this.#parts.opened(writer.repository.id, null);
+      for (const copy of this.copies.values()) copy.begin(writer.newest(copy.tenant));
+      this.#parts.opened(writer.repository.id, null, true);
       return writer;
     } catch (caught) {
       const refused = caught instanceof RepositoryRefused ? caught : null;
-      this.#parts.opened(refused?.repositoryId ?? null, refused);
+      const isRefused = this.#leaseWaits.holderInCluster(caught) === null;
+      this.#parts.opened(refused?.repositoryId ?? null, isRefused ? refused : null, false);
       throw caught;
     }
   }
@@ -296,7 +298,7 @@ export class Copier {
   async #look(): Promise<void> {
     let looks = 0;
     for (const copy of this.copies.values()) {
-      if (!copy.isToLookAt || copy.tenant === this.#uploads.tenant) continue;
+      if (!copy.isToLookAt || copy.tenant === this.#uploads.tenant || copy.isUnread) continue;
       try {
         copy.look(this.#parts.now());
       } catch (caught) {
@@ -439,11 +441,16 @@ export class Copier {
   #failed(caught: unknown): void {
     const kind = kindOf(caught);
     if (kind === null) throw caught;
+    const wait = kind === 'locked' ? this.#leaseWaits.of(caught) : null;
+    if (wait === 'of_cluster') {
+      this.#standBy(this.#leaseWaits.holderInCluster(caught)!.host);
+      return;
+    }
     const {message} = caught as Error;
     const isNew = this.#fault?.kind !== kind;
     this.count(kind);
     this.#fault = {at: this.#parts.now(), kind, message};
-    if (kind === 'locked' && !this.#endsByItsTime(caught)) {
+    if (wait === 'other') {
       this.#writer = null;
       this.#state = 'locked';
       this.#runs.giveUp();
@@ -455,15 +462,23 @@ export class Copier {
     if (isNew) this.#log.error('copies cannot be stored; trying again', {kind, reason: message});
   }
 
-  /** Whether the lease can be this server's own, from before a restart of the machine: then nothing renews it. */
-  #endsByItsTime(caught: unknown): boolean {
-    if (!(caught instanceof RepositoryRefused && caught.isOwn)) return false;
-    this.#leaseEndsMs ??= this.#parts.now() + LEASE_MS + LEASE_RENEW_MS;
-    return this.#parts.now() < this.#leaseEndsMs;
+  /** Another host of the cluster copies all tenants. */
+  #standBy(host: string): void {
+    const message = `the host ${host} of the cluster copies all tenants to the repository: request it there`;
+    if (this.#writer !== null) this.#parts.opened(this.#repositoryId, null, false);
+    if (this.#state !== 'standby') this.#log.info('another host of the cluster makes the copies', {host});
+    this.#writer = null;
+    this.#state = 'standby';
+    this.#fault = {at: this.#parts.now(), kind: 'standby', message};
+    this.#retryAtMs = this.#parts.now() + CLUSTER_LEASE_POLL_MS;
+    for (const copy of this.copies.values()) copy.leave();
+    this.#runs.giveUp();
   }
 
   #worked(): void {
     if (this.#state === 'failing') this.#log.info('copies are stored again');
+    if (this.#state === 'standby') this.#log.info('this host of the cluster makes the copies now');
+    if (this.#fault?.kind === 'standby') this.#fault = null;
     this.#state = 'running';
     this.#failures = 0;
   }

@@ -38,6 +38,8 @@ export const UPLOAD_PAUSE_MS_MAX = 600_000;
  * longer counts as the age of the backup. (ours)
  */
 export const CHECK_MS = 15_000;
+/** A host of a cluster tries so often to get the lease that another host has. (ours) */
+export const CLUSTER_LEASE_POLL_MS = 15_000;
 /** How often data keys are tried again that were damaged or missing. (ours) */
 export const KEYS_RETRY_MS = 30_000;
 /** The heartbeat URL is requested this often at most, and has this long to answer. Beyond: it failed. (ours) */

@@ -88,8 +88,8 @@ async function start(message: SupervisorToCopier & {type: 'start'}): Promise<voi
     log,
     now: Date.now,
     lastSuccessMs: message.lastSuccessMs,
-    opened: (repositoryId, refused) => {
-      if (refused === null) send({type: 'started', repositoryId});
+    opened: (repositoryId, refused, isWriter) => {
+      if (refused === null) send({type: 'started', repositoryId, isWriter});
       else send({type: 'refused', refusal: refused.code, message: refused.message, repositoryId});
     },
     baseDue: tenant => send({type: 'base_due', tenant}),

@@ -3,7 +3,7 @@ import {readFile} from 'node:fs/promises';
 import type {CopierRefusal, CopierSettings} from '../../shared/ipc/copier.ts';
 import {parseRepositoryKey} from '../repository/keys.ts';
 import {Repository} from '../repository/repository.ts';
-import {RepositoryError} from '../repository/repository-error.ts';
+import {type LeaseHolder, RepositoryError} from '../repository/repository-error.ts';
 import {RepositoryWriter} from '../repository/repository-writer.ts';
 import type {ObjectStore} from '../store/object-store.ts';
 import {openStore} from '../store/open-store.ts';
@@ -18,20 +18,29 @@ export class RepositoryRefused extends Error {
   readonly repositoryId: string | null;
   /** Of `locked`: by a server with this one's id, which it was itself before the machine or the directory changed, or a copy. */
   readonly isOwn: boolean;
+  /** Of `locked`. */
+  readonly holder: LeaseHolder | null;
 
-  constructor(code: CopierRefusal, message: string, repositoryId: string | null = null, isOwn = false) {
+  constructor(
+    code: CopierRefusal,
+    message: string,
+    {
+      repositoryId = null,
+      isOwn = false,
+      holder = null,
+    }: Partial<Pick<RepositoryRefused, 'repositoryId' | 'isOwn' | 'holder'>> = {},
+  ) {
     super(message);
     this.code = code;
-    this.repositoryId = repositoryId;
-    this.isOwn = isOwn;
+    [this.repositoryId, this.isOwn, this.holder] = [repositoryId, isOwn, holder];
   }
 }
 
-type RepositorySettings = Pick<CopierSettings, 'repository' | 'keyFile' | 'host' | 'serverId' | 'place'>;
+type RepositorySettings = Pick<CopierSettings, 'repository' | 'keyFile' | 'host' | 'serverId' | 'place' | 'cluster'>;
 
 /** @param stored called for each object that was stored. @throws RepositoryRefused; RepositoryError, StoreError: try again */
 export async function openWriter(
-  {repository: url, keyFile, host, serverId, place}: RepositorySettings,
+  {repository: url, keyFile, host, serverId, place, cluster}: RepositorySettings,
   stored: (bytes: number) => void,
 ): Promise<RepositoryWriter> {
   let store: ObjectStore | null = null;
@@ -41,7 +50,7 @@ export async function openWriter(
     store = countedStore(await openStore(url), stored);
     const repository = await Repository.open(store, key);
     id = repository.id;
-    return await RepositoryWriter.open(repository, {host, serverId, place});
+    return await RepositoryWriter.open(repository, {host, serverId, place, cluster});
   } catch (caught) {
     store?.close();
     throw refusalOf(caught, id, serverId) ?? caught;
@@ -55,8 +64,10 @@ function refusalOf(caught: unknown, repositoryId: string | null, serverId: strin
     case 'no_repository':
     case 'wrong_key':
     case 'unknown_format':
-    case 'locked':
-      return new RepositoryRefused(caught.code, caught.message, repositoryId, caught.holder?.serverId === serverId);
+    case 'locked': {
+      const {code, message, holder} = caught;
+      return new RepositoryRefused(code, message, {repositoryId, isOwn: holder?.serverId === serverId, holder});
+    }
     default:
       return null;
   }

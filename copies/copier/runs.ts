@@ -48,10 +48,12 @@ export class Runs {
 
   /** All spools were looked at after this time. */
   looked(sinceMs: number, copies: Iterable<TenantCopy>): void {
+    const all = [...copies];
+    if (all.some(({isUnread}) => isUnread)) return;
     for (const run of this.#runs) {
       if (run.targets !== null || run.sinceMs > sinceMs) continue;
       run.targets = new Map();
-      for (const copy of copies) {
+      for (const copy of all) {
         const {isStored, storedCount, newestSpooled: commit} = copy;
         if (!isStored) run.targets.set(copy, {commit, storedCount});
       }

@@ -8,14 +8,15 @@
  *
  * A tenant that is asleep is looked at until nothing is left to copy, and then no more.
  */
-import {existsSync} from 'node:fs';
+import {existsSync, mkdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
+import {CONFIRMED_FILE} from '../../engine/copies/spool-files.ts';
 import {type SpooledFile, type SpoolList, SpoolView} from '../../engine/copies/spool-view.ts';
 import type {CopiedTenant} from '../../shared/ipc/copier.ts';
 import type {BackupFault} from '../../shared/protocol/backups.ts';
-import {TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {SPOOL_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {TenantPackages} from './tenant-packages.ts';
 
 /** `base_due`: nothing in the spool leads on from the repository. */
@@ -29,13 +30,17 @@ export class TenantCopy {
   readonly tenant: string;
   readonly directory: string;
   isAwake: boolean;
+  /** Its spool is made from the log of the cluster. */
+  readonly isOfLog: boolean;
   /** Where the repository is. Null: it has nothing. Undefined: it was not read yet. */
   position: Position | null | undefined = undefined;
   work: Work = {kind: 'none'};
   /** The newest commit that the last look has found. Null: a base will have it. */
   newestSpooled: number | null = null;
   /** It can have more than the last look has found. */
-  isToLookAt = true;
+  isToLookAt: boolean;
+  /** Of the log: its spool may not begin where the repository is. */
+  isSpoolDue: boolean;
   /** Since when the oldest commit waits, epoch ms; null: none does. */
   waitsSinceMs: number | null = null;
   /** Looks in a row that found that a base is due. One of them can meet a worker in the middle of a change. */
@@ -61,20 +66,54 @@ export class TenantCopy {
   /** It could not be made, and is tried again later. */
   isBaseFailed = false;
 
-  constructor({tenant, directory, isAwake}: CopiedTenant) {
+  constructor({tenant, directory, isAwake, isOfLog}: CopiedTenant) {
     this.tenant = tenant;
     this.directory = directory;
     this.isAwake = isAwake;
+    this.isOfLog = isOfLog === true;
+    this.isToLookAt = !this.isOfLog;
+    this.isSpoolDue = this.isOfLog;
     this.packages = new TenantPackages(tenant, directory);
+  }
+
+  /** Its spool does not begin where its copies end, as far as is known. */
+  get isUnread(): boolean {
+    return this.isOfLog && (this.position === undefined || this.isSpoolDue);
   }
 
   /** It woke, or fell asleep. */
   is({isAwake}: CopiedTenant): void {
     this.isAwake = isAwake;
     this.isToLookAt = true;
+    this.isSpoolDue = false;
     this.isBaseRequested = false;
     this.isBaseFailed = false;
     this.isOlder = false;
+  }
+
+  /**
+   * The repository is open. A spool that is made from the log begins there, and has to be looked at once it was made.
+   * @throws errors of the file system
+   */
+  begin(position: Position | null): void {
+    this.position = position;
+    this.isToLookAt = !this.isOfLog;
+    if (!this.isOfLog) return;
+    [this.work, this.isSpoolDue] = [{kind: 'none'}, true];
+    const spool = join(this.directory, SPOOL_DIRECTORY);
+    if (position === null) {
+      rmSync(join(spool, CONFIRMED_FILE), {force: true});
+      return;
+    }
+    mkdirSync(spool, {recursive: true, mode: 0o700});
+    this.#confirm(position);
+  }
+
+  /** Another host of the cluster stores its copies. */
+  leave(): void {
+    this.position = undefined;
+    this.work = {kind: 'none'};
+    [this.isToLookAt, this.waitsSinceMs, this.spoolBytes, this.fault] = [false, null, 0, null];
   }
 
   /** A base that could not be made is requested again. */
@@ -190,12 +229,15 @@ export class TenantCopy {
     this.fault = this.keyFault;
     this.isBaseRequested = false;
     this.isBaseFailed = false;
+    this.#confirm(position);
+  }
+
+  #confirm(position: Position): void {
     const view = SpoolView.open(this.directory);
-    if (view === null) return;
     try {
-      view.confirm(position);
+      view?.confirm(position);
     } finally {
-      view.close();
+      view?.close();
     }
   }
 
@@ -208,7 +250,7 @@ export class TenantCopy {
 
   /** The repository has everything that the last look has found. */
   get isStored(): boolean {
-    return this.work.kind === 'none' && !this.packages.isDue;
+    return this.work.kind === 'none' && !this.packages.isDue && !this.isUnread;
   }
 
   /** Of the oldest commit that the repository lacks. */

@@ -27,6 +27,8 @@ export type LeaseRequest = {
   readonly serverId: string;
   /** Differs from that of a copy of the server, which has its id. Absent: the id is used once. */
   readonly place?: string;
+  /** Of a host: its name. Absent: it is none. */
+  readonly cluster?: string | undefined;
   /** Takes the lease of a server that lives, which stops copying then. */
   readonly force?: boolean;
 };
@@ -36,6 +38,7 @@ type StoredLease = {
   host: string;
   server_id: string;
   place: string | undefined;
+  cluster?: string | undefined;
   /** Random, for each claim. */
   instance: string;
   epoch: number;
@@ -58,13 +61,14 @@ export class Lease {
   }
 
   /** @throws RepositoryError `locked`; StoreError */
-  static async acquire(store: ObjectStore, {host, serverId, place, force}: LeaseRequest): Promise<Lease> {
+  static async acquire(store: ObjectStore, {host, serverId, place, cluster, force}: LeaseRequest): Promise<Lease> {
     const claims = (await store.list(LEASES, {most: LIST_PAGE_MAX})).filter(({name}) => epochOf(name) !== null);
     let newest = claims.length === 0 ? 0 : epochOf(claims[0]!.name)!;
     // A list can lack what was stored last.
     while ((await store.get(leaseName(newest + 1))) !== null) newest++;
     if (newest > 0 && force !== true) await refuseLiving(store, newest, {host, serverId, place});
-    const mine = {host, server_id: serverId, place, instance: randomBytes(8).toString('hex'), epoch: newest + 1};
+    const instance = randomBytes(8).toString('hex');
+    const mine = {host, server_id: serverId, place, cluster, instance, epoch: newest + 1};
     const lease = new Lease(store, {...mine, since_ms: Date.now(), is_released: false});
     try {
       await lease.#claim();
@@ -188,7 +192,12 @@ function parsed(bytes: Buffer | null): StoredLease | null {
 
 function locked(store: ObjectStore, holder: StoredLease | null): RepositoryError {
   const of: LeaseHolder | null =
-    holder === null ? null : {host: holder.host, serverId: holder.server_id, sinceMs: holder.since_ms};
+    holder === null
+      ? null
+      : {
+          ...{host: holder.host, serverId: holder.server_id, sinceMs: holder.since_ms},
+          cluster: holder.cluster ?? null,
+        };
   const since = of === null ? '' : ` since ${new Date(of.sinceMs).toISOString()}`;
   const who = of === null ? 'another server' : `the server ${of.serverId} on ${of.host}`;
   return new RepositoryError('locked', `${who} writes to ${store.url}${since}`, {holder: of});

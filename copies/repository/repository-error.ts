@@ -18,7 +18,13 @@ export type RepositoryCode =
   | 'unavailable';
 
 /** Who holds a repository's lease. */
-export type LeaseHolder = {readonly host: string; readonly serverId: string; readonly sinceMs: number};
+export type LeaseHolder = {
+  readonly host: string;
+  readonly serverId: string;
+  readonly sinceMs: number;
+  /** Of which it is a host; null: none. */
+  readonly cluster: string | null;
+};
 
 export class RepositoryError extends Error {
   override name = 'RepositoryError';

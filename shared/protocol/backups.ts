@@ -28,7 +28,7 @@ const BackupGap = Type.Object(
 );
 export type BackupGap = Static<typeof BackupGap>;
 
-const BACKUP_STATES = ['starting', 'running', 'failing', 'locked'] as const;
+const BACKUP_STATES = ['starting', 'running', 'failing', 'locked', 'standby'] as const;
 export type BackupState = (typeof BACKUP_STATES)[number];
 
 const BackupFault = Type.Object({
@@ -86,7 +86,7 @@ export const BackupStatus = Type.Object({
       every_ms: Type.Number(),
       state: Type.Enum([...BACKUP_STATES], {
         description:
-          '`failing`: tried again; `locked`: not tried again, because another server writes to the repository',
+          '`failing`: tried again; `locked`: not tried again, because another server writes to the repository; `standby`: another host of the cluster writes to it',
       }),
       age_ms: Type.Number({description: 'the highest of all tenants'}),
       spool_bytes: Type.Integer({description: 'of all tenants'}),

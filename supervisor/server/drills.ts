@@ -35,6 +35,8 @@ export type DrillsParts = {
     /** @returns whether the tenant is proven */
     record: (drilled: DrilledTenant) => Promise<boolean>;
   };
+  /** Others have to be requested at the host of the cluster that copies. */
+  isWriter: () => boolean;
   runErrand: (place: ErrandPlace, errand: Errand, withinMs: number) => Promise<unknown>;
   /** Lets the users of workers reach the directory. */
   letPass: (directory: string) => void;
@@ -79,6 +81,9 @@ export class Drills {
 
   /** Begins a drill. @param count null: of all tenants. @throws op.conflict 409: one is running */
   begin(count: number | null): DrillStatus {
+    if (!this.#parts.isWriter()) {
+      throw conflict('another host of the cluster copies all tenants to the repository: request it there');
+    }
     if (this.#running !== null) throw conflict('a drill is running: GET /api/backup shows how far it is');
     this.#running = {done: 0, total: 0};
     void this.#run(count);
@@ -86,7 +91,8 @@ export class Drills {
   }
 
   #check(): void {
-    const {everyMs, clock} = this.#parts;
+    const {everyMs, isWriter, clock} = this.#parts;
+    if (!isWriter()) return;
     const sinceMs = clock() - (this.#times.drilledMs ?? 0);
     // Before the last one: the clock was set back.
     if (this.#running === null && (sinceMs >= everyMs || sinceMs < 0)) this.begin(DRILL_TENANTS);

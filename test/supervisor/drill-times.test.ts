@@ -25,6 +25,7 @@ test.each([
     times: {drilledMs: 1_000 * DAY_MS, provenMs: null},
     remember: () => undefined,
     copier: {tenants, restore: vi.fn(), record: vi.fn()},
+    isWriter: () => true,
     runErrand: vi.fn(),
     letPass: () => undefined,
     clock: () => 1_000 * DAY_MS + sinceMs,

@@ -148,7 +148,7 @@ async function open(repository: Repository): Promise<RepositoryWriter> {
   return RepositoryWriter.open(repository, SERVER_A).catch((caught: Error) => {
     const holder = caught instanceof RepositoryError ? caught.holder : null;
     if (holder === null) throw caught;
-    throw new RepositoryRefused('locked', caught.message, null, holder.serverId === SERVER_A.serverId);
+    throw new RepositoryRefused('locked', caught.message, {isOwn: holder.serverId === SERVER_A.serverId, holder});
   });
 }
 
