@@ -136,9 +136,6 @@ export function clusterFault(options: ClusterOptions, isGiven: (name: string) =>
   for (const name of ['clusterName', 'hostName', 'clusterFiles', 'peerListen'] as const) {
     if (options[name] === undefined) return `--cluster needs ${ONLY_IN_CLUSTER[name]}`;
   }
-  if (isGiven('backupTo')) {
-    return '--backup-to cannot be used with --cluster yet: copies of a tenant that moves would have gaps';
-  }
   if (servers.length < (allowSingleLog ? 1 : REPLICAS_LEAST)) {
     return `--cluster names ${counted(servers.length)}, and a cluster needs ${REPLICAS_LEAST}: each can be lost then; --allow-single-log permits one for development`;
   }

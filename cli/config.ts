@@ -236,7 +236,8 @@ export function backupSettings(options: StartOptions): Pick<SupervisorSettings, 
       spoolBytesMax,
       tenantBytesMax,
     },
-    copies: {everyMs, spoolBytesMax},
+    // In a cluster, copies are made from the log.
+    copies: options.cluster === undefined ? {everyMs, spoolBytesMax} : null,
   };
 }
 

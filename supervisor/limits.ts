@@ -299,6 +299,8 @@ export const COPIER_CLOSE_MS_MIN = 1_000;
 export const COPIER_LAST_LINE_MS = 200;
 /** The time of the last backup is stored this often. (ours) */
 export const BACKUP_SUCCESS_STORE_MS = 600_000;
+/** Time in which the base of a tenant is read from the log of the cluster. Beyond: it is tried again. (ours) */
+export const BASE_OF_LOG_MS = 600_000;
 /** A sleeping tenant whose base could not be made is tried again after this time. (ours) */
 export const BASE_RETRY_MS = 60_000;
 /** How often the server's own files are copied, if they have changed. (ours) */

@@ -268,6 +268,7 @@ export class Supervisor {
     const control = new TenantControl({placement: this.#placement, paused: this.#registry.paused, now: Date.now});
     this.#backups = new Backups({
       settings: settings.backup,
+      fromLog: this.#cluster?.copies ?? null,
       control,
       beginTimeline: tenant => this.#tenants.beginTimeline(tenant),
       runErrand: (...errand) => this.errands.runIn(...errand),

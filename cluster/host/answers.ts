@@ -42,6 +42,12 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     case 'key_adopt':
       await host.keys.adopt(request.key, host.signal);
       return null;
+    case 'copies_flush':
+      await host.spools.flush();
+      return null;
+    case 'copies_base':
+      await host.spools.base(request.tenant);
+      return null;
     case 'perform':
       return await performed(host, request.request);
     case 'drain':

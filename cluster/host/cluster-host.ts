@@ -19,6 +19,7 @@ import type {
 import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
+import {LogSpools} from '../copies/log-spools.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
 import {
   DUE_POLL_MS,
@@ -68,6 +69,8 @@ export class ClusterHost {
   readonly replicated: ReplicatedLog;
   readonly metrics = new HostMetrics();
   readonly drain: Drain;
+  /** For the copier of this host. */
+  readonly spools: LogSpools;
   readonly #freeSpace: FreeSpace;
   readonly #standbys: Standbys;
   readonly #rebalance: Rebalance;
@@ -150,6 +153,14 @@ export class ClusterHost {
         this.metrics.count('svc_cluster_bases_total');
         this.metrics.add('svc_cluster_base_bytes_total', bytes);
       },
+      report,
+    });
+    this.spools = new LogSpools({
+      replicated: this.replicated,
+      clock: MONOTONIC_CLOCK,
+      directory: settings.copies,
+      copyBytesPerSecond: copyRateBytes === 0 ? null : copyRateBytes,
+      onSpooled: tenant => send({type: 'spooled', tenant}),
       report,
     });
     const subjects = new Subjects(settings.cluster);
@@ -324,7 +335,7 @@ export class ClusterHost {
     this.#end.abort();
     this.#isMember = false;
     if (wasMember) await this.lease.leave(AbortSignal.timeout(RENEW_MS));
-    await this.#standing;
+    await Promise.all([this.#standing, this.spools.close()]);
     await this.#fileThreads.close();
     await this.#engine.close();
   }
@@ -350,6 +361,7 @@ export class ClusterHost {
     if (before !== null && (isDeleted || before.generation !== generation)) {
       this.#paths.delete(tokenOf({id, generation: before.generation}));
     }
+    this.spools.changed(id, entry);
     if (isDeleted) this.#send({type: 'tenant_gone', tenant: id, generation});
     else if (before?.generation !== generation) {
       this.#send({type: 'tenant_is', tenant: {tenant: id, generation, createdMs}});

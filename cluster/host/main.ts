@@ -48,6 +48,9 @@ async function received(message: SupervisorToCluster): Promise<void> {
     case 'worker_ended':
       host?.workerEnded(message.tenant, message.epoch);
       return;
+    case 'copies':
+      host?.spools.set(message.isOn, host.tenants.entries());
+      return;
     case 'request':
       await answer(message);
       return;

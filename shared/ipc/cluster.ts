@@ -31,6 +31,8 @@ export type ClusterProcessSettings = {
   standbys: number;
   /** A directory of its own, for files that are fetched. */
   scratch: string;
+  /** Another one, for the spools of the copier. */
+  copies: string;
   /** Bytes per second that copies of whole tenants take; 0: no limit. */
   copyRateBytes: number;
   /** Of each grant. */
@@ -85,6 +87,10 @@ export type ClusterProcessRequest =
   | {does: 'key_remove'; key: string}
   /** A key that this host had before it was in the cluster. */
   | {does: 'key_adopt'; key: KeyRecord}
+  /** Answered when the spools of the copier have what is in the logs now. */
+  | {does: 'copies_flush'}
+  /** Answered when the spool of the tenant begins with a base. */
+  | {does: 'copies_base'; tenant: string}
   /** Of a route. */
   | {does: 'perform'; request: ClusterRequest}
   /** This host hands over all its tenants, and gets no more. Answered when it serves none. */
@@ -112,6 +118,8 @@ export type SupervisorToCluster =
   | {type: 'worker'; tenant: string; epoch: number; endpoint: EndpointKey}
   /** The worker of the grant has ended, or there will be none. */
   | {type: 'worker_ended'; tenant: string; epoch: number}
+  /** Whether the copier of this host writes to the repository, and needs spools of what is in the logs. */
+  | {type: 'copies'; isOn: boolean}
   /** Answered by `answer`. */
   | {type: 'request'; id: number; request: ClusterProcessRequest}
   /** Answered by `metrics`. */
@@ -135,6 +143,8 @@ export type ClusterToSupervisor =
   | {type: 'tenant_is'; tenant: ClusterTenant}
   /** The tenant of this generation was deleted, by a request of an operator. */
   | {type: 'tenant_gone'; tenant: string; generation: number}
+  /** The spool of the tenant has something new for the copier. */
+  | {type: 'spooled'; tenant: string}
   /** The key is there, as it is now. */
   | {type: 'key_is'; key: KeyRecord}
   /** The key was revoked, by a request of someone. */

@@ -4,13 +4,15 @@
  */
 import {lstat, readdir, rm, rmdir} from 'node:fs/promises';
 import {join} from 'node:path';
-import {SCRATCH_COPIES_DIRECTORY, STATE_DIRECTORY} from '../../shared/ipc/copier.ts';
+import {LOG_SPOOLS_DIRECTORY, SCRATCH_COPIES_DIRECTORY, STATE_DIRECTORY} from '../../shared/ipc/copier.ts';
 
 /** Copies that a drill restores. */
 export const DRILL_SCRATCH = 'scratch';
 
 const DRILLS = /^drill-\d+$/;
 const MERGED = /^compact-\w{6}$/;
+/** As `spoolOf` names it. */
+const LOG_SPOOL = /^.+_\d+$/;
 const STATE = /^(?:(?:keys|audit|refusals)\.sqlite|tenants\.json)(?:\.new)?$/;
 
 /** Of a server that makes no backups. @param data the data directory */
@@ -18,6 +20,7 @@ export async function removeBackupLeftovers(data: string): Promise<void> {
   await removeDrillScratch(join(data, DRILL_SCRATCH));
   await removeMade(join(data, SCRATCH_COPIES_DIRECTORY), MERGED);
   await removeMade(join(data, STATE_DIRECTORY), STATE);
+  await removeMade(join(data, LOG_SPOOLS_DIRECTORY), LOG_SPOOL);
 }
 
 export async function removeDrillScratch(scratch: string): Promise<void> {

@@ -97,6 +97,11 @@ export class ClusterProcess {
     this.#child.send({type: 'worker_ended', tenant, epoch});
   }
 
+  /** Whether it writes spools for the copier of this host. */
+  follow(isOn: boolean): void {
+    this.#child.send({type: 'copies', isOn});
+  }
+
   /** @throws ServiceError: also if there is no answer within that time */
   async request(request: ClusterProcessRequest, withinMs = CLUSTER_ANSWER_MS): Promise<unknown> {
     const answer = await this.#answers.ask(withinMs, id => {

@@ -5,9 +5,9 @@
 import {hostname} from 'node:os';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
-import {conflict} from '../../shared/errors.ts';
+import {conflict, ServiceError} from '../../shared/errors.ts';
 import type {BackupRequest} from '../../shared/ipc/backups.ts';
-import {type CopiedTenant, STATE_DIRECTORY} from '../../shared/ipc/copier.ts';
+import {type CopiedTenant, LOG_SPOOLS_DIRECTORY, STATE_DIRECTORY, spoolOf} from '../../shared/ipc/copier.ts';
 import type {ExpectedPoint, RestoredCopy} from '../../shared/ipc/drill.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
@@ -20,6 +20,8 @@ import type {TenantFiles} from '../files/tenant-files.ts';
 import {
   BACKUP_RUN_MS,
   BACKUP_SUCCESS_STORE_MS,
+  BASE_OF_LOG_MS,
+  BASE_RETRY_MS,
   COPIER_CLOSE_MS_MIN,
   COPIER_START_MS,
   DRILL_RESTORE_MS,
@@ -36,6 +38,7 @@ import type {Placement} from '../tenants/placement.ts';
 import type {TenantEntry} from '../tenants/tenant-entry.ts';
 import {Bases, type BasesParts, isAwake} from './bases.ts';
 import {Drills, type DrillsParts} from './drills.ts';
+import type {LogCopies} from './log-copies.ts';
 import type {BackupSettings} from './settings.ts';
 import {StateCopies, type StateParts} from './state-copies.ts';
 
@@ -50,10 +53,16 @@ export type BackupsParts = {
   entry: string;
   env: Record<string, string>;
   takeIn: Adoptions['takeIn'];
+  /** The log of the cluster, from which tenants are copied. Null: this server is no host of one. */
+  fromLog: LogCopies | null;
   metrics: SupervisorMetrics;
   log: Logger;
 } & Pick<DrillsParts, 'runErrand' | 'letPass'> &
   Pick<BasesParts, 'errands' | 'control' | 'beginTimeline'>;
+
+const MAX = Number.MAX_SAFE_INTEGER;
+const OTHER_HISTORY =
+  'its log has other commits than its copies: svc backup forget removes them, and the next copies begin again';
 
 export class Backups {
   readonly #parts: BackupsParts;
@@ -75,6 +84,7 @@ export class Backups {
       lookAgain: tenant => this.#lookAgain(tenant),
       failed: (tenant, message) => this.#copier?.baseFailed(tenant, message),
     });
+    if (parts.fromLog !== null) parts.fromLog.onSpooled = tenant => this.#lookAgain(tenant);
     parts.metrics.measure('svc_backup_last_proven_timestamp_seconds', () => (this.#drills?.provenMs ?? 0) / 1_000);
   }
 
@@ -107,7 +117,8 @@ export class Backups {
     const copied = this.#copied(entry);
     if (copied === null) {
       if (!entry.isReturning) this.#copier.deleted(entry.id);
-    } else if (before === null || copied.isAwake !== isAwake(before)) this.#copier.tenantIs(copied);
+    } else if (before === null || (copied.isOfLog !== true && copied.isAwake !== isAwake(before)))
+      this.#copier.tenantIs(copied);
   }
 
   /** @returns the body of the route's answer. @throws ServiceError */
@@ -125,7 +136,7 @@ export class Backups {
       case 'tenant_restore':
         return await this.#restore(request, this.#copier);
       case 'backup_run':
-        await flushCopies(this.#parts.placement.entries());
+        await this.#flush();
         return await this.#copier.requestWithin(BACKUP_RUN_MS, {does: 'run'});
       default:
         return unreachable(request);
@@ -167,16 +178,21 @@ export class Backups {
   #copierFor(settings: BackupSettings, serverId: string): CopierProcess {
     const {to: repository, everyMs, keyFile, heartbeatUrl, keep, spoolBytesMax, tenantBytesMax} = settings;
     const {placement, metrics, data, entry, env, log} = this.#parts;
-    const limits = {spoolBytesMax, tenantBytesMax};
+    const {fromLog} = this.#parts;
+    const isOfLog = fromLog !== null;
+    // The log bounds what is in it.
+    const limits = isOfLog ? {spoolBytesMax: MAX, tenantBytesMax: MAX} : {spoolBytesMax, tenantBytesMax};
+    const server = fromLog?.names ?? {host: hostname()};
     return new CopierProcess({
       settings: {
         ...{repository, keyFile, everyMs, heartbeatUrl, keep, ...limits, data},
-        ...{host: hostname(), serverId, place: serverPlace(data)},
+        ...{...server, serverId, place: serverPlace(data)},
       },
       tenants: () => [...placement.entries()].flatMap(tenant => this.#copied(tenant) ?? []),
       onOpened: opened => this.#opened(opened),
-      onBaseDue: tenant => this.#bases.due(tenant),
-      onTimelineDue: tenant => void this.#bases.timelineDue(tenant),
+      onBaseDue: tenant => (isOfLog ? void this.#baseOfLog(fromLog, tenant) : this.#bases.due(tenant)),
+      onTimelineDue: tenant =>
+        isOfLog ? this.#copier?.baseFailed(tenant, OTHER_HISTORY) : void this.#bases.timelineDue(tenant),
       lastSuccessMs: () => this.#reports.lastSuccessMs,
       onEnd: () => {
         metrics.count('svc_process_deaths_total', {process: 'copier'});
@@ -203,6 +219,7 @@ export class Backups {
           copier.requestWithin(DRILL_RESTORE_MS, {does: 'drill_restore', tenant, path}) as Promise<RestoredCopy>,
         record: drilled => copier.request({does: 'drill_record', drilled}) as Promise<boolean>,
       },
+      isWriter: () => this.#parts.fromLog?.isWriter ?? true,
       runErrand,
       letPass,
       clock: Date.now,
@@ -219,7 +236,12 @@ export class Backups {
   #copied(entry: TenantEntry): CopiedTenant | null {
     const {id, generation, lifecycle} = entry;
     if (lifecycle.state === 'deleting') return null;
-    return {tenant: id, directory: this.#parts.files.path(id, generation), isAwake: isAwake(lifecycle)};
+    const {data, files, fromLog} = this.#parts;
+    if (fromLog === null) {
+      return {tenant: id, directory: files.path(id, generation), isAwake: isAwake(lifecycle)};
+    }
+    const directory = join(data, LOG_SPOOLS_DIRECTORY, spoolOf(id, generation));
+    return {tenant: id, directory, isAwake: false, isOfLog: true};
   }
 
   #opened(opened: CopierOpened): void {
@@ -228,7 +250,27 @@ export class Backups {
       this.#store({repository_id: repositoryId});
     }
     this.#onOpened?.(opened);
-    if (opened.type === 'started' && repositoryId !== null) this.#state?.begin();
+    const isWriter = opened.type === 'started' && opened.isWriter;
+    this.#parts.fromLog?.follow(isWriter);
+    if (isWriter) this.#state?.begin();
+  }
+
+  /** What is durable now is in the spools. */
+  async #flush(): Promise<void> {
+    const {fromLog, placement} = this.#parts;
+    if (fromLog === null) await flushCopies(placement.entries());
+    else await fromLog.flush(BACKUP_RUN_MS);
+  }
+
+  /** Nothing in the spool of the tenant leads on from the repository. */
+  async #baseOfLog(fromLog: LogCopies, tenant: string): Promise<void> {
+    try {
+      await fromLog.base(tenant, BASE_OF_LOG_MS);
+    } catch (caught) {
+      if (!(caught instanceof ServiceError)) throw caught;
+      this.#copier?.baseFailed(tenant, `its base cannot be read from the log: ${caught.message}`);
+      setTimeout(() => this.#lookAgain(tenant), BASE_RETRY_MS).unref();
+    }
   }
 
   #lookAgain(tenant: string): void {

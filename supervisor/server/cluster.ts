@@ -9,6 +9,7 @@ import {unreachable} from '../../shared/assert.ts';
 import type {ClusterProcessSettings, ClusterTenant, DeletedTenant, KeyChanged} from '../../shared/ipc/cluster.ts';
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
+import {LOG_SPOOLS_DIRECTORY} from '../../shared/ipc/copier.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
@@ -24,6 +25,7 @@ import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/
 import {KillRate} from '../processes/kill-rate.ts';
 import type {ClusterGrants} from '../tenants/cluster-grants.ts';
 import type {Tenants} from '../tenants/tenants.ts';
+import {LogCopies} from './log-copies.ts';
 import type {ClusterSettings} from './settings.ts';
 
 /** Of the data directory: what standbys fetch. It is emptied by each start of the cluster process. */
@@ -49,6 +51,8 @@ export type ClusterParts = {
 
 export class Cluster implements KeyCluster {
   readonly process: ClusterProcess;
+  /** For the repository of this server, if it has one. */
+  readonly copies: LogCopies;
   readonly #parts: ClusterParts;
   readonly #reports = new ClusterReports();
   /** Changes of tenants are carried out one after another, as the cluster made them. */
@@ -62,7 +66,10 @@ export class Cluster implements KeyCluster {
     const {data, entry, env, log, metrics, grants} = parts;
     const start = randomBytes(16).toString('hex');
     this.process = new ClusterProcess({
-      settings: {...processSettings(parts.settings), scratch: join(data, SCRATCH_DIRECTORY)},
+      settings: {
+        ...processSettings(parts.settings),
+        ...{scratch: join(data, SCRATCH_DIRECTORY), copies: join(data, LOG_SPOOLS_DIRECTORY)},
+      },
       ...{start, previousStart: swapStart(data, start, parts.settings.cluster)},
       isDraining: () => this.#isDraining,
       onMembership: membership => this.#joined(membership),
@@ -77,6 +84,8 @@ export class Cluster implements KeyCluster {
       rate: new KillRate(() => performance.now()),
       ...{entry, env, log},
     });
+    const {cluster, host} = parts.settings;
+    this.copies = new LogCopies(this.process, {cluster, host});
   }
 
   /** How its routers reach those of other hosts. @throws StartError */
@@ -202,7 +211,10 @@ export class Cluster implements KeyCluster {
 
   #joined(membership: Membership): void {
     if (membership.type === 'refused') this.#parts.log.error('this host is no member of the cluster', {...membership});
-    else void this.#adoptKeys();
+    else {
+      void this.#adoptKeys();
+      this.copies.joined();
+    }
     this.#onMembership?.(membership);
   }
 
@@ -230,6 +242,9 @@ export class Cluster implements KeyCluster {
         return;
       case 'host_state':
         this.#changeState(notice.holdsLease, notice.isDraining);
+        return;
+      case 'spooled':
+        this.copies.onSpooled(notice.tenant);
         return;
       case 'granted':
       case 'hand_over':
@@ -266,7 +281,7 @@ export class Cluster implements KeyCluster {
   }
 }
 
-function processSettings({peers, ...settings}: ClusterSettings): Omit<ClusterProcessSettings, 'scratch'> {
+function processSettings({peers, ...settings}: ClusterSettings): Omit<ClusterProcessSettings, 'scratch' | 'copies'> {
   const {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes} = settings;
   const given = {cluster, host, servers, nats, capacity, leaseMs, allowSingleLog, standbys, copyRateBytes};
   const localLagMs = settings.ack === 'local' ? settings.lagMaxMs : null;

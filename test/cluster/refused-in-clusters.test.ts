@@ -1,6 +1,5 @@
 /** Operations that change a tenant beside its log are refused by a host of a cluster, and leave the tenant as it is. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {clusterFault} from '../../cli/cluster-settings.ts';
 import {App, uploadOf} from '../functions/app.ts';
 import {SvcHosts} from './harness/svc-hosts.ts';
 
@@ -46,13 +45,4 @@ test('any host answers that a tenant is awake, whichever serves it', async () =>
   for (const {service} of cluster.hosts) {
     expect(await service.post('/api/tenants/acme/wake')).toMatchObject({status: 200});
   }
-});
-
-test('backups are refused at the start', () => {
-  const options = {
-    ...{cluster: ['nats://127.0.0.1:4222'], clusterName: 'test', hostName: 'a', clusterFiles: '/nowhere'},
-    ...{peerListen: {host: '127.0.0.1', port: 4201}, allowSingleLog: true},
-  };
-  expect(clusterFault(options as never, () => false)).toBeNull();
-  expect(clusterFault(options as never, name => name === 'backupTo')).toMatch(/^--backup-to cannot be used/);
 });

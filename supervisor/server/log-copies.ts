@@ -1,0 +1,46 @@
+/**
+ * The copies that a host of a cluster makes for the repository: of all tenants of the cluster, from their logs. One host
+ * does it, the one whose copier has the lease of the repository, so that a tenant has one line of copies wherever it is
+ * served. The cluster process writes the spools, and the copier reads them.
+ */
+import type {ClusterProcess} from '../processes/cluster-process.ts';
+
+export class LogCopies {
+  /** Of this host, and its own. */
+  readonly names: {readonly cluster: string; readonly host: string};
+  readonly #process: Pick<ClusterProcess, 'request' | 'follow'>;
+  /** Receives the tenants whose spools have something new. */
+  onSpooled: (tenant: string) => void = () => {};
+  #isWriter = false;
+
+  constructor(process: Pick<ClusterProcess, 'request' | 'follow'>, names: LogCopies['names']) {
+    this.#process = process;
+    this.names = names;
+  }
+
+  get isWriter(): boolean {
+    return this.#isWriter;
+  }
+
+  /** The copier of this host writes to the repository from now on, or another one does. */
+  follow(isWriter: boolean): void {
+    this.#isWriter = isWriter;
+    this.#process.follow(isWriter);
+  }
+
+  /** The cluster process was started again. */
+  joined(): void {
+    this.#process.follow(this.#isWriter);
+  }
+
+  /** Resolves when the spools have what is in the logs now. @throws session.worker_unavailable 503 */
+  async flush(withinMs: number): Promise<void> {
+    // Of a host that does not write, the copier says why.
+    if (this.#isWriter) await this.#process.request({does: 'copies_flush'}, withinMs);
+  }
+
+  /** Resolves when the spool begins with a base. @throws session.worker_unavailable 503 */
+  async base(tenant: string, withinMs: number): Promise<void> {
+    await this.#process.request({does: 'copies_base', tenant}, withinMs);
+  }
+}
