@@ -14,6 +14,12 @@ const WITHOUT_SNAPSHOT = '--no-node-snapshot';
  */
 export const ISOLATE_FLAGS: readonly string[] = [...FROZEN_FLAGS, WITHOUT_SNAPSHOT];
 
+/**
+ * The flags of workers that run no code of tenants. Node starts four helper threads for V8, each with memory of its own.
+ * Such a worker has too little work for more than one, and can be one of hundreds.
+ */
+export const DOCUMENT_WORKER_FLAGS: readonly string[] = [...FROZEN_FLAGS, '--v8-pool-size=1'];
+
 /** Whether this process was started with the flag that isolated-vm needs. */
 export function mayHoldIsolates(): boolean {
   return process.execArgv.includes(WITHOUT_SNAPSHOT);

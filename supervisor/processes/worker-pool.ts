@@ -18,7 +18,7 @@ import {
 import type {Errand} from '../../shared/ipc/errand.ts';
 import type {Logger} from '../../shared/log.ts';
 import {type FunctionCount, functionCountsIn} from '../../shared/metrics/function-counts.ts';
-import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
+import {DOCUMENT_WORKER_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
 import type {WorkerGroups} from '../confinement/groups.ts';
 import {endAllOf} from '../confinement/leftovers.ts';
 import {
@@ -74,7 +74,7 @@ export type PoolSettings = {
  * clear enough.
  */
 function flagsOf(runsCode: boolean): readonly string[] {
-  return runsCode ? ISOLATE_FLAGS : FROZEN_FLAGS;
+  return runsCode ? ISOLATE_FLAGS : DOCUMENT_WORKER_FLAGS;
 }
 
 type WorkerKind = {

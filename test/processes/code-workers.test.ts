@@ -1,5 +1,5 @@
 /** Tenants without code have workers that start from Node's snapshot; their first deployment moves them to one that can hold isolates (0063). */
-import {readFileSync} from 'node:fs';
+import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {crc32} from 'node:zlib';
 import Database from 'better-sqlite3';
@@ -34,6 +34,12 @@ function runsCode(pid: number): boolean {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes('--no-node-snapshot');
 }
 
+/** Threads that Node did not name: the main thread, and helpers of V8. */
+function unnamedThreads(pid: number): number {
+  const task = `/proc/${pid}/task`;
+  return readdirSync(task).filter(id => readFileSync(`${task}/${id}/comm`, 'utf8') === 'node\n').length;
+}
+
 /** The owner, when it is another one. */
 function next(owner: number | null, before: number): number | null {
   return owner === before ? null : owner;
@@ -61,6 +67,11 @@ describe.each(rounds({commit: [1], nightly: [1, 2]}))('with %i routers', routers
     service = await Service.start({args: ['--routers', String(routers)]});
   });
   afterAll(() => service.stop());
+
+  test('a worker that runs no code has fewer helper threads of V8 than the four of Node', async () => {
+    const {worker} = await plainTenant();
+    expect(unnamedThreads(worker)).toBeLessThan(1 + 4);
+  });
 
   test('a first deployment moves its tenant under load: nothing fails, and its functions answer at once', async () => {
     const {tenant, app, worker} = await plainTenant();

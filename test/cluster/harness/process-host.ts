@@ -18,7 +18,7 @@ import type {
   WorkerAddress,
   WorkerToSupervisor,
 } from '../../../shared/ipc/control.ts';
-import {FROZEN_FLAGS, ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
+import {DOCUMENT_WORKER_FLAGS, ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
 import {NEW_TENANT_FILE, type NewTenant} from '../../../shared/tenant-directory.ts';
 import {freePort} from '../../harness/free-port.ts';
 import {until} from '../../harness/until.ts';
@@ -55,7 +55,7 @@ export class ProcessWorker {
       ...{tenant: TENANT, worker: socketPath, socketPath, secret},
       ...{owner: process.geteuid!(), runsCode},
     };
-    this.process = fork(entry('worker'), {...CHILD, execArgv: [...(runsCode ? ISOLATE_FLAGS : FROZEN_FLAGS)]});
+    this.process = fork(entry('worker'), {...CHILD, execArgv: [...(runsCode ? ISOLATE_FLAGS : DOCUMENT_WORKER_FLAGS)]});
     const settings: TenantSettings = {
       ...{tenant: TENANT, user: null, generation: NEW.generation, isReadOnly: false, createdMs: 0},
       ...{directory, reservePath: join(directory, 'reserve'), socketPath, secret, routers: 1},
