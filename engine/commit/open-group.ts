@@ -1,5 +1,9 @@
-/** The group whose transaction is open: it runs each write in a savepoint of its own. */
-import {AssertionError} from '../../shared/assert.ts';
+/**
+ * The group whose transaction is open: it runs each write in a savepoint of its own. A write that checks everything
+ * before its first change needs none, because what it throws leaves nothing to roll back. A savepoint takes two of the
+ * six statements of an insert.
+ */
+import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, type ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import {GROUP_WORK_MS_MAX} from '../limits.ts';
@@ -51,10 +55,15 @@ export class OpenGroup {
 
   /** @param started start of the turn. @throws a storage error or a failed assertion: the group cannot be committed */
   run(write: Write<unknown>, started: number): void {
-    const {writer} = this.#parts;
+    const {writer, quota} = this.#parts;
     this.writes.push(write);
     const mark = writer.mark();
     writer.cause = write.cause ?? SYSTEM;
+    // Over the quota, a write fails after its last change.
+    if (write.checksFirst === true && quota?.isLimited !== true && 'run' in write) {
+      this.outcomes.push(this.#withoutSavepoint(write.run, mark));
+      return;
+    }
     writer.statements.savepoint.run();
     if ('slices' in write) {
       this.#underWay = {mark, slices: write.slices(writer)};
@@ -68,6 +77,20 @@ export class OpenGroup {
       outcome = this.#takenBack(caught, mark);
     }
     this.outcomes.push(outcome);
+  }
+
+  #withoutSavepoint(run: (writer: Writer) => unknown, mark: Mark): unknown {
+    const {writer} = this.#parts;
+    let result: unknown;
+    try {
+      result = run(writer);
+    } catch (caught) {
+      this.#rethrow(caught);
+      assert(isUnchanged(writer, mark), `a write that checks first failed after a change: ${caught}`);
+      return this.#refused(caught);
+    }
+    writer.appendRecord();
+    return result;
   }
 
   /** Continues the write under way until it has ended or its turn is over. @throws as `run` */
@@ -99,17 +122,36 @@ export class OpenGroup {
   }
 
   #takenBack(caught: unknown, mark: Mark): ServiceError {
-    const {log, writer} = this.#parts;
-    const {statements, db} = writer;
+    const {writer} = this.#parts;
+    this.#rethrow(caught);
+    writer.statements.rollbackTo.run();
+    writer.statements.release.run();
+    writer.returnTo(mark);
+    return this.#refused(caught);
+  }
+
+  /** Throws what cannot be the outcome of one write alone. */
+  #rethrow(caught: unknown): void {
     if (caught instanceof AssertionError) throw caught;
     // A storage error may have ended the transaction, including every earlier write in it. After SQLite meets a broken
     // structure, it refuses further writes and COMMIT in the transaction.
+    const {db} = this.#parts.writer;
     if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
-    statements.rollbackTo.run();
-    statements.release.run();
-    writer.returnTo(mark);
+  }
+
+  #refused(caught: unknown): ServiceError {
     const error = asServiceError(caught);
-    if (error.cause !== undefined) log.error('a write failed', {error: error.cause});
+    if (error.cause !== undefined) this.#parts.log.error('a write failed', {error: error.cause});
     return error;
   }
+}
+
+/** Nothing was changed since `mark`, except for the numbers of documents, which can be skipped. */
+function isUnchanged(writer: Writer, mark: Mark): boolean {
+  const now = writer.mark();
+  return (Object.keys(mark) as (keyof Mark)[]).every(part => now[part] === mark[part]) && isRecordEmpty(writer);
+}
+
+function isRecordEmpty({effectSequence, head}: Writer): boolean {
+  return effectSequence === head.sequence;
 }

@@ -27,13 +27,17 @@ export class StorageQuota {
     this.#freePages = db.prepare<[], number>('PRAGMA freelist_count').pluck();
   }
 
+  get isLimited(): boolean {
+    return this.#bytesMax > 0;
+  }
+
   get usedBytes(): number {
     return (this.#pages.get()! - this.#freePages.get()!) * this.#pageBytes;
   }
 
   /** A group of writes begins. */
   beginGroup(): void {
-    if (this.#bytesMax > 0) this.#usedAtBegin = this.usedBytes;
+    if (this.isLimited) this.#usedAtBegin = this.usedBytes;
   }
 
   /**

@@ -16,6 +16,11 @@ export type Write<T> = (
       slices(writer: Writer): Generator<void, T, void>;
     }
 ) & {
+  /**
+   * `run` throws only before its first change, so it needs no savepoint. If it throws later anyway, an assertion ends
+   * the process.
+   */
+  readonly checksFirst?: boolean;
   /** Its journal record names it. Absent: svc itself. */
   readonly cause?: Cause | undefined;
   /**

@@ -337,11 +337,11 @@ export class Writer {
   }
 
   delete(table: CatalogTable, row: DocumentRow): void {
-    const {changes} = this.statements.deleteDocument.run(row.doc);
-    assert(changes === 1, `document ${row.doc} is there to be deleted`);
     const indexes = maintainedIndexes(table);
     const old = indexes.length === 0 ? null : parseFields(row);
     const keys = old === null ? NO_KEYS : keysOf(indexes, old);
+    const {changes} = this.statements.deleteDocument.run(row.doc);
+    assert(changes === 1, `document ${row.doc} is there to be deleted`);
     for (const [i, index] of indexes.entries()) this.statements.deleteEntry.run(index.number, keys[i]!, row.doc);
     this.#wrote(table, indexes, new Side(row, old, keys), null);
   }

@@ -107,11 +107,23 @@ export type WriteRequest = Pick<Request, 'op' | 'key' | 'body'> &
 /**
  * Makes the change in the current tick's commit group; with an `Idempotency-Key` once, however often it is requested.
  * @param run returns JSON, or an empty text
+ * @param checksFirst `run` throws only before its first change
  */
-export function written(request: WriteRequest, {groups}: OpenTenant, run: (writer: Writer) => Answer): Later {
+export function written(
+  request: WriteRequest,
+  {groups}: OpenTenant,
+  run: (writer: Writer) => Answer,
+  checksFirst = false,
+): Later {
   const guarded = guardedByKey(request, run);
   return new Later(settle => {
-    groups.submit<Answer>({run: guarded, cause: causeOf(request), answersClient: true, settle});
+    groups.submit<Answer>({
+      run: guarded,
+      checksFirst: checksFirst && guarded === run,
+      cause: causeOf(request),
+      answersClient: true,
+      settle,
+    });
     return undefined;
   });
 }

@@ -10,6 +10,7 @@ import {
   putEffect,
   upsertByEffect,
 } from '../../../engine/commit/mutation.ts';
+import type {Writer} from '../../../engine/commit/writer.ts';
 import {HAND_OVER, InlineReadBudget} from '../../../engine/reads/read-budget.ts';
 import {runScan} from '../../../engine/reads/run.ts';
 import type {RequestScan} from '../../../engine/reads/scan-message.ts';
@@ -47,7 +48,7 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
   'documents.insert': (request, tenant) => {
     const {table, fields} = decodeBody(insertBody, request.body);
     const insert = insertEffect(table, fields as Fields);
-    return written(request, tenant, writer => `{"id":"${insert(writer)}"}`);
+    return written(request, tenant, writer => `{"id":"${insert(writer)}"}`, true);
   },
   'documents.patch': (request, tenant) => {
     const changes = decodeBody(patchBody, request.body);
@@ -56,10 +57,11 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
     }
     const {table, document_id: id} = request.params;
     const change = patchEffect(table, id, changes, conditionOf(request));
-    return written(request, tenant, writer => {
+    const run = (writer: Writer) => {
       const row = change(writer);
       return {json: idText(row.id), etag: entityTag(row)};
-    });
+    };
+    return written(request, tenant, run, true);
   },
   'documents.put': (request, tenant) => {
     const {fields} = decodeBody(putBody, request.body);
@@ -75,6 +77,7 @@ export const documents: Handlers<Extract<Operation, `documents.${string}` | `que
       request,
       tenant,
       done(deleteEffect(request.params.table, request.params.document_id, conditionOf(request))),
+      true,
     ),
   'documents.upsert': (request, tenant) => {
     const body = decodeBody(upsertBody, request.body);
