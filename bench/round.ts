@@ -85,7 +85,11 @@ export async function runRound(
   for (const {name} of ROWS) {
     const load = only === null || only.test(name) ? loadOf(name, peers) : null;
     if (load === null) continue;
-    const job = {port: load.port, connections, requests: load.requests};
+    const job = {
+      port: load.port,
+      connections: name.endsWith(' lone-insert') ? 1 : connections,
+      requests: load.requests,
+    };
     await runLoad(generator, {...job, seconds: WARM_UP_S}, load.pid);
     const measured = await runLoad(generator, {...job, seconds}, load.pid);
     const {cpuUs} = measured;
@@ -103,7 +107,8 @@ export async function runRound(
 }
 
 function loadOf(name: RowName, {uws, svc, svcRequests, twoRouters, before, hand, pocketBase}: Peers): Load | null {
-  const [peer, workload, tenants] = name.split(' ');
+  const [peer, named = '', tenants = '1'] = name.split(' ');
+  const workload = named === 'lone-insert' ? 'insert' : named;
   switch (peer) {
     case 'uws':
       if (uws === null) return null;

@@ -5,9 +5,10 @@ import {twoRoutersRow} from './peers/svc/two-routers.ts';
 export type RowName =
   | 'uws static'
   | `svc ${'get' | 'worker-get' | 'insert' | 'query' | 'count' | 'list' | 'journal' | 'transaction'} ${'1 tenant' | '8 tenants'}`
+  | 'svc lone-insert'
   | `2-routers ${'get' | 'insert'}`
   | `before ${'get' | 'worker-get' | 'insert' | 'query' | 'list'}`
-  | `hand ${'get' | 'insert' | 'query'}`
+  | `hand ${'get' | 'insert' | 'lone-insert' | 'query'}`
   | `pocketbase ${'get' | 'insert' | 'query' | 'list'}`
   | `sqlite ${'get' | 'query' | 'insert1' | 'insert8' | 'insert64'}`;
 
@@ -16,6 +17,7 @@ export type Row = {name: RowName; what: string; durability: string};
 const NO_WRITES = 'reads';
 const SVC_WRITES = 'fsync before each reply (WAL, group commit; fdatasync)';
 const HAND_WRITES = 'fsync before each reply (WAL, synchronous=FULL, the inserts of a turn together)';
+const LONE = 'a document, by one connection that waits for its answer';
 const WORKLOADS = {
   get: 'a document by id, read again and again',
   'worker-get': 'a document by id, as if it were read once',
@@ -41,6 +43,8 @@ export const ROWS: readonly Row[] = [
   twoRoutersRow('insert', {what: WORKLOADS.insert, durability: SVC_WRITES}),
   {name: 'before insert', what: WORKLOADS.insert, durability: SVC_WRITES},
   {name: 'hand insert', what: WORKLOADS.insert, durability: HAND_WRITES},
+  {name: 'svc lone-insert', what: LONE, durability: SVC_WRITES},
+  {name: 'hand lone-insert', what: LONE, durability: HAND_WRITES},
   {name: 'pocketbase insert', what: WORKLOADS.insert, durability: 'no fsync per reply (WAL, synchronous=NORMAL)'},
   ...svcRows('transaction'),
   ...svcRows('query'),

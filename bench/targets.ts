@@ -19,6 +19,18 @@ export const TARGETS: readonly Target[] = [
   atLeast('get by id / one process by hand', 1, ratio('svc get 1 tenant', 'hand get')),
   atLeast('get by id / PocketBase', 15, ratio('svc get 1 tenant', 'pocketbase get')),
   atLeast('durable insert / one process by hand', 0.85, ratio('svc insert 1 tenant', 'hand insert')),
+  atMost(
+    'processor time of a durable insert / one process by hand',
+    2,
+    '',
+    cpuRatio('svc insert 1 tenant', 'hand insert'),
+  ),
+  atMost(
+    'processor time of a lone insert / one process by hand',
+    2,
+    '',
+    cpuRatio('svc lone-insert', 'hand lone-insert'),
+  ),
   atLeast('durable insert / PocketBase (no fsync)', 10, ratio('svc insert 1 tenant', 'pocketbase insert')),
   atLeast(
     'indexed query / own get that the worker answers',
@@ -45,6 +57,15 @@ function ratio(above: RowName, below: RowName): (round: Round) => number | null 
     const a = round[above]?.requestsPerS;
     const b = round[below]?.requestsPerS;
     return a === undefined || b === undefined ? null : a / b;
+  };
+}
+
+/** Of processor time for each request. On a busy machine groups of writes are smaller, so each write costs more. */
+function cpuRatio(above: RowName, below: RowName): (round: Round) => number | null {
+  return round => {
+    const [a, b] = [round[above]?.cpuUs, round[below]?.cpuUs];
+    if (a === undefined || a === null || b === undefined || b === null) return null;
+    return (a.router + a.worker + a.other) / (b.router + b.worker + b.other);
   };
 }
 
