@@ -38,6 +38,8 @@ export type LogEndpointParts = {
   readonly engine: LogEngine;
   readonly subjects: Subjects;
   readonly ownerEnds: OpenOptions['ownerEnds'];
+  /** Bytes that are sent to the log for the tenant. */
+  readonly onSent?: ((bytes: number) => void) | undefined;
   /** What the log answered to an append, and after how long. */
   readonly onAnswered: (answer: PublishAnswer['kind'], ms: number) => void;
   /** What became of the opening. */
@@ -175,10 +177,11 @@ export class LogEndpoint {
   }
 
   async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer) {
-    const {engine, subjects, tenant, epoch, onAnswered, note} = this.#parts;
+    const {engine, subjects, tenant, epoch, onAnswered, onSent, note} = this.#parts;
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
     const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
     if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
+    onSent?.(body.length);
     if (subject === parts.name) return await this.#awaited(engine.publish(parts, body, null));
     if (subject !== log.name || expected === null) throw new MalformedFrame('it publishes to another subject');
     const place = placeInHeader(body, 0);

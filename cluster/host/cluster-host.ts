@@ -42,6 +42,7 @@ import {HostLease} from '../members/host-lease.ts';
 import {Members} from '../members/members.ts';
 import {readCredentials} from '../nats/credentials.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
+import {ServerSpace} from '../nats/server-space.ts';
 import {startOnNats} from '../nats/start-check.ts';
 import {endDeleted} from '../ownership/end-deleted.ts';
 import {HostTenants, type Located} from '../ownership/host-tenants.ts';
@@ -78,6 +79,7 @@ export class ClusterHost {
   /** Paths of the files of tenants that have a directory here, by tenant and generation. */
   readonly #paths = new Map<string, string>();
   readonly #engine: NatsEngine;
+  readonly #serverSpace: ServerSpace;
   readonly #send: (message: ClusterToSupervisor) => void;
   readonly #log: Logger;
   readonly #end = new AbortController();
@@ -93,15 +95,18 @@ export class ClusterHost {
   static async start({settings, start, isDraining}: Start, send: (message: ClusterToSupervisor) => void, log: Logger) {
     const {ca, certificate, key, seed} = settings.nats;
     const files = Object.entries({ca, certificate, key, seed}).filter(([, path]) => path !== null);
+    const credentials = readCredentials(Object.fromEntries(files));
     const {engine, warnings} = await startOnNats({
       cluster: settings.cluster,
       name: settings.host,
       servers: settings.servers,
-      credentials: readCredentials(Object.fromEntries(files)),
+      credentials,
       allowSingleLog: settings.allowSingleLog,
     });
     for (const warning of warnings) log.warn(warning);
-    const host = new ClusterHost({settings, start, engine, send, log});
+    const monitors = settings.servers.map(({monitor}) => monitor);
+    const serverSpace = new ServerSpace(monitors, credentials.tls?.ca);
+    const host = new ClusterHost({settings, start, engine, serverSpace, send, log});
     if (isDraining) host.drain.begin();
     return host;
   }
@@ -110,13 +115,15 @@ export class ClusterHost {
     settings: ClusterProcessSettings;
     start: string;
     engine: NatsEngine;
+    serverSpace: ServerSpace;
     send: (message: ClusterToSupervisor) => void;
     log: Logger;
   }) {
-    const {settings, start, engine, send, log} = parts;
+    const {settings, start, engine, serverSpace, send, log} = parts;
     this.settings = settings;
     this.#start = start;
     this.#engine = engine;
+    this.#serverSpace = serverSpace;
     this.#send = send;
     this.#log = log;
     this.replicated = new ReplicatedLog(engine, settings.cluster);
@@ -149,6 +156,7 @@ export class ClusterHost {
       },
       scratch,
       copyBytesPerSecond: copyRateBytes === 0 ? null : copyRateBytes,
+      freeBytes: () => this.#freeSpace.serverBytes,
       onBase: bytes => {
         this.metrics.count('svc_cluster_bases_total');
         this.metrics.add('svc_cluster_base_bytes_total', bytes);
@@ -181,6 +189,7 @@ export class ClusterHost {
           checkOwner: openedBy => this.#checkOwner(openedBy),
           holdFile: id => this.#standbys.hold(id),
           releaseFile: id => this.#standbys.release(id),
+          onSent: bytes => this.#freeSpace.spend(shardOf(tenant.id), bytes),
           onAnswered: (answer, ms) => {
             this.metrics.count('svc_cluster_appends_total', {answer});
             this.metrics.observe('svc_cluster_append_seconds', ms / 1_000);
@@ -198,6 +207,7 @@ export class ClusterHost {
     });
     this.#freeSpace = new FreeSpace({
       freeBytes: stream => engine.freeBytes(stream),
+      serverBytes: () => serverSpace.freeBytes(),
       shards: () => new Set([...this.#holders.values()].map(({shard}) => shard)),
       clock: MONOTONIC_CLOCK,
       onChange: changed => {
@@ -338,6 +348,7 @@ export class ClusterHost {
     await Promise.all([this.#standing, this.spools.close()]);
     await this.#fileThreads.close();
     await this.#engine.close();
+    await this.#serverSpace.close();
   }
 
   /** Hosts that can own tenants. */

@@ -35,6 +35,7 @@ export type WorkerHolderParts = {
   readonly holdFile: (tenant: string) => Promise<void>;
   readonly releaseFile: (tenant: string) => void;
   readonly onAnswered: LogEndpointParts['onAnswered'];
+  readonly onSent?: LogEndpointParts['onSent'];
   /** The worker ended by itself while it served. */
   readonly onLost: (tenant: string, epoch: number) => void;
   readonly report: (sentence: string) => void;
@@ -110,14 +111,14 @@ export class WorkerHolder implements Holder {
 
   /** The supervisor has a worker for the grant. */
   worker({socketPath, secret}: EndpointKey): void {
-    const {tenant, engine, subjects, lease, checkOwner, onAnswered} = this.#parts;
+    const {tenant, engine, subjects, lease, checkOwner, onAnswered, onSent} = this.#parts;
     const {epoch, note, ownerEnds: ends} = this.#grant!;
     const ownerEnds: Grant['ownerEnds'] = owner => {
       checkOwner(owner.openedBy);
       return ends(owner);
     };
     this.#endpoint = new LogEndpoint({
-      ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, onAnswered},
+      ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, onAnswered, onSent},
       onOpened: outcome => this.#decided?.(outcome),
       onClosed: why => this.#endpointClosed(why),
     });

@@ -13,6 +13,8 @@ export type TenantAppenderParts = {
   readonly note: string;
   /** Space of the log, as far as it is known. */
   readonly freeBytes: () => number;
+  /** So much less is left. */
+  readonly spend?: (bytes: number) => void;
   /** Ends appends that are not decided: the tenant has no owner here any more. */
   readonly signal?: AbortSignal;
 };
@@ -31,7 +33,8 @@ export class TenantAppender implements Appender {
   }
 
   async append(pageSet: Buffer): Promise<AppendOutcome> {
-    const {log, opened, signal} = this.#parts;
+    const {log, opened, signal, spend} = this.#parts;
+    spend?.(pageSet.length);
     const entry = {kind: 'commit', epoch: opened.epoch, body: sourceOf(pageSet)} as const;
     const outcome = await log.append(this.#tail, entry, signal);
     if (outcome.kind !== 'unknown') return this.#decided(outcome);

@@ -39,6 +39,8 @@ import {ShardWatches} from './shard-watches.ts';
 import {Standby, StandbyError} from './standby.ts';
 import {WorkQueue} from './work-queue.ts';
 
+const NO_SPACE = 'the log has no space for a base';
+
 export type StandbysParts = {
   readonly replicated: Pick<ReplicatedLog, 'records' | 'bases' | 'tenant' | 'newRecords'>;
   readonly members: Pick<Members, 'serving'>;
@@ -56,6 +58,8 @@ export type StandbysParts = {
   readonly copyBytesPerSecond: number | null;
   /** Default: `BASE_LOG_BYTES`. */
   readonly baseLogBytes?: number;
+  /** Space of the log for a base; null: no limit is known. Default: that. */
+  readonly freeBytes?: () => number | null;
   /** Default: nothing counts them. @param bytes of a base that was stored */
   readonly onBase?: (bytes: number) => void;
   /** Receives a sentence about what an operator should know. */
@@ -298,7 +302,9 @@ export class Standbys {
     return this.#attempt(id, async kept => {
       const {standby, token} = kept;
       if (!standby.isBaseDue) return;
-      const {replicated, scratch, onBase} = this.#parts;
+      const {replicated, scratch, onBase, freeBytes} = this.#parts;
+      // A server that a base has filled takes no lease any more.
+      if ((standby.state?.bytes ?? 0) > (freeBytes?.() ?? Number.POSITIVE_INFINITY)) throw new StandbyError(NO_SPACE);
       const written = await this.#long(kept, () => standby.writeBase(join(scratch, `${token}.base`)));
       // Records that came meanwhile wait for the file, and not for the base to be sent.
       this.#steps.add(id);
@@ -309,7 +315,7 @@ export class Standbys {
         standby.baseStored(written.position);
         onBase?.(size);
       }
-      if (kind === 'full') throw new StandbyError('the log has no space for a base');
+      if (kind === 'full') throw new StandbyError(NO_SPACE);
     });
   }
 

@@ -49,7 +49,7 @@ export const CLUSTER_METRICS = {
   },
   svc_cluster_log_free_bytes: {
     type: 'gauge',
-    help: 'Free space of the streams that have a limit and logs of tenants that this host serves, by shard',
+    help: 'Space of the NATS servers, or of the stream if its limit is less, for logs of tenants that this host serves, by shard',
     labels: ['shard'],
     aggregator: 'max',
   },

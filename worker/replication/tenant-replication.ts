@@ -99,6 +99,10 @@ export class TenantReplication {
     this.#appender = new TenantAppender({
       ...{log: this.#log, opened: this.#opened, note: parts.settings.note},
       freeBytes: () => this.#freeBytes,
+      // Until the next notice, which comes with the lease.
+      spend: bytes => {
+        this.#freeBytes -= bytes;
+      },
     });
     this.durability = {
       refusal: pages => this.#begun.refusal(pages),

@@ -26,6 +26,8 @@ export type SvcHostsOptions = {
   /** 0: the test adds them. */
   readonly hosts?: number;
   readonly natsServers?: number;
+  /** Lines of their section `jetstream`. */
+  readonly jetstream?: string;
   /** Further arguments of `svc start`. */
   readonly args?: readonly string[];
   readonly spares?: number;
@@ -84,7 +86,10 @@ export class SvcHosts {
   }
 
   static async start(options: SvcHostsOptions = {}): Promise<SvcHosts> {
-    const nats = await NatsServers.start({count: options.natsServers ?? 3});
+    const nats = await NatsServers.start({
+      count: options.natsServers ?? 3,
+      ...(options.jetstream === undefined ? {} : {jetstream: options.jetstream}),
+    });
     const found = new SvcHosts(nats, options);
     try {
       // The first one makes the streams.
