@@ -89,6 +89,17 @@ export const FORGET_ATTEMPTS = 10;
 /** How often a host that drains looks whether it still has tenants. (ours) */
 export const DRAIN_POLL_MS = 100;
 
+/* Requests to other hosts */
+
+/** Before an open, each host is asked for its file. Beyond: its answer does not count, because the open cannot wait. (ours) */
+export const FILE_ASK_MS = 1_000;
+/** The same of a host that was not heard lately, or has left. Beyond: as above. (ours) */
+export const FILE_ASK_SILENT_MS = 250;
+/** Between two questions whether a host has given back what the log lost. (ours) */
+export const GIVE_BACK_POLL_MS = 200;
+/** Readings in a row that end before the file of a worker. Fewer can be stale; then the log has lost records. (ours) */
+export const READS_BEHIND_MAX = 5;
+
 /* Workers */
 
 /** A worker waits so long for the cluster process to listen for it. Beyond: its tenant is not opened. (ours) */

@@ -8,7 +8,7 @@ import Value from 'typebox/value';
 import {NOTE_BYTES_MAX} from '../limits.ts';
 
 /** Incremented whenever the meaning of the messages changes. Both ends are of one build, unless it is replaced meanwhile. */
-export const ENDPOINT_VERSION = 1;
+export const ENDPOINT_VERSION = 2;
 
 const Sequence = Type.Integer({minimum: 0, maximum: Number.MAX_SAFE_INTEGER});
 const Count = Type.Integer({minimum: 1, maximum: Number.MAX_SAFE_INTEGER});
@@ -47,6 +47,8 @@ const LogRequest = Type.Union([
   Type.Object({does: Type.Literal('opened'), position: Position}, {additionalProperties: false}),
   Type.Object({does: Type.Literal('superseded'), epoch: Count}, {additionalProperties: false}),
   Type.Object({does: Type.Literal('full')}, {additionalProperties: false}),
+  /** The log ends before the file. The worker ends, and the file gives back what the log has lost. Answered by `done`. */
+  Type.Object({does: Type.Literal('behind')}, {additionalProperties: false}),
 ]);
 export type LogRequest = Static<typeof LogRequest>;
 export type WirePosition = Static<typeof Position>;

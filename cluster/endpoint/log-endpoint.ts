@@ -42,6 +42,10 @@ export type LogEndpointParts = {
   readonly onSent?: ((bytes: number) => void) | undefined;
   /** What the log answered to an append, and after how long. */
   readonly onAnswered: (answer: PublishAnswer['kind'], ms: number) => void;
+  /** Called before each attempt to append the `open`. @param tail that the worker has read; null: the log has nothing */
+  readonly beforeOpen: (tail: LogPosition | null) => Promise<void>;
+  /** The log ends before the file of the worker, which ends now. */
+  readonly onBehind: () => void;
   /** What became of the opening. */
   readonly onOpened: (outcome: OpenOutcome) => void;
   /** The worker is gone, or broke a rule. */
@@ -171,13 +175,17 @@ export class LogEndpoint {
       case 'full':
         this.#parts.onOpened({kind: 'full'});
         return [{is: 'done'}];
+      case 'behind':
+        this.#parts.onBehind();
+        this.#parts.onOpened({kind: 'abandoned'});
+        return [{is: 'done'}];
       default:
         return unreachable(request);
     }
   }
 
   async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer) {
-    const {engine, subjects, tenant, epoch, onAnswered, onSent, note} = this.#parts;
+    const {engine, subjects, tenant, epoch, onAnswered, onSent, note, beforeOpen} = this.#parts;
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
     const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
     if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
@@ -188,6 +196,9 @@ export class LogEndpoint {
     if (place === null || place.epoch > epoch) throw new MalformedFrame('it appends no record of its epoch');
     const isOurs = place.epoch === epoch && noteBehindHeader(body) === note;
     if (place.kind === 'open' && !isOurs) throw new MalformedFrame('it opens the log for another owner');
+    // What it lacks by now is appended before: then this append expects another record, is refused, and follows again.
+    if (place.kind === 'open') await beforeOpen(this.#tail);
+    if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
     const startMs = performance.now();
     const answer = await this.#awaited(engine.publish(log, body, expected));
     onAnswered(answer.kind, performance.now() - startMs);

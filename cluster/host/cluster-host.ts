@@ -55,6 +55,7 @@ import {ClusterKeys} from './cluster-keys.ts';
 import {Drain} from './drain.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
+import {LostTails} from './lost-tails.ts';
 import {type Move, Rebalance} from './rebalance.ts';
 import {WorkerHolder} from './worker-holder.ts';
 
@@ -172,6 +173,12 @@ export class ClusterHost {
       report,
     });
     const subjects = new Subjects(settings.cluster);
+    const lostTails = new LostTails({
+      ...{hosts: engine, replicated: this.replicated, members: this.members, clock: MONOTONIC_CLOCK, report, scratch},
+      ...{host: settings.host, signal: this.#end.signal},
+      inspect: (tenant, to, isHeld) => this.#standbys.inspect(tenant, to, isHeld),
+    });
+    engine.answerHosts(settings.host, request => lostTails.answer(request));
     this.tenants = new HostTenants({
       replicated: this.replicated,
       members: this.members,
@@ -179,7 +186,7 @@ export class ClusterHost {
       self: () => (this.#isMember && !this.#end.signal.aborted ? this.self : null),
       holderOf: tenant => {
         const holder = new WorkerHolder({
-          ...{tenant, engine, subjects, report, localLagMs: settings.localLagMs},
+          ...{tenant, engine, subjects, report, lostTails, localLagMs: settings.localLagMs},
           lease: () => this.#notice(shardOf(tenant.id)),
           supervisor: {
             granted: grant => send({type: 'granted', grant}),

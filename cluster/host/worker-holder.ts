@@ -14,7 +14,9 @@ import type {LogEngine} from '../log/log-engine.ts';
 import type {LogPosition} from '../log/record.ts';
 import {type Subjects, shardOf, type TenantName} from '../log/subjects.ts';
 import type {OpenOutcome} from '../log/tenant-log.ts';
+import type {MemberFile} from '../owner/lost-tail.ts';
 import type {Grant, Holder} from '../ownership/host-tenants.ts';
+import type {LostTails} from './lost-tails.ts';
 
 export type WorkerHolderParts = {
   readonly tenant: TenantName;
@@ -34,6 +36,8 @@ export type WorkerHolderParts = {
   /** The file is free for a worker when it resolves, until `released`. */
   readonly holdFile: (tenant: string) => Promise<void>;
   readonly releaseFile: (tenant: string) => void;
+  /** Files of other hosts can have what the log has lost. */
+  readonly lostTails: Pick<LostTails, 'ask' | 'foundBehind' | 'beforeGrant' | 'beforeOpen'>;
   readonly onAnswered: LogEndpointParts['onAnswered'];
   readonly onSent?: LogEndpointParts['onSent'];
   /** The worker ended by itself while it served. */
@@ -51,6 +55,8 @@ export class WorkerHolder implements Holder {
   #isServing = false;
   #isEnding = false;
   #hasEnded = false;
+  /** Files of other hosts, as they have answered when the opening began. */
+  #otherFiles: Promise<readonly MemberFile[]> = Promise.resolve([]);
   readonly #whenEnded: Promise<void>;
   #resolveEnded: () => void = () => undefined;
 
@@ -76,8 +82,10 @@ export class WorkerHolder implements Holder {
   /** The worker tries by itself again while the log does not answer, so this is decided when it resolves. */
   async open(grant: Grant): Promise<OpenOutcome> {
     this.#grant = grant;
-    const {tenant, supervisor, subjects, localLagMs, holdFile} = this.#parts;
+    const {tenant, supervisor, subjects, localLagMs, holdFile, lostTails} = this.#parts;
+    this.#otherFiles = lostTails.ask(tenant);
     await holdFile(tenant.id);
+    await lostTails.beforeGrant(tenant, this.#otherFiles);
     if (this.#isEnding) return {kind: 'abandoned'};
     const outcome = await new Promise<OpenOutcome>(resolve => {
       this.#decided = resolve;
@@ -111,7 +119,7 @@ export class WorkerHolder implements Holder {
 
   /** The supervisor has a worker for the grant. */
   worker({socketPath, secret}: EndpointKey): void {
-    const {tenant, engine, subjects, lease, checkOwner, onAnswered, onSent} = this.#parts;
+    const {tenant, engine, subjects, lease, checkOwner, onAnswered, onSent, lostTails} = this.#parts;
     const {epoch, note, ownerEnds: ends} = this.#grant!;
     const ownerEnds: Grant['ownerEnds'] = owner => {
       checkOwner(owner.openedBy);
@@ -119,6 +127,8 @@ export class WorkerHolder implements Holder {
     };
     this.#endpoint = new LogEndpoint({
       ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, onAnswered, onSent},
+      beforeOpen: tail => lostTails.beforeOpen(tenant, this.#otherFiles, tail),
+      onBehind: () => lostTails.foundBehind(tenant),
       onOpened: outcome => this.#decided?.(outcome),
       onClosed: why => this.#endpointClosed(why),
     });

@@ -52,6 +52,11 @@ export class Subjects {
     return {stream: {kind: 'records'}, name: this.prefix({kind: 'records'}) + key};
   }
 
+  /** Where a host receives requests of others. It is in no stream. @param name `>` for those of all hosts */
+  host(name: string): string {
+    return `svc.${this.cluster}.host.${name}`;
+  }
+
   base(tenant: TenantName, id: string): Subject {
     assert(/^[0-9a-f]+$/.test(id), 'a base has a random id');
     return {stream: {kind: 'bases'}, name: `${this.prefix({kind: 'bases'})}${tokenOf(tenant)}.${id}`};

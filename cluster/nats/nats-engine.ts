@@ -17,6 +17,7 @@ import {
 import type {Subjects} from '../log/subjects.ts';
 import {delay, REAL_TIMING} from '../log/timing.ts';
 import {connectToAny, type NatsOptions} from './connection.ts';
+import {answerHosts, askHost} from './host-requests.ts';
 import {pulledMessages} from './message-pull.ts';
 import {NatsRefusal} from './nats-refusal.ts';
 import {type StreamConfig, streamFault, streamNameOf, streamSettings} from './stream-settings.ts';
@@ -192,6 +193,17 @@ export class NatsEngine implements LogEngine {
     const [most, bytes] = [config?.max_bytes, state?.bytes];
     if (typeof most !== 'number' || typeof bytes !== 'number') throw new EngineError('the answer has no size');
     return most < 0 ? null : Math.max(0, most - bytes);
+  }
+
+  /** @returns null: the host does not run, or does not answer in time. @throws EngineError */
+  askHost(host: string, request: unknown, withinMs: number): Promise<unknown> {
+    if (!this.#isConnected) return Promise.resolve(null);
+    return askHost(this.#connection, this.#subjects, {host, request, withinMs});
+  }
+
+  /** @param answer of outside input; null: none */
+  answerHosts(host: string, answer: (request: unknown) => Promise<unknown>): void {
+    answerHosts(this.#connection, this.#subjects, host, answer);
   }
 
   async close(): Promise<void> {

@@ -10,10 +10,10 @@ import {NatsRefusal} from './nats-refusal.ts';
 import {streamNameOf} from './stream-settings.ts';
 
 /** As the `permissions` of a user in the configuration of a server. */
-export function permissionsOf({cluster}: Subjects): {publish: string[]; subscribe: string[]} {
+export function permissionsOf(subjects: Subjects): {publish: string[]; subscribe: string[]} {
   return {
     publish: [
-      `svc.${cluster}.>`,
+      `svc.${subjects.cluster}.>`,
       '$JS.API.STREAM.INFO.*',
       '$JS.API.STREAM.CREATE.*',
       '$JS.API.STREAM.PURGE.*',
@@ -23,11 +23,16 @@ export function permissionsOf({cluster}: Subjects): {publish: string[]; subscrib
       '$JS.API.CONSUMER.DELETE.>',
       '$JS.API.CONSUMER.MSG.NEXT.>',
     ],
-    subscribe: ['_INBOX.>'],
+    subscribe: ['_INBOX.>', subjects.host('>')],
   };
 }
 
-type Probe = {readonly subject: string; readonly body: unknown; readonly header?: readonly [string, string]};
+type Probe = {
+  readonly subject: string;
+  readonly body: unknown;
+  readonly header?: readonly [string, string];
+  readonly reply?: string;
+};
 
 /** None of them changes anything: a message that expects another one that is not there, and requests about nothing. */
 function probesOf(subjects: Subjects, stream: StreamName): Probe[] {
@@ -53,16 +58,19 @@ export async function checkPermissions(
   subjects: Subjects,
   streams: readonly StreamName[],
 ): Promise<void> {
-  await Promise.all(
-    streams.flatMap(stream => probesOf(subjects, stream)).map(probe => checkAllowed(connection, probe)),
-  );
+  const ofHosts = {subject: subjects.host('start-check'), body: null, reply: subjects.host('answer.start-check')};
+  const probes = [ofHosts, ...streams.flatMap(stream => probesOf(subjects, stream))];
+  await Promise.all(probes.map(probe => checkAllowed(connection, probe)));
 }
 
-async function checkAllowed(connection: NatsConnection, {subject, body, header}: Probe): Promise<void> {
+async function checkAllowed(connection: NatsConnection, {subject, body, header, reply}: Probe): Promise<void> {
   const fields = headers();
   if (header !== undefined) fields.set(...header);
   try {
-    await connection.request(subject, JSON.stringify(body), {timeout: NATS_REQUEST_MS, headers: fields});
+    await connection.request(subject, JSON.stringify(body), {
+      ...{timeout: NATS_REQUEST_MS, headers: fields},
+      ...(reply === undefined ? {} : {noMux: true, reply}),
+    });
   } catch (error) {
     const violation = [error, (error as Error).cause].find(found => found instanceof errors.PermissionViolationError);
     if (violation === undefined) return;

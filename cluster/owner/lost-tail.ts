@@ -33,6 +33,8 @@ export type MemberFile = {
   readonly openedBy: string;
   /** Newest commit of the file. */
   readonly commit: number;
+  /** Its worker has found that the log ends before it. */
+  readonly isKnownAhead?: boolean;
 };
 
 /** The files that hosts have. */
@@ -68,8 +70,8 @@ export async function restoreLostTail(parts: RestoreParts): Promise<Restored> {
   const {log, bases, files, scratch} = parts;
   const found = await files.of(bases.tenant.id);
   const tail = await log.tail();
-  const newest = found.filter(file => isAhead(file, tail, found)).sort(byAge)[0];
-  if (newest === undefined) return 'nothing_lost';
+  const newest = newestAhead(found, tail);
+  if (newest === null) return 'nothing_lost';
   mkdirSync(scratch, {recursive: true, mode: 0o700});
   const path = join(scratch, 'ahead');
   try {
@@ -85,6 +87,11 @@ export async function restoreLostTail(parts: RestoreParts): Promise<Restored> {
   }
 }
 
+/** Null: none has what the log, up to its tail, has not. */
+export function newestAhead(files: readonly MemberFile[], tail: LogPosition | null): MemberFile | null {
+  return files.filter(file => isAhead(file, tail, files)).sort(byAge)[0] ?? null;
+}
+
 /**
  * The place of a worker's file can be older than the file. Then its commits show that it is ahead, if another file is at
  * the tail. One commit more is no loss: it is the one that was not acknowledged.
@@ -93,6 +100,7 @@ function isAhead(file: MemberFile, tail: LogPosition | null, all: readonly Membe
   const {epoch, n} = file.position;
   if (tail === null || epoch > tail.epoch) return true;
   if (epoch < tail.epoch) return false;
+  if (file.isKnownAhead === true) return true;
   const atTail = all.find(({position}) => position.n === tail.n && position.digest.equals(tail.digest));
   return n > tail.n || (atTail !== undefined && file.commit > atTail.commit + 1);
 }

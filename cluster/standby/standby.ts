@@ -148,6 +148,17 @@ export class Standby {
     });
   }
 
+  /** Looks at the file. @param to path of a new file, which gets its newest commit as a base; null: none. @throws as `step` */
+  inspect(to: string | null): Promise<FileState | null> {
+    // Only this standby writes the file.
+    if (to === null && this.#state !== undefined) return Promise.resolve(this.#state);
+    return this.#exclusive(async () => {
+      await this.#find();
+      if (to !== null) await this.#order({kind: 'write_newest', to});
+      return this.#state ?? null;
+    });
+  }
+
   /** A base of the log is there: it has so many records. */
   baseStored(at: LogPosition): void {
     this.#due.stored(at.n, this.#tail);

@@ -10,7 +10,7 @@
  * A tenant that is due waits behind those that were due before, and a step is bounded, so one with many records delays
  * the others by one step. What fails is tried again with a growing pause.
  */
-import {statSync} from 'node:fs';
+import {existsSync, statSync} from 'node:fs';
 import {join} from 'node:path';
 import {backOffMs} from '../../shared/back-off.ts';
 import {
@@ -95,6 +95,8 @@ export class Standbys {
   readonly #held = new Set<string>();
   readonly #kept = new Map<string, Kept>();
   readonly #ids = new Map<string, string>();
+  /** Orders about files that are not kept. */
+  readonly #inspecting = new Map<string, Promise<unknown>>();
   readonly #rate: CopyRate;
   readonly #watches: ShardWatches;
   readonly #steps = new WorkQueue(STANDBY_STEPS_AT_ONCE, id => this.#step(id));
@@ -129,10 +131,38 @@ export class Standbys {
   /** A worker needs the file. It is closed when it resolves, and stays so until `release`. */
   async hold(id: string): Promise<void> {
     this.#held.add(id);
+    await this.#inspecting.get(id);
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     kept.isHeld = true;
     await kept.standby.stop();
+  }
+
+  /**
+   * Looks at the file of a tenant, kept or not.
+   * @param to path of a new file, which gets its newest commit as a base; null: none
+   * @param isHeld the file is held by the caller. @returns null: there is none, it is in use, or it cannot be read
+   */
+  async inspect(tenant: TenantName, to: string | null, isHeld: boolean): Promise<FileState | null> {
+    const {id} = tenant;
+    if (this.#held.has(id) !== isHeld) return null;
+    const kept = isHeld ? undefined : this.#kept.get(id);
+    try {
+      if (kept !== undefined) {
+        return kept.standby.tenant.generation === tenant.generation ? await kept.standby.inspect(to) : null;
+      }
+      const target = this.#parts.fileOf(tenant);
+      if (target === null || !existsSync(target.path)) return null;
+      const wish = to === null ? ({kind: 'find'} as const) : ({kind: 'write_newest', to} as const);
+      const inspecting = this.#parts.files.run({...target, ...wish, end: new Int32Array(new SharedArrayBuffer(4))});
+      this.#inspecting.set(id, inspecting);
+      const answer = await inspecting;
+      if (this.#inspecting.get(id) === inspecting) this.#inspecting.delete(id);
+      return answer.kind === 'done' ? answer.state : null;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      return null; // it was stopped, or cannot follow now: its step reports that
+    }
   }
 
   /** The worker has ended. */
@@ -329,6 +359,7 @@ export class Standbys {
   }
 
   async #attempt(id: string, work: (kept: Kept) => Promise<void>): Promise<void> {
+    await this.#inspecting.get(id);
     const kept = this.#kept.get(id);
     if (kept === undefined || kept.isHeld || this.#end.signal.aborted) return;
     kept.cancelRetry();

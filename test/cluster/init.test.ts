@@ -118,7 +118,7 @@ describe('on three servers', () => {
     const {code, stdout} = await svc(['cluster', 'verify'], env);
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/^acme {2}at a {2}epoch 1 {2}0 bases and 1 records, .*\n1 tenants, 0 with findings\n$/),
+      expect.stringMatching(/^acme {2}at a {2}epoch 1 {2}0 bases and 1 records, .*\n1 tenant, 0 with findings\n$/),
     ]);
     const json = (await svc(['cluster', 'verify', 'acme', '--json'], env)).stdout;
     expect(JSON.parse(json)).toMatchObject({tenant: 'acme', records: 1, findings: []});

@@ -35,6 +35,8 @@ beforeEach(async () => {
   endpoint = new LogEndpoint({
     ...{...key, tenant, epoch: EPOCH, note: NOTE, engine, subjects: SUBJECTS},
     ownerEnds: () => undefined,
+    beforeOpen: async () => undefined,
+    onBehind: () => undefined,
     onAnswered: () => undefined,
     onOpened: outcome => outcomes.push(outcome),
     onClosed: closed.resolve,

@@ -10,7 +10,7 @@ import {EndpointClient} from '../../cluster/endpoint/endpoint-client.ts';
 import type {LeaseNotice} from '../../cluster/endpoint/endpoint-message.ts';
 import {RemoteEngine} from '../../cluster/endpoint/remote-engine.ts';
 import {toWire} from '../../cluster/endpoint/wire-position.ts';
-import {OPEN_RETRY_MS} from '../../cluster/limits.ts';
+import {OPEN_RETRY_MS, READS_BEHIND_MAX} from '../../cluster/limits.ts';
 import {EngineError} from '../../cluster/log/log-engine.ts';
 import {LogError} from '../../cluster/log/log-error.ts';
 import type {LogPosition} from '../../cluster/log/record.ts';
@@ -180,6 +180,7 @@ async function broughtFile(
   const {epoch, note} = settings;
   let file: ReplicatedFile | null = null;
   let isAside = false;
+  let behind = 0;
   try {
     for (;;) {
       try {
@@ -202,8 +203,14 @@ async function broughtFile(
           lines.error('the file does not continue its log: it was set aside, and is made again', {directory, error});
           continue;
         }
-        const isTemporary = error instanceof EngineError || (error instanceof LogError && error.code === 'behind');
-        if (!isTemporary) throw error;
+        const isBehind = error instanceof LogError && error.code === 'behind';
+        if (!(isBehind || error instanceof EngineError)) throw error;
+        behind = isBehind ? behind + 1 : 0;
+        if (behind === READS_BEHIND_MAX) {
+          lines.error('the log ends before the file: what it has lost is appended from the file', {error});
+          await endpoint.ask('done', {does: 'behind'});
+          throw unavailable('the log of the tenant is being completed; try again');
+        }
         lines.debug('the log cannot be opened yet', {error});
         await delay(REAL_TIMING, OPEN_RETRY_MS);
       }
