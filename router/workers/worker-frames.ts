@@ -87,8 +87,10 @@ export function parseResponseMeta(meta: Buffer): ResponseMeta {
   return parsed;
 }
 
-function checkedTag(tag: string): string {
-  if (!TAG.test(tag)) throw new MalformedFrame('response meta with an entity tag that is none');
+/** A list of one tag is none, although it becomes the same text. */
+function checkedTag(tag: unknown): string {
+  if (typeof tag !== 'string' || !TAG.test(tag))
+    throw new MalformedFrame('response meta with an entity tag that is none');
   return tag;
 }
 
@@ -103,7 +105,7 @@ function checked(meta: Buffer): ResponseMeta {
   if (!isWithin(s, 200, 599)) throw new MalformedFrame('response meta without a status');
   if (ra !== undefined && !isWithin(ra, 0, RETRY_AFTER_S_MAX))
     throw new MalformedFrame('response meta with a bad Retry-After');
-  if (e !== undefined) checkedTag(String(e));
+  if (e !== undefined) checkedTag(e);
   if (!isHeaderList(h) || typeof t !== 'string') throw new MalformedFrame('response meta with headers that are none');
   const fault = headersFault(t === '' ? h : [...h, ['Content-Type', t]]);
   if (fault !== null) throw new MalformedFrame(`response meta with headers that cannot be sent: ${fault}`);

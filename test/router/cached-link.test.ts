@@ -119,6 +119,15 @@ test.each([
   expect([cachedText('a'), space.bytes]).toEqual([null, 0]);
 });
 
+test('an entity tag in a list is malformed: an answer from memory with it would end the router', async () => {
+  const worker = await newWorker();
+  tenant.forward(new RecordedRequest(true, '', null, {document: named('a')}));
+  await worker.received(2);
+  worker.answer(`{"s":200,"e":[${JSON.stringify(TAG)}]}`, 'text of a', FrameFlag.cacheable);
+  await until('the answer', () => malformed.length > 0 || cachedText('a') !== null);
+  expect(cachedText('a')).toBeNull();
+});
+
 test.each([
   ['no JSON', '{'],
   ['a number', '5'],

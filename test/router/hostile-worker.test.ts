@@ -72,6 +72,10 @@ const large = Buffer.alloc(STREAM_WINDOW_BYTES, 'x');
 describe('a frame that no worker sends closes its link, and the supervisor learns why', () => {
   test.each<[string, (stream: number) => Buffer[]]>([
     ['an answer with a status that is none', id => [frame(FrameKind.response, id, none, '{"s":7}', '')]],
+    [
+      'an answer with a list of entity tags',
+      id => [frame(FrameKind.response, id, none, '{"s":200,"e":["\\"1-2\\""]}', '{}')],
+    ],
     ['an answer to nothing', () => [frame(FrameKind.response, 999, none, '', '{}')]],
     [
       'an answer after the beginning of a stream',
@@ -133,6 +137,7 @@ const metas = [
   '{"s":200,"t":"text/event-stream"}',
   '"5.1"',
   '{"s":200,"h":[["a","b"]]}',
+  '{"s":200,"e":["\\"5.1\\""]}',
   error,
   '1 2',
   '10',
@@ -140,10 +145,10 @@ const metas = [
 const bodies = ['', '[]', '{"data":[]}', error, '{not json', `{"error":${error}}`, 'x'.repeat(5_000)];
 /** How frames after the first are meant: for the request, or for another stream. */
 const plausible = fc.record({
-  kind: fc.integer({min: 1, max: 17}),
+  kind: fc.integer({min: 1, max: 18}),
   isOwn: fc.boolean(),
   other: fc.constantFrom(0, 1, 2, 999, 0xffff_ffff),
-  flags: fc.integer({min: 0, max: 15}),
+  flags: fc.integer({min: 0, max: 31}),
   meta: fc.oneof(fc.constantFrom(...metas), fc.string({maxLength: 40})),
   body: fc.oneof(fc.constantFrom(...bodies), fc.string({maxLength: 40})),
 });
