@@ -55,6 +55,8 @@ export class LinkDial {
   readonly #givenUp = new Set<WorkerName>();
   #done: ((outcome: LinkOutcome) => void) | null;
   dial: Dial | null = null;
+  /** Set by the host that is dialled, which does not hear of it otherwise. */
+  onAbandoned: () => void = () => undefined;
 
   constructor(tenant: string, forCode: boolean, done: (outcome: LinkOutcome) => void) {
     this.tenant = tenant;
@@ -77,6 +79,7 @@ export class LinkDial {
   abandon(): void {
     this.#done = null;
     this.dial?.abandon();
+    this.onAbandoned();
   }
 
   settle(outcome: LinkOutcome): void {
@@ -122,6 +125,7 @@ export class PeerHost {
   link(wanted: LinkDial): void {
     assert(!this.#isClosed, 'a closed host is not dialled');
     this.#dials.add(wanted);
+    wanted.onAbandoned = () => this.#dials.delete(wanted);
     if (this.#channel !== null) this.#dialLink(wanted);
   }
 
@@ -149,10 +153,6 @@ export class PeerHost {
   }
 
   #dialLink(wanted: LinkDial): void {
-    if (wanted.isOver) {
-      this.#dials.delete(wanted);
-      return;
-    }
     const {tenant, forCode} = wanted;
     const dial = this.#dial(
       {type: 'link', version: PEER_VERSION, router: this.#router, ipc: IPC_VERSION, tenant, forCode},

@@ -10,6 +10,7 @@ import {
   PEER_HELLO_BYTES_MAX,
   PEER_HELLO_MS,
   PEER_HELLOS_MAX,
+  PEER_IDLE_SIGNS,
   PEER_SIGN_MS,
   PEER_SILENT_SIGNS,
 } from '../../router/limits.ts';
@@ -193,6 +194,12 @@ describe('a peer that violates the protocol', () => {
   });
 });
 
+/** Both ends send theirs, and receive that of the other one. */
+async function signs(): Promise<void> {
+  vi.advanceTimersByTime(PEER_SIGN_MS);
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+}
+
 describe('a peer that does nothing', () => {
   test('is closed after a while, before its handshake and before its hello; further ones at once', async () => {
     vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
@@ -233,6 +240,20 @@ describe('a peer that does nothing', () => {
     await until('the tenant to be free', () => !b.tenant.isBusy);
   });
 
+  test('a host of which nothing is used is not connected any more, also if a link to it was given up', async () => {
+    vi.useFakeTimers({toFake: ['setInterval', 'clearInterval']});
+    onTestFinished(() => void vi.useRealTimers());
+    const {a, b} = await twoHosts();
+    const read = new RecordedRequest(true);
+    a.directory.forward(a.tenant, read);
+    await until('the link to wait for a worker', () => b.tenant.isBusy);
+    read.abort();
+    a.giveUp();
+    await until('the link to be gone', () => !b.tenant.isBusy);
+    for (let sign = 0; sign < PEER_IDLE_SIGNS; sign++) await signs();
+    await until('the channel to be gone', () => b.metric('svc_peer_incoming_routers') === 0);
+  });
+
   test('a host that answers signs is not', async () => {
     vi.useFakeTimers({toFake: ['setInterval', 'clearInterval']});
     onTestFinished(() => void vi.useRealTimers());
@@ -241,12 +262,7 @@ describe('a peer that does nothing', () => {
     const read = new RecordedRequest(true);
     a.directory.forward(a.tenant, read);
     await worker.received(3);
-    for (let sign = 0; sign < 3 * PEER_SILENT_SIGNS; sign++) {
-      vi.advanceTimersByTime(PEER_SIGN_MS);
-      await new Promise(setImmediate);
-      await new Promise(setImmediate);
-      await new Promise(setImmediate);
-    }
+    for (let sign = 0; sign < 3 * PEER_SILENT_SIGNS; sign++) await signs();
     worker.answer('', 'ok');
     expect(await read.outcome).toBe('200 ok');
   });
