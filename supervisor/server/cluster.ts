@@ -27,6 +27,7 @@ import type {ClusterGrants} from '../tenants/cluster-grants.ts';
 import type {Tenants} from '../tenants/tenants.ts';
 import {LogCopies} from './log-copies.ts';
 import type {ClusterSettings} from './settings.ts';
+import {TenantChanges} from './tenant-changes.ts';
 
 /** Of the data directory: what standbys fetch. It is emptied by each start of the cluster process. */
 const SCRATCH_DIRECTORY = 'scratch-cluster';
@@ -55,8 +56,7 @@ export class Cluster implements KeyCluster {
   readonly copies: LogCopies;
   readonly #parts: ClusterParts;
   readonly #reports = new ClusterReports();
-  /** Changes of tenants are carried out one after another, as the cluster made them. */
-  #changes: Promise<void> = Promise.resolve();
+  readonly #changes: TenantChanges;
   #holdsLease = false;
   #isDraining = false;
   #onMembership: ((membership: Membership | null) => void) | null = null;
@@ -64,6 +64,7 @@ export class Cluster implements KeyCluster {
   constructor(parts: ClusterParts) {
     this.#parts = parts;
     const {data, entry, env, log, metrics, grants} = parts;
+    this.#changes = new TenantChanges({retryMs: CLUSTER_CHANGE_RETRY_MS, log});
     const start = randomBytes(16).toString('hex');
     this.process = new ClusterProcess({
       settings: {
@@ -108,13 +109,13 @@ export class Cluster implements KeyCluster {
     if (membership?.type === 'refused')
       throw new StartError(`this host cannot join the cluster: ${membership.message}`);
     if (membership === null) throw new StartError('this host could not join the cluster in time; the log says why');
-    await this.#changes;
+    await this.#changes.tried;
   }
 
   /** @throws session.tenant_exists 409, session.storage_full 507, session.worker_unavailable 503 */
   async create(tenant: string): Promise<void> {
     const made = (await this.process.request({does: 'create', tenant})) as ClusterTenant;
-    await this.#change(() => this.#takeIn(made));
+    await this.#changes.make(() => this.#takeIn(made));
   }
 
   /**
@@ -124,7 +125,7 @@ export class Cluster implements KeyCluster {
    */
   async delete(tenant: string): Promise<void> {
     const deleted = (await this.process.request({does: 'delete', tenant})) as DeletedTenant;
-    await this.#change(() => this.#parts.tenants().leaveCluster(tenant, deleted.generation));
+    await this.#changes.make(() => this.#parts.tenants().leaveCluster(tenant, deleted.generation));
     const {leaseMs} = this.#parts.settings;
     await this.process.request({does: 'end_deleted', tenant: deleted}, CLUSTER_ANSWER_MS + 2 * leaseMs);
   }
@@ -186,7 +187,7 @@ export class Cluster implements KeyCluster {
 
   /** All workers have ended. */
   async close(): Promise<void> {
-    await this.#changes;
+    await this.#changes.tried;
     await this.process.close(CLUSTER_CLOSE_MS);
   }
 
@@ -230,10 +231,12 @@ export class Cluster implements KeyCluster {
   #received(notice: ClusterNotice): void {
     switch (notice.type) {
       case 'tenant_is':
-        this.#repeat(() => this.#takeIn(notice.tenant));
+        this.#changes.repeat(notice.tenant.tenant, () => this.#takeIn(notice.tenant));
         return;
       case 'tenant_gone':
-        this.#repeat(() => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
+        this.#changes.repeat(notice.tenant, () =>
+          this.#parts.tenants().leaveCluster(notice.tenant, notice.generation),
+        );
         return;
       case 'key_is':
       case 'key_gone':
@@ -263,21 +266,6 @@ export class Cluster implements KeyCluster {
     this.#holdsLease = holdsLease;
     this.#isDraining = isDraining;
     this.#parts.tellRouters(this.hostState);
-  }
-
-  /** Until it succeeds: a full disk has space again. */
-  #repeat(make: () => Promise<void>): void {
-    this.#change(make).catch(() => setTimeout(() => this.#repeat(make), CLUSTER_CHANGE_RETRY_MS).unref());
-  }
-
-  #change(make: () => Promise<void>): Promise<void> {
-    const made = this.#changes.then(make);
-    this.#changes = made.catch((error: unknown) => {
-      this.#parts.log.error('a change of a tenant of the cluster could not be made on this host; it is tried again', {
-        error,
-      });
-    });
-    return made;
   }
 }
 

@@ -153,9 +153,13 @@ export class Tenants {
     await this.#make(id, generation, createdMs);
   }
 
-  /** The tenant of this generation was deleted on a host of the cluster. @throws session.worker_unavailable 503 */
+  /**
+   * The tenant of this generation was deleted on a host of the cluster. One of an earlier generation was deleted before it
+   * was made: a host that was away did not receive that. @throws session.worker_unavailable 503
+   */
   async leaveCluster(id: string, generation: number): Promise<void> {
-    if (this.#parts.placement.find(id)?.generation === generation) await this.delete(id);
+    const entry = this.#parts.placement.find(id);
+    if (entry !== undefined && entry.generation <= generation) await this.delete(id);
   }
 
   async #make(id: string, generation: number, createdMs: number): Promise<void> {
