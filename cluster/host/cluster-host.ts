@@ -48,11 +48,11 @@ import {endDeleted} from '../ownership/end-deleted.ts';
 import {HostTenants, type Located} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
-import {placementOf} from '../placement/placement.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
 import {ClusterKeys} from './cluster-keys.ts';
 import {Drain} from './drain.ts';
+import {dueTenants} from './due-tenants.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
 import {LostTails} from './lost-tails.ts';
@@ -396,16 +396,10 @@ export class ClusterHost {
       if (await this.drain.isRequested()) await this.drain.handOverOwned();
       if (this.drain.hasBegun) continue;
       await this.#moveMisplaced();
-      const nowMs = Date.now();
-      const hosts = this.hosts();
-      for (const [id, {dueMs, owner, pin}] of this.tenants.entries()) {
-        if (dueMs === null || dueMs > nowMs || this.tenants.holds(id)) continue;
-        const isOfOther =
-          owner !== null && owner.host !== this.lease.host && hosts.some(({name}) => name === owner.host);
-        if (isOfOther) continue;
-        const isOurs = isSameOwner(owner, this.self) || placementOf({id, pin}, hosts, 0).owner === this.lease.host;
-        if (isOurs) this.#send({type: 'tenant_due', tenant: id});
-      }
+      const serving = this.members.serving();
+      const holds = (id: string) => this.tenants.holds(id);
+      const due = dueTenants(this.tenants.entries(), {self: this.self, serving, nowMs: Date.now(), holds});
+      for (const tenant of due) this.#send({type: 'tenant_due', tenant});
     }
   }
 
