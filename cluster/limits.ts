@@ -178,6 +178,8 @@ export const NATS_PULL_MESSAGES = 256;
 export const NATS_PULL_BYTES = 8 * 1024 * KIB;
 /** Time that such a request waits for a message. Beyond: the next request; after 3 s without any sign: it failed. (ours) */
 export const NATS_PULL_MS = 1_000;
+/** A watch is ended so long after the newest sign of its server. (ours) */
+export const NATS_SILENT_MS = 3 * NATS_PULL_MS;
 /** Time that a server keeps a place in a stream of which nothing is requested. Beyond: the reader begins again. (ours) */
 export const NATS_CONSUMER_IDLE_MS = 60_000;
 /** Messages that a server has to take: a part, in the JSON of the answer to a read. (ours) */

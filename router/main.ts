@@ -126,7 +126,7 @@ function receive(message: SupervisorToRouter): void {
       return;
     case 'host_state':
       health?.change(message);
-      keys?.setCurrent(message.holdsLease);
+      keys?.setCurrentUntil(message.keysUntilMs);
       return;
     case 'sync':
       send({type: 'synced', id: message.id});

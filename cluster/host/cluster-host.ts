@@ -90,7 +90,6 @@ export class ClusterHost {
   /** Resolves when all files of standbys are closed. */
   #standing: Promise<void> = Promise.resolve();
   #isListed: (() => void) | null = null;
-  #heldLease = false;
 
   /** @throws NatsRefusal */
   static async start({settings, start, isDraining}: Start, send: (message: ClusterToSupervisor) => void, log: Logger) {
@@ -140,7 +139,7 @@ export class ClusterHost {
     });
     this.#rebalance = new Rebalance(this.members);
     this.entries = new TenantEntries(records, this.#end.signal);
-    this.keys = new ClusterKeys({records, timing: MONOTONIC_CLOCK, send, report});
+    this.keys = new ClusterKeys({records, clock: MONOTONIC_CLOCK, leaseMs, send, report});
     const {copyRateBytes, scratch} = settings;
     rmSync(scratch, {recursive: true, force: true});
     mkdirSync(scratch, {mode: 0o700});
@@ -442,25 +441,13 @@ export class ClusterHost {
 
   #tellLease(): void {
     for (const holder of this.#holders.values()) holder.tell(this.#notice(holder.shard));
-    const holds = this.#isMember && this.lease.holds();
-    if (holds === this.#heldLease) return;
-    this.#heldLease = holds;
     this.#sendState();
-    // It can end without a message.
-    if (holds) this.#watchLease();
   }
 
   #sendState(): void {
-    this.#send({type: 'host_state', holdsLease: this.#heldLease, isDraining: this.drain.hasBegun});
-  }
-
-  #watchLease(): void {
-    const leftMs = this.lease.untilMs - MONOTONIC_CLOCK.nowMs;
-    MONOTONIC_CLOCK.after(Math.max(0, leftMs) + 1, () => {
-      if (!this.#heldLease) return;
-      if (this.lease.holds()) this.#watchLease();
-      else this.#tellLease();
-    });
+    const leaseUntilMs = this.#isMember ? Math.max(0, this.lease.untilMs) : 0;
+    const keysUntilMs = this.keys.currentUntil(leaseUntilMs);
+    this.#send({type: 'host_state', leaseUntilMs, keysUntilMs, isDraining: this.drain.hasBegun});
   }
 }
 

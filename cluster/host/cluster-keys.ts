@@ -14,11 +14,12 @@
 import {ServiceError} from '../../shared/errors.ts';
 import type {ClusterToSupervisor, KeyChanged} from '../../shared/ipc/cluster.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
-import {KEY_CHANGE_MS, RENEW_MS} from '../limits.ts';
+import {KEY_CHANGE_MS, NATS_SILENT_MS, RENEW_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
 import type {SetDecision, SmallRecord, SmallRecords} from '../log/small-records.ts';
-import {delay, type Timing} from '../log/timing.ts';
+import {delay} from '../log/timing.ts';
+import type {Clock} from '../members/clock.ts';
 import {decodeChange, decodeKey, encodeChange, encodeKey, type KeyChange} from './stored-key.ts';
 
 const PREFIX = 'key.';
@@ -26,7 +27,9 @@ const TURN = 'key-turn';
 
 export type ClusterKeysParts = {
   readonly records: SmallRecords;
-  readonly timing: Timing;
+  readonly clock: Clock;
+  /** A key that was revoked is valid for so long at most on a host that does not receive it. */
+  readonly leaseMs: number;
   readonly send: (notice: Extract<ClusterToSupervisor, {type: 'key_is' | 'key_gone'}>) => void;
   /** Receives a sentence about each record that cannot be read. Such a key is not valid. */
   readonly report: (sentence: string) => void;
@@ -44,6 +47,8 @@ export class ClusterKeys {
   /** The watch has received all keys that no later change has replaced, up to this revision. -1: it lists them. */
   #watchedTo = -1;
   readonly #waiting = new Set<() => void>();
+  /** When the watch ended that no other one has followed yet; null: it is there. */
+  #endedAtMs: number | null = null;
 
   constructor(parts: ClusterKeysParts) {
     this.#parts = parts;
@@ -51,22 +56,32 @@ export class ClusterKeys {
 
   /** Receives all keys until the signal aborts. While the log does not answer, it tries again each second. */
   async watch(signal: AbortSignal): Promise<void> {
-    const {records, timing} = this.#parts;
+    const {records, clock} = this.#parts;
     while (!signal.aborted) {
       try {
         let listedTo = 0;
         let isListing = true;
         for await (const change of records.watch(PREFIX, signal)) {
           if (change !== null) this.#observe(change.key.slice(PREFIX.length), change.record);
-          if (change === null) isListing = false;
+          if (change === null) [isListing, this.#endedAtMs] = [false, null];
           else listedTo = Math.max(listedTo, change.record.revision);
           if (!isListing) this.#received(listedTo);
         }
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
       }
-      if (!signal.aborted) await delay(timing, RENEW_MS);
+      this.#endedAtMs ??= clock.nowMs;
+      if (!signal.aborted) await delay(clock, RENEW_MS);
     }
+  }
+
+  /**
+   * Until when the keys are those of the cluster, or were within a lease. A watch that ended can have missed what was
+   * changed since its newest sign; the lease is renewed by another server than the one that sends it.
+   */
+  currentUntil(leaseUntilMs: number): number {
+    if (this.#endedAtMs === null) return leaseUntilMs;
+    return Math.min(leaseUntilMs, this.#endedAtMs - NATS_SILENT_MS + this.#parts.leaseMs);
   }
 
   /** Resolves when the supervisor has received all keys that there were when the watch began, or the signal aborts. */
@@ -197,7 +212,7 @@ export class ClusterKeys {
   /** Aborts after `KEY_CHANGE_MS`: a request has to be answered. */
   #bounded(signal: AbortSignal): {signal: AbortSignal; end: () => void} {
     const late = new AbortController();
-    const cancel = this.#parts.timing.after(KEY_CHANGE_MS, () => late.abort());
+    const cancel = this.#parts.clock.after(KEY_CHANGE_MS, () => late.abort());
     return {signal: AbortSignal.any([signal, late.signal]), end: cancel};
   }
 

@@ -2,6 +2,7 @@
  * The time of one host. Leases and waits are durations on one clock each; clocks of two hosts are never compared. The
  * protocol is right while the clocks of two hosts run at speeds that differ by less than `LEASE_WAIT` (a tenth).
  */
+import {monotonicMs} from '../../shared/monotonic.ts';
 import {REAL_TIMING, type Timing} from '../log/timing.ts';
 
 export interface Clock extends Timing {
@@ -12,11 +13,10 @@ export interface Clock extends Timing {
   readonly nowMs: number;
 }
 
-/** The clock of this machine, read at each access. It stands still while the machine is suspended. */
+/** The clock of this machine, read at each access. */
 export const MONOTONIC_CLOCK: Clock = {
   after: REAL_TIMING.after,
   get nowMs() {
-    const [seconds, nanoseconds] = process.hrtime();
-    return seconds * 1_000 + nanoseconds / 1e6;
+    return monotonicMs();
   },
 };

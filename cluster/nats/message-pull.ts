@@ -9,7 +9,14 @@
  */
 import {randomBytes} from 'node:crypto';
 import {createInbox, type Msg, type NatsConnection} from '@nats-io/transport-node';
-import {APPEND_RETRY_MS, NATS_CONSUMER_IDLE_MS, NATS_PULL_BYTES, NATS_PULL_MESSAGES, NATS_PULL_MS} from '../limits.ts';
+import {
+  APPEND_RETRY_MS,
+  NATS_CONSUMER_IDLE_MS,
+  NATS_PULL_BYTES,
+  NATS_PULL_MESSAGES,
+  NATS_PULL_MS,
+  NATS_SILENT_MS,
+} from '../limits.ts';
 import {EngineError, type Message} from '../log/log-engine.ts';
 
 export type PullOptions = {
@@ -25,7 +32,7 @@ export type PullOptions = {
 };
 
 /** Of `NATS_PULL_MS` without a sign of the server, each a turn of the event loop: one that was blocked has not read what arrived. */
-const SILENT_TURNS = 3;
+const SILENT_TURNS = NATS_SILENT_MS / NATS_PULL_MS;
 /** With status 409, as servers describe the end of a request: there is no room for another message, or all were sent. */
 const COMPLETED = new Set(['message size exceeds maxbytes', 'batch completed']);
 const NO_RESPONDER = 503;

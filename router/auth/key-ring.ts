@@ -6,9 +6,13 @@
 import {type ServiceError, unavailable} from '../../shared/errors.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import {isWellFormed, keyIdIn} from '../../shared/key-secret.ts';
+import {monotonicMs} from '../../shared/monotonic.ts';
 import {KEY_POLL_MS, KEY_USES_REPORT_MS} from '../limits.ts';
 import {type Caller, Key, keyOf, type Principal, wholeHeader} from './credentials.ts';
 import {keyEnded} from './rights.ts';
+
+/** A timer takes no more. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** A key or a session. */
 type Used = {readonly id: string; isUsed: boolean};
@@ -29,12 +33,13 @@ export class KeyRing {
   readonly #watchers: (() => void)[] = [];
   #used: Used[] = [];
   #lookedMs: number;
-  /** The host would have received it if a key was revoked. */
-  #isCurrent: boolean;
+  /** Until then the host would have received it if a key was revoked: an instant of its monotonic clock. */
+  #currentUntilMs: number;
+  #currentTimer: NodeJS.Timeout | null = null;
 
   constructor(parts: KeyRingParts) {
     this.#parts = parts;
-    this.#isCurrent = !parts.isInCluster;
+    this.#currentUntilMs = parts.isInCluster ? 0 : Number.POSITIVE_INFINITY;
     this.#lookedMs = parts.now();
     for (const record of parts.records) this.#keys.set(record.id, new Key(record));
     setInterval(() => this.#poll(), KEY_POLL_MS).unref();
@@ -61,11 +66,24 @@ export class KeyRing {
     this.changed();
   }
 
-  /** A host of a cluster that loses its lease can be cut off, and not receive that a key was revoked. */
-  setCurrent(isCurrent: boolean): void {
-    if (isCurrent === this.#isCurrent) return;
-    this.#isCurrent = isCurrent;
-    this.changed();
+  /**
+   * A host of a cluster that loses its lease can be cut off, and not receive that a key was revoked. What says so can stand
+   * still then, so this process compares the time by itself.
+   */
+  setCurrentUntil(untilMs: number): void {
+    this.#currentUntilMs = untilMs;
+    if (this.#currentTimer !== null) clearTimeout(this.#currentTimer);
+    this.#currentTimer = null;
+    if (!this.#isCurrent) {
+      this.changed();
+      return;
+    }
+    const leftMs = Math.min(untilMs - monotonicMs() + 1, TIMER_MS_MAX);
+    this.#currentTimer = setTimeout(() => this.setCurrentUntil(this.#currentUntilMs), leftMs).unref();
+  }
+
+  get #isCurrent(): boolean {
+    return this.#currentUntilMs === Number.POSITIVE_INFINITY || monotonicMs() < this.#currentUntilMs;
   }
 
   /** Why the principal, which was admitted, must not go on. Null: it can. */

@@ -46,6 +46,13 @@ export type ClusterTenant = {tenant: string; generation: number; createdMs: numb
 /** A tenant that was deleted, with what its entry had: the last owner, null if there was none, and its epoch. */
 export type DeletedTenant = ClusterTenant & {owner: {host: string; incarnation: number} | null; epoch: number};
 
+/**
+ * Of this host. `leaseUntilMs`, `keysUntilMs`: until when it has its lease, and until when it would have received that a key
+ * was revoked: instants of the host's monotonic clock, which each process compares by itself, because the one that sends
+ * them can stand still. 0: it has none. `isDraining`: it hands its tenants over.
+ */
+export type HostState = {leaseUntilMs: number; keysUntilMs: number; isDraining: boolean};
+
 /** What a worker needs to open a tenant in the log. `note` names this host in the log. */
 export type LogGrant = {
   tenant: string;
@@ -153,8 +160,8 @@ export type ClusterToSupervisor =
   | {type: 'owner_changed'; tenant: string; host: string | null}
   /** A tenant that sleeps has work at that time, in epoch milliseconds, and is of this host. */
   | {type: 'tenant_due'; tenant: string}
-  /** Whether this host has its lease, and whether it hands its tenants over. Sent when it changes. */
-  | {type: 'host_state'; holdsLease: boolean; isDraining: boolean}
+  /** Sent each time that the lease is renewed, and when something else of it changes. */
+  | ({type: 'host_state'} & HostState)
   | {type: 'answer'; id: number; result: unknown; error: ErrorObject | null}
   | {type: 'metrics'; id: number; report: MetricJson[]}
   | {type: 'heartbeat'};

@@ -12,7 +12,7 @@ import type {NodeVersion} from '../node-version.ts';
 import type {RateLimit} from '../rate-limit.ts';
 import type {AuditedAction, AuditedOutcome, AuditRequest, RefusedRequest} from './audit.ts';
 import type {BackupRequest} from './backups.ts';
-import type {LogGrant} from './cluster.ts';
+import type {HostState, LogGrant} from './cluster.ts';
 import type {ClusterRequest} from './cluster-requests.ts';
 import type {EgressSettings, EndpointKey} from './egress.ts';
 import type {Errand} from './errand.ts';
@@ -159,10 +159,9 @@ export type SupervisorToRouter =
    */
   | {type: 'tenant_removed'; tenant: string; returns: boolean}
   /**
-   * In a cluster, after `start` and at each change: whether the host has a lease, and whether it hands its tenants over
-   * to other hosts.
+   * In a cluster, after `start`, each time that the lease of the host is renewed, and when something else of it changes.
    */
-  | {type: 'host_state'; holdsLease: boolean; isDraining: boolean}
+  | ({type: 'host_state'} & HostState)
   /** Everything sent before this was received: answered by `synced`. */
   | {type: 'sync'; id: number}
   /** All calls suspected of crashing this tenant's workers; replaces the previous list. */

@@ -6,7 +6,13 @@ import {randomBytes} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
-import type {ClusterProcessSettings, ClusterTenant, DeletedTenant, KeyChanged} from '../../shared/ipc/cluster.ts';
+import type {
+  ClusterProcessSettings,
+  ClusterTenant,
+  DeletedTenant,
+  HostState,
+  KeyChanged,
+} from '../../shared/ipc/cluster.ts';
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
 import {LOG_SPOOLS_DIRECTORY} from '../../shared/ipc/copier.ts';
@@ -31,6 +37,7 @@ import {TenantChanges} from './tenant-changes.ts';
 
 /** Of the data directory: what standbys fetch. It is emptied by each start of the cluster process. */
 const SCRATCH_DIRECTORY = 'scratch-cluster';
+const NO_LEASE = {leaseUntilMs: 0, keysUntilMs: 0};
 
 export type ClusterParts = {
   settings: ClusterSettings;
@@ -57,8 +64,7 @@ export class Cluster implements KeyCluster {
   readonly #parts: ClusterParts;
   readonly #reports = new ClusterReports();
   readonly #changes: TenantChanges;
-  #holdsLease = false;
-  #isDraining = false;
+  #state: HostState = {...NO_LEASE, isDraining: false};
   #onMembership: ((membership: Membership | null) => void) | null = null;
 
   constructor(parts: ClusterParts) {
@@ -72,13 +78,13 @@ export class Cluster implements KeyCluster {
         ...{scratch: join(data, SCRATCH_DIRECTORY), copies: join(data, LOG_SPOOLS_DIRECTORY)},
       },
       ...{start, previousStart: swapStart(data, start, parts.settings.cluster)},
-      isDraining: () => this.#isDraining,
+      isDraining: () => this.#state.isDraining,
       onMembership: membership => this.#joined(membership),
       onNotice: notice => this.#received(notice),
       onEnd: async isUnexpected => {
         if (isUnexpected) metrics().count('svc_process_deaths_total', {process: 'cluster'});
         this.#reports.ended();
-        this.#changeState(false, this.#isDraining);
+        this.#changeState({...this.#state, ...NO_LEASE});
         await grants().lost();
       },
       onKill: reason => metrics().count('svc_process_kills_total', {process: 'cluster', reason}),
@@ -98,7 +104,7 @@ export class Cluster implements KeyCluster {
 
   /** For routers. */
   get hostState(): Extract<SupervisorToRouter, {type: 'host_state'}> {
-    return {type: 'host_state', holdsLease: this.#holdsLease, isDraining: this.#isDraining};
+    return {type: 'host_state', ...this.#state};
   }
 
   /** Resolves when this host is a member, and has all tenants of the cluster. @throws StartError */
@@ -168,7 +174,7 @@ export class Cluster implements KeyCluster {
    * @param withinMs then the rest is closed, and other hosts open it
    */
   async drain(withinMs: number): Promise<void> {
-    this.#changeState(this.#holdsLease, true);
+    this.#changeState({...this.#state, isDraining: true});
     const untilMs = performance.now() + withinMs;
     const leftMs = () => Math.max(0, untilMs - performance.now());
     for (;;) {
@@ -234,9 +240,7 @@ export class Cluster implements KeyCluster {
         this.#changes.repeat(notice.tenant.tenant, () => this.#takeIn(notice.tenant));
         return;
       case 'tenant_gone':
-        this.#changes.repeat(notice.tenant, () =>
-          this.#parts.tenants().leaveCluster(notice.tenant, notice.generation),
-        );
+        this.#changes.repeat(notice.tenant, () => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));
         return;
       case 'key_is':
       case 'key_gone':
@@ -244,7 +248,7 @@ export class Cluster implements KeyCluster {
         void this.#parts.sweepSessions();
         return;
       case 'host_state':
-        this.#changeState(notice.holdsLease, notice.isDraining);
+        this.#changeState(notice);
         return;
       case 'spooled':
         this.copies.onSpooled(notice.tenant);
@@ -261,10 +265,9 @@ export class Cluster implements KeyCluster {
     }
   }
 
-  #changeState(holdsLease: boolean, isDraining: boolean): void {
-    if (holdsLease === this.#holdsLease && isDraining === this.#isDraining) return;
-    this.#holdsLease = holdsLease;
-    this.#isDraining = isDraining;
+  #changeState({leaseUntilMs, keysUntilMs, isDraining}: HostState): void {
+    // A drain ends with svc: what the cluster process sent before it began is no end.
+    this.#state = {leaseUntilMs, keysUntilMs, isDraining: isDraining || this.#state.isDraining};
     this.#parts.tellRouters(this.hostState);
   }
 }

@@ -5,8 +5,11 @@ import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, expect, test} from 'vitest';
 import {ClusterKeys} from '../../cluster/host/cluster-keys.ts';
+import {LEASE_MS, NATS_SILENT_MS} from '../../cluster/limits.ts';
 import {EngineError} from '../../cluster/log/log-engine.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
+import type {RecordChange} from '../../cluster/log/small-records.ts';
+import {delay} from '../../cluster/log/timing.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {Grant, KeyRecord, KeyRequest} from '../../shared/ipc/keys.ts';
@@ -42,7 +45,7 @@ class Host {
     const {records} = new ReplicatedLog(clock.pausing(engine, faults?.lagMs), CLUSTER, clock);
     const {signal} = this.#end;
     this.#cluster = new ClusterKeys({
-      ...{records, timing: clock},
+      ...{records, clock, leaseMs: LEASE_MS},
       send: notice => this.keys.received(notice),
       report: sentence => this.reports.push(sentence),
     });
@@ -203,3 +206,37 @@ test('names are unique and acknowledged changes stay, whatever hosts do at the s
     {numRuns: rounds({commit: 15, nightly: 1_000})},
   );
 }, 120_000);
+
+test('keys are current as long as their watch; behind one that ended, for the rest of a lease from its last sign', async () => {
+  const time = new VirtualTime();
+  const clock = new PausableHost(time);
+  let isCut = false;
+  const end = new AbortController();
+  async function* watch(): AsyncGenerator<RecordChange | null> {
+    if (isCut) throw new EngineError('no server has a consumer');
+    yield null;
+    while (!isCut && !end.signal.aborted) await delay(time, 10);
+    if (isCut) throw new EngineError('the server that sends is silent');
+  }
+  const records = {watch} as never;
+  const keys = new ClusterKeys({records, clock, leaseMs: LEASE_MS, send: () => undefined, report: () => undefined});
+  await time.run(
+    (async () => {
+      const watching = keys.watch(end.signal);
+      await keys.listed(end.signal);
+      const forever = 1e9;
+      expect(keys.currentUntil(forever)).toBe(forever);
+      isCut = true;
+      await delay(time, 100);
+      const cutMs = clock.nowMs;
+      await delay(time, 5_000);
+      expect(keys.currentUntil(forever)).toBeLessThanOrEqual(cutMs - NATS_SILENT_MS + LEASE_MS);
+      expect(keys.currentUntil(cutMs)).toBe(cutMs);
+      isCut = false;
+      await delay(time, 2_000);
+      expect(keys.currentUntil(forever)).toBe(forever);
+      end.abort();
+      await watching;
+    })(),
+  );
+});

@@ -59,6 +59,27 @@ test('a host that starts again refuses what was revoked meanwhile', {timeout: TI
   expect(await read(b, kept.secret)).toBe(200);
 });
 
+test('a host whose processes stand still accepts no key either when its lease is over', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const [a, b] = cluster.hosts as [SvcHost, SvcHost];
+  const {secret} = await create(a, 'stopped');
+  const status = async () => {
+    const response = await fetch(`${b.service.url}/api/whoami`, {headers: {authorization: `Bearer ${secret}`}});
+    await response.text();
+    return response.status;
+  };
+  await until('b to have the key', async () => (await status()) === 200);
+  const stopped = [b.service.pid, b.pidOf('cluster')];
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+  try {
+    await until('its router to refuse the key', async () => (await status()) === 503);
+  } finally {
+    for (const pid of stopped) process.kill(pid, 'SIGCONT');
+  }
+  await until('b to accept the key', async () => (await status()) === 200);
+});
+
 test('a host without a lease accepts no key, and accepts it with the next lease', {timeout: TIMEOUT_MS}, async () => {
   const [a, b] = cluster.hosts as [SvcHost, SvcHost];
   const {secret} = await create(a, 'cut');

@@ -1,5 +1,6 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {Health} from '../../router/edge/health.ts';
+import {monotonicMs} from '../../shared/monotonic.ts';
 import {Edge} from '../functions/edge/edge.ts';
 
 let edge: Edge;
@@ -14,12 +15,13 @@ async function health(): Promise<{status: number; body: unknown}> {
 }
 
 describe('GET /health of a host', () => {
+  const ahead = monotonicMs() + 3_600_000;
   test.each([
-    {holdsLease: true, isDraining: false, reason: null},
-    {holdsLease: false, isDraining: false, reason: 'no_lease'},
-    {holdsLease: true, isDraining: true, reason: 'draining'},
-    {holdsLease: false, isDraining: true, reason: 'draining'},
-  ])('holds a lease: $holdsLease, drains: $isDraining → $reason', async ({reason, ...state}) => {
+    {leaseUntilMs: ahead, isDraining: false, reason: null},
+    {leaseUntilMs: monotonicMs(), isDraining: false, reason: 'no_lease'},
+    {leaseUntilMs: ahead, isDraining: true, reason: 'draining'},
+    {leaseUntilMs: 0, isDraining: true, reason: 'draining'},
+  ])('has a lease until $leaseUntilMs, drains: $isDraining → $reason', async ({reason, ...state}) => {
     edge.health.change(state);
     const {status, body} = await health();
     if (reason === null) expect({status, body}).toEqual({status: 200, body: {ok: true}});
@@ -27,7 +29,7 @@ describe('GET /health of a host', () => {
       expect(status).toBe(503);
       expect(body).toMatchObject({error: {code: 'session.worker_unavailable', detail: {reason}}});
     }
-    edge.health.change({holdsLease: true, isDraining: false});
+    edge.health.change({leaseUntilMs: ahead, isDraining: false});
     expect((await health()).status).toBe(200);
   });
 

@@ -5,7 +5,9 @@ import {Credentials} from '../../router/auth/credentials.ts';
 import {KeyRing} from '../../router/auth/key-ring.ts';
 import {covers, type Grant, type KeyRecord} from '../../shared/ipc/keys.ts';
 import {isWellFormed, newKeyId, newKeySecret} from '../../shared/key-secret.ts';
+import {monotonicMs} from '../../shared/monotonic.ts';
 import {SCOPES} from '../../shared/rights.ts';
+import {until} from '../harness/until.ts';
 
 const NOW = 1_000_000;
 const request = (authorization: string, adminToken = '') => ({
@@ -163,12 +165,25 @@ test('without a lease, keys are neither accepted nor refused, and admin credenti
   expect(ring.faultOf(caller)).toBeNull();
   let changes = 0;
   ring.watch(() => changes++);
-  ring.setCurrent(false);
+  ring.setCurrentUntil(monotonicMs());
   expect(changes).toBe(1);
   expect(() => credentials.of(header(secret))).toThrow('the host has no lease');
   expect(ring.faultOf(caller)).toMatchObject({code: 'session.worker_unavailable'});
   expect(credentials.of(header('svc_key_operators_own_token'))).toBeNull();
   expect(ring.faultOf(null)).toBeNull();
-  ring.setCurrent(true);
+  ring.setCurrentUntil(monotonicMs() + 3_600_000);
   expect(credentials.of(header(secret))).toBe(caller);
+});
+
+test('a lease that nothing renews ends by itself, and with it what keys have opened', async () => {
+  const secret = newKeySecret(newKeyId());
+  const {ring, credentials} = ringOf(recordOf([[secret, null]]));
+  const caller = credentials.of(request(`Bearer ${secret}`))!;
+  let changes = 0;
+  ring.watch(() => changes++);
+  ring.setCurrentUntil(monotonicMs() + 100);
+  expect([changes, ring.faultOf(caller)]).toEqual([0, null]);
+  await until('the end of the lease', () => changes > 0);
+  expect(ring.faultOf(caller)).toMatchObject({code: 'session.worker_unavailable'});
+  expect(() => credentials.of(request(`Bearer ${secret}`))).toThrow('the host has no lease');
 });

@@ -2,6 +2,7 @@
  * Whether this host may answer reads: only while it has its lease in the cluster, because another host can have written
  * since (decision 0109). Compare it after a request has arrived. Writes need no lease, because the log decides.
  */
+import {monotonicMs} from '../../shared/monotonic.ts';
 import {LEASE_WAIT_MS} from './limits.ts';
 
 export class LeaseGate {
@@ -20,8 +21,7 @@ export class LeaseGate {
 
   /** Reads the clock, because a time from before a pause says nothing. */
   holds(): boolean {
-    const [seconds, nanoseconds] = process.hrtime();
-    return seconds * 1_000 + nanoseconds / 1e6 < this.#untilMs;
+    return monotonicMs() < this.#untilMs;
   }
 
   /** @param resume called once: with true when the lease is renewed, with false after LEASE_WAIT_MS */

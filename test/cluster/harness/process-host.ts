@@ -129,7 +129,8 @@ export class ProcessHost {
       const listening = host.sent.find(message => message.type === 'listening');
       return listening?.port;
     });
-    host.send({type: 'host_state', holdsLease: true, isDraining: false});
+    const untilMs = Number.MAX_SAFE_INTEGER;
+    host.send({type: 'host_state', leaseUntilMs: untilMs, keysUntilMs: untilMs, isDraining: false});
     return host;
   }
 
