@@ -164,9 +164,12 @@ export const NATS_REQUEST_MS = 2_000;
  */
 export const NATS_RESERVE_SHARE = 1 / 8;
 export const NATS_RESERVE_BYTES = 64 * 1024 * KIB;
-/** Pause between attempts to connect to a NATS server, and between pings, two of which may go unanswered. (ours) */
+/**
+ * Pause between attempts to connect to a NATS server, and between pings, two of which may go unanswered. Beyond: the host
+ * connects to another server, while it still has its lease. (ours)
+ */
 export const NATS_RECONNECT_MS = 200;
-export const NATS_PING_MS = 2_000;
+export const NATS_PING_MS = 1_000;
 /** Time for the streams of a cluster to be made, and to have a leader. Beyond: the start fails. (ours) */
 export const NATS_STREAMS_MS = 60_000;
 /** Streams that are made or checked at the same time; the next waits. (ours) */

@@ -1,5 +1,5 @@
 /** A connection to NATS servers, and one sentence for each reason that a server is not connected to. */
-import {connect, errors, type NatsConnection} from '@nats-io/transport-node';
+import {connect, errors, type NatsConnection, type Server} from '@nats-io/transport-node';
 import {NATS_PING_MS, NATS_RECONNECT_MS, NATS_REQUEST_MS} from '../limits.ts';
 import {type Credentials, identityCheck, NO_CREDENTIALS} from './credentials.ts';
 
@@ -17,9 +17,18 @@ export function connectToAny(options: NatsOptions): Promise<NatsConnection> {
     ...settings(options),
     maxReconnectAttempts: -1,
     reconnectTimeWait: NATS_RECONNECT_MS,
+    reconnectToServer: longestUntried,
     pingInterval: NATS_PING_MS,
     maxPingOut: 2,
   });
+}
+
+/**
+ * The server whose connection was lost is the one that was tried last. The client would try it first, and a server that is
+ * frozen accepts connections and says nothing.
+ */
+function longestUntried(servers: readonly Server[]): Server {
+  return servers.reduce((longest, server) => (server.lastConnect < longest.lastConnect ? server : longest));
 }
 
 /** @throws Error, which `connectionFault` explains */

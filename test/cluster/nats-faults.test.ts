@@ -5,6 +5,7 @@ import {LogError} from '../../cluster/log/log-error.ts';
 import type {LogPosition} from '../../cluster/log/record.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import type {TenantLog} from '../../cluster/log/tenant-log.ts';
+import {connectToAny} from '../../cluster/nats/connection.ts';
 import {serversFault, varzOf} from '../../cluster/nats/server-settings.ts';
 import {nightly} from '../harness/nightly.ts';
 import {until} from '../harness/until.ts';
@@ -128,6 +129,26 @@ test('while its leader is stopped with SIGSTOP, the next epoch is opened, and th
     await checkAll(logB, [writerA, writerB]);
   } finally {
     leader.thaw();
+  }
+});
+
+test('a host whose server is stopped with SIGSTOP connects to another one, and does not try that one first', async () => {
+  for (let round = 0; round < 3; round++) {
+    const connection = await connectToAny({servers: servers.addresses.map(({server}) => server), name: 'host'});
+    const stopped = servers.servers.find(({name}) => name === connection.info?.server_name)!;
+    stopped.freeze();
+    try {
+      const attempts: string[] = [];
+      for await (const {type} of connection.status()) {
+        if (type === 'reconnecting') attempts.push(type);
+        if (type === 'reconnect') break;
+      }
+      expect(attempts).toEqual(['reconnecting']);
+      expect(connection.info?.server_name).not.toBe(stopped.name);
+    } finally {
+      stopped.thaw();
+      await connection.close();
+    }
   }
 });
 
