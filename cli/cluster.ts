@@ -1,10 +1,12 @@
 /** `svc cluster …`: several hosts that share the tenants. Each verb is in a file of `cli/cluster/`. */
 import type {Command} from 'commander';
 import {registerAdopt} from './cluster/adopt.ts';
+import {registerBase} from './cluster/base.ts';
 import {registerDiverged} from './cluster/diverged.ts';
 import {registerDrain, registerMoves} from './cluster/hand-over.ts';
 import {registerAddHost, registerInit, registerRenew} from './cluster/init.ts';
 import {registerForget, registerVerify} from './cluster/on-log.ts';
+import {registerRebuild} from './cluster/rebuild.ts';
 import {registerStatus} from './cluster/status.ts';
 
 export function register(program: Command): void {
@@ -19,4 +21,6 @@ export function register(program: Command): void {
   registerVerify(cluster);
   registerForget(cluster);
   registerDiverged(cluster);
+  registerBase(cluster);
+  registerRebuild(cluster);
 }

@@ -89,3 +89,5 @@ export const TENANTS_LIST_MS = 600_000;
 /** `svc backup run` without a server: its time limit, and how often it checks whether the store works. (ours) */
 export const BACKUP_STOPPED_MS_MAX = 24 * 60 * 60_000;
 export const BACKUP_STOPPED_CHECK_MS = 1_000;
+/** Time for a host to look at a page of its files, or at one. Beyond: svc cluster rebuild ends, and can be run again. (ours) */
+export const REBUILD_LIST_MS = 30_000;

@@ -97,6 +97,8 @@ export const FILE_ASK_MS = 1_000;
 export const FILE_ASK_SILENT_MS = 250;
 /** Between two questions whether a host has given back what the log lost. (ours) */
 export const GIVE_BACK_POLL_MS = 200;
+/** Files that a host lists in one answer. Beyond: the next page. (ours) */
+export const FILES_LISTED_MAX = 32;
 /** Readings in a row that end before the file of a worker. Fewer can be stale; then the log has lost records. (ours) */
 export const READS_BEHIND_MAX = 5;
 

@@ -9,7 +9,7 @@ import {CommandFailure} from '../failure.ts';
 import {hostFiles} from './host-files.ts';
 import type {LogAccess} from './log-options.ts';
 
-export type ConnectedLog = {log: ReplicatedLog; close(): Promise<void>};
+export type ConnectedLog = {log: ReplicatedLog; hosts: Pick<NatsEngine, 'askHost'>; close(): Promise<void>};
 
 /** Of a cluster that is there. @throws CommandFailure */
 export async function connectToLog(access: LogAccess): Promise<ConnectedLog> {
@@ -44,7 +44,7 @@ async function connected(
 ): Promise<ConnectedLog> {
   try {
     const engine = await connect(credentialsOf(access));
-    return {log: new ReplicatedLog(engine, access.cluster), close: () => engine.close()};
+    return {log: new ReplicatedLog(engine, access.cluster), hosts: engine, close: () => engine.close()};
   } catch (cause) {
     const reason = cause instanceof NatsRefusal ? cause.message : `no NATS server answers: ${(cause as Error).message}`;
     throw new CommandFailure(reason, 1, {cause});

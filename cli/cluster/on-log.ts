@@ -15,6 +15,7 @@ import {counted} from '../counted.ts';
 import {CommandFailure, reportFailure} from '../failure.ts';
 import {printable, printableJson} from '../printable.ts';
 import {addLogOptions, type LogOptions, logAccess} from './log-options.ts';
+import type {ConnectedLog} from './nats-log.ts';
 
 type Options = LogOptions & {json?: true};
 
@@ -78,13 +79,17 @@ async function allTenants({records}: ReplicatedLog): Promise<string[]> {
   return tenants.sort();
 }
 
-function onLog(verb: string, options: Options, act: (log: ReplicatedLog) => Promise<void>): Promise<void> {
+export function onLog(
+  verb: string,
+  options: LogOptions,
+  act: (log: ReplicatedLog, hosts: ConnectedLog['hosts']) => Promise<void>,
+): Promise<void> {
   return reportFailure(`svc cluster ${verb}`, async () => {
     const access = logAccess(options);
     const {connectToLog} = await import('./nats-log.ts');
-    const {log, close} = await connectToLog(access);
+    const {log, hosts, close} = await connectToLog(access);
     try {
-      await act(log);
+      await act(log, hosts);
     } catch (caught) {
       if (!(caught instanceof EngineError || caught instanceof LogError)) throw caught;
       throw new CommandFailure(`the log cannot be read: ${caught.message}`, 1, {cause: caught});

@@ -57,6 +57,7 @@ import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
 import {LostTails} from './lost-tails.ts';
 import {type Move, Rebalance} from './rebalance.ts';
+import {type KnownTenant, Rebuilds} from './rebuilds.ts';
 import {WorkerHolder} from './worker-holder.ts';
 
 type Start = Extract<SupervisorToCluster, {type: 'start'}>;
@@ -77,8 +78,8 @@ export class ClusterHost {
   readonly #standbys: Standbys;
   readonly #rebalance: Rebalance;
   readonly #fileThreads = new FileThreads();
-  /** Paths of the files of tenants that have a directory here, by tenant and generation. */
-  readonly #paths = new Map<string, string>();
+  /** Tenants that have a directory here, with the paths of their files, by tenant and generation. */
+  readonly #known = new Map<string, {tenant: KnownTenant; path: string}>();
   readonly #engine: NatsEngine;
   readonly #serverSpace: ServerSpace;
   readonly #send: (message: ClusterToSupervisor) => void;
@@ -151,8 +152,8 @@ export class ClusterHost {
       standbys: settings.standbys,
       files: this.#fileThreads,
       fileOf: tenant => {
-        const path = this.#paths.get(tokenOf(tenant));
-        return path === undefined ? null : {path, owner: null};
+        const known = this.#known.get(tokenOf(tenant));
+        return known === undefined ? null : {path: known.path, owner: null};
       },
       scratch,
       copyBytesPerSecond: copyRateBytes === 0 ? null : copyRateBytes,
@@ -175,9 +176,18 @@ export class ClusterHost {
     const lostTails = new LostTails({
       ...{hosts: engine, replicated: this.replicated, members: this.members, clock: MONOTONIC_CLOCK, report, scratch},
       ...{host: settings.host, signal: this.#end.signal},
-      inspect: (tenant, to, isHeld) => this.#standbys.inspect(tenant, to, isHeld),
+      inspect: (...wish) => this.#standbys.inspect(...wish),
     });
-    engine.answerHosts(settings.host, request => lostTails.answer(request));
+    const rebuilds = new Rebuilds({
+      ...{replicated: this.replicated, clock: MONOTONIC_CLOCK, host: settings.host, scratch, report},
+      known: () => [...this.#known.values()].map(({tenant}) => tenant),
+      inspect: (...wish) => this.#standbys.inspect(...wish),
+      signal: this.#end.signal,
+    });
+    engine.answerHosts(
+      settings.host,
+      async request => (await lostTails.answer(request)) ?? (await rebuilds.answer(request)),
+    );
     this.tenants = new HostTenants({
       replicated: this.replicated,
       members: this.members,
@@ -298,9 +308,9 @@ export class ClusterHost {
   }
 
   /** The tenant has a directory here. @param path of its file */
-  known(id: string, generation: number, path: string): void {
-    this.#paths.set(tokenOf({id, generation}), path);
-    this.#standbys.known(id);
+  known(tenant: KnownTenant, path: string): void {
+    this.#known.set(tokenOf(tenant), {tenant, path});
+    this.#standbys.known(tenant.id);
   }
 
   worker(tenant: string, epoch: number, endpoint: EndpointKey): void {
@@ -376,7 +386,7 @@ export class ClusterHost {
   #changed(id: string, entry: TenantRecord, before: TenantRecord | null): void {
     const {generation, createdMs, isDeleted} = entry;
     if (before !== null && (isDeleted || before.generation !== generation)) {
-      this.#paths.delete(tokenOf({id, generation: before.generation}));
+      this.#known.delete(tokenOf({id, generation: before.generation}));
     }
     this.spools.changed(id, entry);
     if (isDeleted) this.#send({type: 'tenant_gone', tenant: id, generation});

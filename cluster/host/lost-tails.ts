@@ -26,7 +26,7 @@ import type {Members} from '../members/members.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
 import {type MemberFile, newestAhead, type Restored, restoreLostTail} from '../owner/lost-tail.ts';
 import {decodePlace, encodePlace} from '../owner/place.ts';
-import type {FileState} from '../standby/file-order.ts';
+import type {FileInspection, FileState} from '../standby/file-order.ts';
 
 export type LostTailsParts = {
   readonly hosts: Pick<NatsEngine, 'askHost'>;
@@ -35,8 +35,8 @@ export type LostTailsParts = {
   readonly clock: Clock;
   /** Name of this host. */
   readonly host: string;
-  /** Looks at a file, or stores its newest commit as a base. Null: there is none, or a worker has it. */
-  readonly inspect: (tenant: TenantName, to: string | null, isHeld: boolean) => Promise<FileState | null>;
+  /** Null: there is none, or a worker has it. */
+  readonly inspect: (tenant: TenantName, wish: FileInspection, isHeld?: boolean) => Promise<FileState | null>;
   /** A directory that no tenant can change. */
   readonly scratch: string;
   readonly signal: AbortSignal;
@@ -52,6 +52,8 @@ const HostRequest = Type.Union([
 ]);
 const OUTCOMES = ['nothing_lost', 'appended', 'refused', 'full', 'abandoned', 'failed', 'working'] as const;
 const Given = Type.Object({is: Type.Union(OUTCOMES.map(outcome => Type.Literal(outcome)))});
+
+const FIND = {kind: 'find'} as const;
 
 type Outcome = Restored | 'failed';
 
@@ -91,7 +93,7 @@ export class LostTails {
     const {replicated, inspect, host} = this.#parts;
     if (!this.#behind.delete(tokenOf(tenant))) return;
     try {
-      const [state, others] = [await inspect(tenant, null, true), await otherFiles];
+      const [state, others] = [await inspect(tenant, FIND, true), await otherFiles];
       const own = state === null ? null : fileIn({host, place: state.place ?? '', commit: state.commit});
       if (own === null) return;
       const all = [{...own, isKnownAhead: true}, ...others];
@@ -121,7 +123,7 @@ export class LostTails {
   async answer(request: unknown): Promise<unknown> {
     if (!Value.Check(HostRequest, request)) return null;
     const tenant = {id: request.tenant, generation: request.generation};
-    const state = await this.#parts.inspect(tenant, null, false);
+    const state = await this.#parts.inspect(tenant, FIND);
     if (request.does === 'file') {
       return state === null || state.place === null ? null : {place: state.place, commit: state.commit};
     }
@@ -159,7 +161,7 @@ export class LostTails {
       files: {
         of: async () => files,
         fetch: async (file, to) => {
-          const state = file.host === host ? await inspect(tenant, to, isHeld) : null;
+          const state = file.host === host ? await inspect(tenant, {kind: 'write_newest', to}, isHeld) : null;
           if (state === null) throw new CopyError('the newest file is in use, or of another host');
         },
       },
@@ -181,7 +183,7 @@ function shownOf({host, position, openedBy, commit}: MemberFile) {
 }
 
 /** Null: it has no place in the log, or another version wrote it. */
-function fileIn({host, place, commit}: {host: string; place: string; commit: number}): MemberFile | null {
+export function fileIn({host, place, commit}: {host: string; place: string; commit: number}): MemberFile | null {
   try {
     return {host, ...decodePlace(place), commit};
   } catch (error) {

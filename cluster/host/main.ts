@@ -40,7 +40,7 @@ async function received(message: SupervisorToCluster): Promise<void> {
       await locate(message);
       return;
     case 'tenant_known':
-      host?.known(message.tenant, message.generation, message.path);
+      host?.known({id: message.tenant, generation: message.generation, createdMs: message.createdMs}, message.path);
       return;
     case 'worker':
       host?.worker(message.tenant, message.epoch, message.endpoint);

@@ -29,6 +29,8 @@ export type Rebuilding = {
   /** The same for each rebuild: one that ended is begun again. */
   readonly note: string;
   readonly createdMs: number;
+  /** The log has the file; no host opens it yet. */
+  readonly begun?: (position: LogPosition) => Promise<void>;
   readonly signal?: AbortSignal;
 };
 
@@ -36,13 +38,14 @@ export type Rebuilding = {
 export async function rebuildTenant(
   replicated: Pick<ReplicatedLog, 'records' | 'tenant' | 'bases'>,
   tenant: TenantName,
-  {newest, base, note, createdMs, signal}: Rebuilding,
+  {newest, base, note, createdMs, begun: onBegun, signal}: Rebuilding,
 ): Promise<Rebuilt> {
   const {records} = replicated;
   const found = await records.get(tenantKey(tenant.id));
   if (found !== null && found.value !== null) return {kind: 'there'};
   const begun = await beginLog(replicated, tenant, {base, note, aboveEpoch: newest.position.epoch, signal});
   if (begun.kind !== 'begun') return begun;
+  await onBegun?.(begun.position);
   const {epoch} = begun.position;
   const entry = encodeTenant({...newTenant(tenant.generation, createdMs), epoch, dueMs: 0});
   const outcome = await records.set(tenantKey(tenant.id), entry, found?.revision ?? 0, signal);

@@ -82,6 +82,16 @@ export class TenantEntries {
     }
   }
 
+  /** Later tenants get generations above this one, which files have. @throws EngineError */
+  async raiseGenerations(last: number): Promise<SetDecision['kind']> {
+    for (;;) {
+      const before = await this.#records.get(GENERATION_KEY);
+      if (Number(before?.value?.toString() ?? '0') >= last) return 'stored';
+      const {kind} = await this.#set(GENERATION_KEY, Buffer.from(String(last)), before?.revision ?? 0);
+      if (kind !== 'conflict') return kind;
+    }
+  }
+
   async #nextGeneration(): Promise<number | 'full' | 'abandoned'> {
     for (;;) {
       const before = await this.#records.get(GENERATION_KEY);

@@ -29,7 +29,12 @@ export type FileWish =
   | {readonly kind: 'write_base'; readonly to: string}
   /** As a base, with commits of the file that the log need not have. */
   | {readonly kind: 'write_newest'; readonly to: string}
+  /** Its log begins again with a base of its newest commit. @property base path of that base */
+  | {readonly kind: 'set_place'; readonly base: string; readonly place: LogPlace}
   | {readonly kind: 'set_aside'; readonly why: AsideReason; readonly epoch: number};
+
+/** What is done with a file that no standby may keep. */
+export type FileInspection = Extract<FileWish, {kind: 'find' | 'write_newest' | 'set_place'}>;
 
 export type FileOrder = FileTarget &
   FileWish & {

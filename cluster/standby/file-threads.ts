@@ -17,7 +17,7 @@ export class FileThreads implements FileWork {
   }
 
   run(order: FileOrder): Promise<FileAnswer> {
-    const isWhole = ['seed', 'write_base', 'write_newest'].includes(order.kind);
+    const isWhole = ['seed', 'write_base', 'write_newest', 'set_place'].includes(order.kind);
     return (isWhole ? this.#wholeFiles : this.#records).run(order);
   }
 

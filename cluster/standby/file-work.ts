@@ -64,6 +64,9 @@ function done(file: ReplicatedFile, order: Exclude<FileOrder, {kind: 'set_aside'
       return file.aside;
     case 'seed':
       return seed(file, order);
+    case 'set_place':
+      withFile(order.base, order.end, source => file.setPlace(new PageSet(source).after, order.place));
+      return null;
     case 'write_base':
     case 'write_newest': {
       const fd = DISK.open(order.to, 'w');

@@ -23,7 +23,7 @@ import {beginWithBase} from '../owner/base-of-file.ts';
 import {decodePlace, encodePlace} from '../owner/place.ts';
 import {BasesDue} from './bases-due.ts';
 import type {CopyRate} from './copy-rate.ts';
-import type {FileState, FileTarget, FileWish, FileWork, OrderedRecord} from './file-order.ts';
+import type {FileInspection, FileState, FileTarget, FileWish, FileWork, OrderedRecord} from './file-order.ts';
 import type {WrittenBase} from './new-base.ts';
 
 export type StandbyParts = {
@@ -148,13 +148,13 @@ export class Standby {
     });
   }
 
-  /** Looks at the file. @param to path of a new file, which gets its newest commit as a base; null: none. @throws as `step` */
-  inspect(to: string | null): Promise<FileState | null> {
+  /** @throws as `step` */
+  inspect(wish: FileInspection): Promise<FileState | null> {
     // Only this standby writes the file.
-    if (to === null && this.#state !== undefined) return Promise.resolve(this.#state);
+    if (wish.kind === 'find' && this.#state !== undefined) return Promise.resolve(this.#state);
     return this.#exclusive(async () => {
       await this.#find();
-      if (to !== null) await this.#order({kind: 'write_newest', to});
+      if (wish.kind !== 'find') await this.#order(wish);
       return this.#state ?? null;
     });
   }

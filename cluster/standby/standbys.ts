@@ -32,7 +32,7 @@ import type {Clock} from '../members/clock.ts';
 import type {Members} from '../members/members.ts';
 import {decodeTenant, TENANT_PREFIX, type TenantRecord} from '../ownership/tenant-record.ts';
 import {CopyRate} from './copy-rate.ts';
-import type {FileState, FileTarget, FileWork} from './file-order.ts';
+import type {FileInspection, FileState, FileTarget, FileWork} from './file-order.ts';
 import {KeptTenants} from './kept-tenants.ts';
 import {storeBase} from './new-base.ts';
 import {ShardWatches} from './shard-watches.ts';
@@ -140,20 +140,18 @@ export class Standbys {
 
   /**
    * Looks at the file of a tenant, kept or not.
-   * @param to path of a new file, which gets its newest commit as a base; null: none
    * @param isHeld the file is held by the caller. @returns null: there is none, it is in use, or it cannot be read
    */
-  async inspect(tenant: TenantName, to: string | null, isHeld: boolean): Promise<FileState | null> {
+  async inspect(tenant: TenantName, wish: FileInspection, isHeld = false): Promise<FileState | null> {
     const {id} = tenant;
     if (this.#held.has(id) !== isHeld) return null;
     const kept = isHeld ? undefined : this.#kept.get(id);
     try {
       if (kept !== undefined) {
-        return kept.standby.tenant.generation === tenant.generation ? await kept.standby.inspect(to) : null;
+        return kept.standby.tenant.generation === tenant.generation ? await kept.standby.inspect(wish) : null;
       }
       const target = this.#parts.fileOf(tenant);
       if (target === null || !existsSync(target.path)) return null;
-      const wish = to === null ? ({kind: 'find'} as const) : ({kind: 'write_newest', to} as const);
       const inspecting = this.#parts.files.run({...target, ...wish, end: new Int32Array(new SharedArrayBuffer(4))});
       this.#inspecting.set(id, inspecting);
       const answer = await inspecting;

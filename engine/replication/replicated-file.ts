@@ -185,6 +185,14 @@ export class ReplicatedFile {
     this.#copy.writeDifference(base, sink);
   }
 
+  /** Another log begins with the newest commit of the file, at this place. */
+  setPlace(at: Position, log: LogPlace): void {
+    assert(at.commit === this.commit && at.timeline === this.#at?.timeline, 'the log has all of the file');
+    this.close();
+    savePlace(this.#path, {at, log});
+    [this.#at, this.#place] = [at, log];
+  }
+
   /** The next process reads the log from here. All that was applied is on disk. */
   save(): void {
     if (this.#at !== null && this.#place !== null) savePlace(this.#path, {at: this.#at, log: this.#place});

@@ -120,7 +120,7 @@ export type SupervisorToCluster =
   /** Answered by `located`. `isForwarded`: another host has chosen this one. */
   | {type: 'locate'; id: number; tenant: string; isForwarded: boolean}
   /** The tenant has a directory on this host now. `path`: of its file. */
-  | {type: 'tenant_known'; tenant: string; generation: number; path: string}
+  | {type: 'tenant_known'; tenant: string; generation: number; createdMs: number; path: string}
   /** The worker that opens the tenant as granted connects to this path. */
   | {type: 'worker'; tenant: string; epoch: number; endpoint: EndpointKey}
   /** The worker of the grant has ended, or there will be none. */

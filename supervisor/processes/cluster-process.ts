@@ -84,8 +84,8 @@ export class ClusterProcess {
   }
 
   /** The tenant has a directory on this host. @param path of its file */
-  known({tenant, generation}: Omit<ClusterTenant, 'createdMs'>, path: string): void {
-    this.#child.send({type: 'tenant_known', tenant, generation, path});
+  known({tenant, generation, createdMs}: ClusterTenant, path: string): void {
+    this.#child.send({type: 'tenant_known', tenant, generation, createdMs, path});
   }
 
   worker({tenant, epoch}: LogGrant, endpoint: EndpointKey): void {

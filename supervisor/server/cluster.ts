@@ -45,7 +45,7 @@ export type ClusterParts = {
   /** The bundle of the cluster process, and its environment. */
   entry: string;
   env: Record<string, string>;
-  tenants: () => Pick<Tenants, 'takeIn' | 'leaveCluster'>;
+  tenants: () => Pick<Tenants, 'takeIn' | 'leaveCluster' | 'inDirectories'>;
   /** Of the directory of a tenant. */
   pathOf: (tenant: string, generation: number) => string;
   grants: () => ClusterGrants;
@@ -198,9 +198,13 @@ export class Cluster implements KeyCluster {
   }
 
   async #takeIn(made: ClusterTenant): Promise<void> {
-    const {tenants, pathOf} = this.#parts;
-    await tenants().takeIn(made);
-    this.process.known(made, join(pathOf(made.tenant, made.generation), TENANT_FILE));
+    await this.#parts.tenants().takeIn(made);
+    this.#known(made);
+  }
+
+  #known(tenant: ClusterTenant): void {
+    const directory = this.#parts.pathOf(tenant.tenant, tenant.generation);
+    this.process.known(tenant, join(directory, TENANT_FILE));
   }
 
   /** What becomes of the next attempt to join. Null: that is not known in time. */
@@ -219,6 +223,8 @@ export class Cluster implements KeyCluster {
   #joined(membership: Membership): void {
     if (membership.type === 'refused') this.#parts.log.error('this host is no member of the cluster', {...membership});
     else {
+      // Also those without an entry, of which the log has lost everything.
+      for (const tenant of this.#parts.tenants().inDirectories()) this.#known(tenant);
       void this.#adoptKeys();
       this.copies.joined();
     }

@@ -127,6 +127,15 @@ export class Tenants {
     return this.#parts.placement.ids().filter(id => !this.#leaving.has(id));
   }
 
+  /** Tenants that have a directory here, whether the cluster knows them or not. */
+  inDirectories(): ClusterTenant[] {
+    const {placement} = this.#parts;
+    return placement.ids().flatMap(id => {
+      const {generation, createdMs} = placement.find(id)!;
+      return [{tenant: id, generation, createdMs}];
+    });
+  }
+
   /** Tenants that are being replaced, which routers refuse for a moment. */
   returning(): string[] {
     const {placement} = this.#parts;

@@ -31,6 +31,8 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
     'svc cluster drain b': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the command',
     'set -a; . /etc/svc/cluster/svc.env':
       'needs a cluster; test/cluster/init.test.ts and test/cluster/adopt.test.ts run the commands',
+    'svc cluster base acme': 'needs a cluster; test/cluster/rebuild.test.ts runs the command',
+    'svc cluster rebuild': 'needs a cluster; test/cluster/rebuild.test.ts runs the command',
     'svc cluster forget d': 'needs a cluster; test/cluster/init.test.ts runs the command',
     'svc cluster move acme b': 'needs a cluster; test/cli/cluster-verbs.test.ts runs the commands',
   },
