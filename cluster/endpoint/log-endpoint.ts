@@ -62,6 +62,9 @@ export class LogEndpoint {
   #isGreeted = false;
   #isEnded = false;
   #underWay = 0;
+  #isAwaitingOwner = false;
+  /** One at a time, because each can take `ENDPOINT_MESSAGES_BYTES` of memory. */
+  #reading: Promise<unknown> = Promise.resolve();
   readonly #publishing = new Set<Promise<unknown>>();
   /** The newest record that the worker read or appended. */
   #tail: LogPosition | null = null;
@@ -158,7 +161,13 @@ export class LogEndpoint {
       case 'messages':
         return this.#messages(await this.#read(request));
       case 'await_owner':
-        await ownerEnds({openedBy: request.openedBy, tail: fromWire(request.tail)});
+        if (this.#isAwaitingOwner) throw new MalformedFrame('it awaits two owners at once');
+        this.#isAwaitingOwner = true;
+        try {
+          await ownerEnds({openedBy: request.openedBy, tail: fromWire(request.tail)});
+        } finally {
+          this.#isAwaitingOwner = false;
+        }
         return [{is: 'done'}];
       case 'opened': {
         const position = fromWire(request.position);
@@ -225,7 +234,14 @@ export class LogEndpoint {
     }
   }
 
-  async #read({subject, from, to}: Extract<LogRequest, {does: 'messages'}>): Promise<Message[]> {
+  #read(request: Extract<LogRequest, {does: 'messages'}>): Promise<Message[]> {
+    const read = this.#reading.catch(() => undefined).then(() => this.#readNow(request));
+    this.#reading = read;
+    return read;
+  }
+
+  async #readNow({subject, from, to}: Extract<LogRequest, {does: 'messages'}>): Promise<Message[]> {
+    if (this.#isEnded) return [];
     const found: Message[] = [];
     let bytes = 0;
     for await (const message of this.#parts.engine.messages(this.#readable(subject), {from, to})) {

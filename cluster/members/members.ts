@@ -168,6 +168,7 @@ export class Members {
   #observe(host: string, {value, revision}: SmallRecord, isFresh: boolean): void {
     const before = this.#seen.get(host);
     if (before !== undefined && revision <= before.revision) return;
+    if (before === undefined && this.#seen.size >= HOSTS_MAX) this.#forgetEnded();
     if (before === undefined && (this.#seen.size >= HOSTS_MAX || !isHostName(host))) {
       this.#report(`the entry of the host ${host} is ignored: its name is wrong, or there are over ${HOSTS_MAX}`);
       return;
@@ -178,6 +179,12 @@ export class Members {
     if (before !== undefined && record !== null && isSameUpdate) this.#seen.set(host, {...before, record, revision});
     else this.#see(host, {record, revision, isFresh});
     for (const notify of [...this.#waiting]) notify();
+  }
+
+  /** A worker can name hosts that never existed: their entries must not keep out a new host. */
+  #forgetEnded(): void {
+    const ended = [...this.#seen].find(([, {record}]) => record !== null && !isServing(record));
+    if (ended !== undefined) this.#seen.delete(ended[0]);
   }
 
   #see(host: string, update: Omit<Seen, 'heardAtMs'>): Seen {

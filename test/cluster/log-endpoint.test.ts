@@ -34,7 +34,7 @@ beforeEach(async () => {
   const key = {socketPath: join(directory, 's'), secret: 'secret'};
   endpoint = new LogEndpoint({
     ...{...key, tenant, epoch: EPOCH, note: NOTE, engine, subjects: SUBJECTS},
-    ownerEnds: () => undefined,
+    ownerEnds: () => new Promise<void>(() => undefined),
     beforeOpen: async () => undefined,
     onBehind: () => undefined,
     onAnswered: () => undefined,
@@ -68,6 +68,11 @@ test.each<[string, () => Promise<unknown>, string]>([
   ['opens the log in the name of another host', () => open('b.7'), 'opens the log for another owner'],
   ['opened what it has not opened', () => ask({does: 'opened', position: POSITION}), 'opened nothing'],
   ['was superseded by an epoch that its log lacks', () => ask({does: 'superseded', epoch: 9}), 'no such epoch'],
+  [
+    'awaits two owners at once',
+    () => Promise.all([1, 2].map(() => ask({does: 'await_owner', openedBy: null, tail: POSITION}))),
+    'awaits two owners',
+  ],
   ['reads the log of another tenant', () => worker.tenant(newTenant()).tail(), 'reads another subject'],
   [
     'appends in an epoch that it was not granted',

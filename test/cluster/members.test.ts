@@ -1,7 +1,7 @@
 /** Members, their leases and their ends, in memory with virtual time. */
 import {randomInt} from 'node:crypto';
 import {expect, test} from 'vitest';
-import {LEASE_MS, LEASE_WAIT, MEMBER_SILENT_MS, RENEW_MS} from '../../cluster/limits.ts';
+import {HOSTS_MAX, LEASE_MS, LEASE_WAIT, MEMBER_SILENT_MS, RENEW_MS} from '../../cluster/limits.ts';
 import type {LogEngine} from '../../cluster/log/log-engine.ts';
 import {delay} from '../../cluster/log/timing.ts';
 import {decodeMember, encodeMember, memberKey} from '../../cluster/members/member-record.ts';
@@ -156,6 +156,20 @@ test('a host whose entry was lost is expired by an entry that is made for it', (
     expect(time.nowMs - beginMs).toBeGreaterThan(LEASE_WAIT * LEASE_MS);
     const a = start({host: 'a'});
     expect(await joined(a)).toBe(8);
+  }));
+
+test('hosts that were invented do not keep out a new one', () =>
+  inCluster(async ({time, start}) => {
+    const b = start({host: 'b'});
+    const invented = Array.from({length: HOSTS_MAX}, (_, i) => b.members.outcomeOf(`x${i}`, 1, b.signal));
+    expect(new Set(await Promise.all(invented))).toEqual(new Set(['ended']));
+    const a = start({host: 'a'});
+    await joined(a);
+    const renewing = a.lease.renew(a.signal);
+    await delay(time, 2 * RENEW_MS);
+    expect(b.members.serving().map(({host}) => host)).toEqual(['a']);
+    await a.kill();
+    await renewing;
   }));
 
 test('an incarnation above the one that the log names has ended, one below it is expired first', () =>
