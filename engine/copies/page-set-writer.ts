@@ -13,12 +13,18 @@ import {
   type PageSetHead,
 } from './page-set.ts';
 
+/** Space at the start, in entries. */
+const ENTRIES_FIRST = 8;
+
 export class PageSetWriter {
   readonly #head: PageSetHead;
   readonly #sink: Sink;
   readonly #effort: Effort;
   readonly #sum = createHash('sha256');
-  /** The chunk that is being filled; each chunk begins with a new one, because a sink can keep it. */
+  /**
+   * The chunk that is being filled; each chunk begins with a new one, because a sink can keep it. The first one grows: most
+   * sets are a commit of a few pages, and memory of a whole chunk for each costs more than all else of it.
+   */
   #chunk = Buffer.alloc(0);
   #inChunk = 0;
   #entries = 0;
@@ -37,8 +43,8 @@ export class PageSetWriter {
     assert(number > this.#newest && number <= pagesAfter, `page ${number} follows page ${this.#newest}`);
     assert(!isDelta || number <= pagesBefore, `page ${number} was there before`);
     this.#newest = number;
-    if (this.#inChunk === 0) this.#chunk = Buffer.allocUnsafe(entriesMax(pageBytes) * (ENTRY_HEADER_BYTES + pageBytes));
     const at = this.#inChunk * (ENTRY_HEADER_BYTES + pageBytes);
+    if (this.#inChunk === 0 || at === this.#chunk.length) this.#makeSpace();
     this.#chunk.writeUInt32BE(number, at);
     this.#chunk.writeUInt32BE(isDelta ? 1 : 0, at + 4);
     bytes.copy(this.#chunk, at + ENTRY_HEADER_BYTES);
@@ -56,6 +62,16 @@ export class PageSetWriter {
     const sum = this.#sum.digest();
     this.#sink.write(sum);
     return sum;
+  }
+
+  #makeSpace(): void {
+    const {pageBytes} = this.#head;
+    const isFirst = this.#entries === this.#inChunk;
+    const most = entriesMax(pageBytes);
+    const entries = isFirst ? Math.min(most, Math.max(ENTRIES_FIRST, 2 * this.#inChunk)) : most;
+    const chunk = Buffer.allocUnsafe(entries * (ENTRY_HEADER_BYTES + pageBytes));
+    if (this.#inChunk > 0) this.#chunk.copy(chunk);
+    this.#chunk = chunk;
   }
 
   #endChunk(): void {
