@@ -139,12 +139,16 @@ export class NatsServers {
     this.#clientPorts = clientPorts;
   }
 
-  /** On a busy machine, new servers sometimes elect no leader for half a minute: then others are started. */
+  /**
+   * Others are started if new servers elect no leader for half a minute, which happens on a busy machine, or if another
+   * process has taken one of their ports meanwhile.
+   */
   static async start(options: Options = {}): Promise<NatsServers> {
     try {
       return await NatsServers.#start(options);
     } catch (error) {
-      if (!(error instanceof Error && error.message.endsWith(ELECTION))) throw error;
+      const {message} = error as Error;
+      if (!message.endsWith(ELECTION) && !message.includes('address already in use')) throw error;
       return await NatsServers.#start(options);
     }
   }
