@@ -4,7 +4,7 @@
  * refused for a duplicate of a stored one.
  */
 import {headers, type NatsConnection} from '@nats-io/transport-node';
-import {APPEND_RETRY_MS_MAX, NATS_READ_SINGLY, NATS_REQUEST_MS, NATS_STREAMS_MS} from '../limits.ts';
+import {APPEND_RETRY_MS, APPEND_RETRY_MS_MAX, NATS_READ_SINGLY, NATS_REQUEST_MS, NATS_STREAMS_MS} from '../limits.ts';
 import {
   EngineError,
   type LogEngine,
@@ -256,7 +256,11 @@ export class NatsEngine implements LogEngine {
 
   /** @throws EngineError */
   async #request(subject: string, bytes: Buffer, withHeaders?: ReturnType<typeof headers>): Promise<Answer> {
-    if (!this.#isConnected) throw new EngineError('there is no connection');
+    if (!this.#isConnected) {
+      // Callers can try again at once, and the connection must get its turns.
+      await delay(REAL_TIMING, APPEND_RETRY_MS);
+      throw new EngineError('there is no connection');
+    }
     try {
       const options = {timeout: NATS_REQUEST_MS, ...(withHeaders === undefined ? {} : {headers: withHeaders})};
       const {data} = await this.#connection.request(subject, bytes, options);
