@@ -21,17 +21,15 @@ import {writeSet} from '../copies/captured-set.ts';
 import {CopyError} from '../copies/copy-error.ts';
 import {CopyFile} from '../copies/copy-file.ts';
 import {DISK} from '../copies/disk.ts';
-import {fileStateOf} from '../copies/file-state.ts';
 import {LogReader} from '../copies/log-reader.ts';
 import {checkFollows, type Position} from '../copies/page-set.ts';
 import {PageSetError} from '../copies/page-set-error.ts';
 import type {PageSet} from '../copies/page-set-reader.ts';
 import {positionPath, writePosition} from '../copies/position-file.ts';
 import {writeBase} from '../copies/whole-base.ts';
-import {openReader} from '../storage/database.ts';
-import {findLostLog, keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
-import {findLogDamage} from '../storage/wal-log.ts';
+import {keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
 import type {LogPlace} from './appender.ts';
+import {closedFileState, refuseDamagedLog} from './closed-file.ts';
 import {hasLocalNote, removeLocalNote} from './local-note.ts';
 import {readPlace, savePlace} from './place-file.ts';
 import {type AsideReason, copyAside, removeFile, setAside} from './set-aside.ts';
@@ -281,23 +279,9 @@ export class ReplicatedFile {
   }
 }
 
-/** A file that lost its WAL during a checkpoint can have pages of several commits. @throws CopyError */
-function refuseDamagedLog(path: string): void {
-  const finding = findLostLog(dirname(path)) ?? findLogDamage(path)?.finding ?? null;
-  if (finding !== null) throw new CopyError(finding);
-}
-
 /** @throws CopyError */
 function ownFile(path: string, at: Position, nowMs: number): Own {
-  keepLogFiles(path);
-  const db = openReader(path);
-  let file: FileState;
-  try {
-    const newest = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck().get();
-    file = fileStateOf(db, {sequence: newest ?? 0}, nowMs);
-  } finally {
-    db.close();
-  }
+  const file = closedFileState(path, nowMs);
   const log = new LogReader(path);
   const beforeLog = file.commit - log.take(Number.MAX_SAFE_INTEGER, 0, file.logFrames).commits;
   log.rewind();
