@@ -2,26 +2,20 @@
 import {mkdtempSync, rmSync, utimesSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {Repository} from '../../copies/repository/repository.ts';
+import {afterAll, expect, test} from 'vitest';
 import type {BackupStatus} from '../../shared/protocol/backups.ts';
 import {svc} from '../harness/command.ts';
-import {type TestRepository, testRepository} from '../harness/repository.ts';
+import {testRepository} from '../harness/repository.ts';
 import {Service} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
+import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 240_000;
-let repository: TestRepository;
-let opened: Repository;
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  repository = await testRepository(afterAll);
-  opened = await repository.open();
-  cluster = await SvcHosts.start({args: repository.args});
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const repository = await testRepository(afterAll);
+const opened = await repository.open();
+const cluster = await hostsOfFile({args: repository.args});
 
 const stopped = new Set<SvcHost>();
 const running = () => cluster.hosts.filter(host => !stopped.has(host));

@@ -1,16 +1,13 @@
 /** Three real hosts of which one drains while its cluster process is killed. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts, TOKENS} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
+import {type SvcHost, TOKENS} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 120_000;
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  cluster = await SvcHosts.start();
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const cluster = await hostsOfFile();
 
 type Member = {host: string; state: string; tenants: number};
 

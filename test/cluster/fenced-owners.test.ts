@@ -3,28 +3,23 @@
  * contradicts what the next owner has acknowledged, unless a safeguard is taken out.
  */
 import {readFileSync} from 'node:fs';
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {afterAll, describe, expect, test} from 'vitest';
 import {firstOf} from '../harness/nightly.ts';
 import {isAlive, type Reply} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 import {FencedBuild, type HostFault, type HostMutant, type StopPoint} from './harness/fenced-build.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
+import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 120_000;
 /** Of the documents: before the takeover, by the next owner, and by the one that is stopped. */
 const [FIRST, NEXT, STOPPED] = [1, 2, 3];
-let build: FencedBuild;
-let cluster: SvcHosts;
 let tenants = 0;
 
-beforeAll(async () => {
-  build = new FencedBuild();
-  cluster = await SvcHosts.start({dist: build.dist, args: ['--lease', '3s']});
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await cluster?.stop();
-  build.remove();
-}, TIMEOUT_MS);
+const build = new FencedBuild();
+// The hosts are stopped before.
+afterAll(() => build.remove());
+const cluster = await hostsOfFile({dist: build.dist, args: ['--lease', '3s']});
 
 const write = (host: SvcHost, tenant: string, n: number) =>
   host.service.post(`/api/tenants/${tenant}/documents`, {table: 'things', fields: {n}});

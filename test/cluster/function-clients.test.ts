@@ -1,10 +1,11 @@
 /** Clients of functions on a socket, while their tenant is moved between three real hosts, and while its host is lost. */
-import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
+import {expect, onTestFinished, test} from 'vitest';
 import {SvcClient} from '../../sdk/browser/client.ts';
 import {makeFunctionReference} from '../../sdk/server/function-reference.ts';
 import {App} from '../functions/app.ts';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
+import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 180_000;
 const MOVES = 6;
@@ -18,12 +19,8 @@ export const act = action(async (ctx, {n}) => await ctx.runMutation(api.counter.
 const all = makeFunctionReference<'query', Record<string, never>, number[]>('counter:all');
 const add = makeFunctionReference<'mutation', {n: number}, number>('counter:add');
 const act = makeFunctionReference<'action', {n: number}, number>('counter:act');
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  cluster = await SvcHosts.start();
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const cluster = await hostsOfFile();
 
 /** Clients of one tenant that write all the time, and what each is shown. */
 class Clients {

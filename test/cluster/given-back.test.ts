@@ -29,11 +29,6 @@ async function numbersOn(host: SvcHost, tenant: string): Promise<number[]> {
   });
 }
 
-const ownerOf = async (host: SvcHost, tenant: string): Promise<string> => {
-  const {tenants} = (await host.service.get('/api/cluster')).body as {tenants: {tenant: string; owner: string}[]};
-  return tenants.find(one => one.tenant === tenant)!.owner;
-};
-
 const LATE = {3: false, 2: true, 1: false} as const;
 
 // Without standbys, only the last owner of a tenant has its newest commits.
@@ -55,14 +50,14 @@ test.each(rounds<(3 | 2 | 1)[]>({commit: [3], nightly: [3, 2, 1]}))(
       await writeAll(a, HELD, [3, 4, 5]);
       // Another host than the one that opens it later gets the newest file.
       await writeAll(a, MOVED, [3]);
-      const before = await ownerOf(a, MOVED);
-      const to = hosts.find(({name}) => name !== before)!;
+      const before = await cluster.ownerOf(MOVED);
+      const to = hosts.find(host => host !== before)!;
       await until('it to be served there', async () => {
         await a.service.post('/api/cluster/pin', {tenant: MOVED, host: to.name});
-        return (await ownerOf(a, MOVED)) === to.name;
+        return (await cluster.ownerOf(MOVED)) === to;
       });
       await writeAll(to, MOVED, [4, 5, 6]);
-      expect(await ownerOf(a, MOVED)).toBe(to.name);
+      expect(await cluster.ownerOf(MOVED)).toBe(to);
 
       await Promise.all(hosts.map(({service}) => service.killAll()));
       await Promise.all(nats.servers.map(server => server.kill()));

@@ -1,19 +1,16 @@
 /** What hosts show of the cluster in their metrics, and that a full log is noticed before a write is made. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {shardOf} from '../../cluster/log/subjects.ts';
 import {streamSettings} from '../../cluster/nats/stream-settings.ts';
 import {CLUSTER_METRICS} from '../../shared/metrics/cluster-metrics.ts';
 import {until} from '../harness/until.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
 import {SUBJECTS} from './harness/rig.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 120_000;
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  cluster = await SvcHosts.start();
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const cluster = await hostsOfFile();
 
 /** Series → value. */
 async function metricsOf({service}: SvcHost): Promise<Map<string, number>> {
@@ -25,12 +22,6 @@ async function metricsOf({service}: SvcHost): Promise<Map<string, number>> {
 async function sumOf(series: string): Promise<number> {
   const found = await Promise.all(cluster.hosts.map(metricsOf));
   return found.reduce((sum, metrics) => sum + (metrics.get(series) ?? 0), 0);
-}
-
-async function ownerOf(tenant: string): Promise<SvcHost> {
-  const {body} = await cluster.hosts[0]!.service.get('/api/cluster');
-  const {owner} = (body as {tenants: {tenant: string; owner: string}[]}).tenants.find(({tenant: id}) => id === tenant)!;
-  return cluster.hosts.find(({name}) => name === owner)!;
 }
 
 const write = (host: SvcHost, tenant: string) =>
@@ -64,7 +55,7 @@ test('a move is a hand-over of the former owner; counts go on when the process e
 }, async () => {
   const id = await cluster.tenant('moved');
   await write(cluster.hosts[0]!, id);
-  const from = await ownerOf(id);
+  const from = await cluster.ownerOf(id);
   const to = cluster.hosts.find(host => host !== from)!;
   const handOvers = (await metricsOf(from)).get('svc_cluster_hand_overs_total')!;
   const moved = await from.service.post('/api/cluster/move', {tenant: id, host: to.name});
@@ -92,7 +83,9 @@ test('a log without space refuses writes before they are made, and reads go on',
     max_bytes: (await cluster.nats.bytesOf(stream)) + 8_192,
   });
   await until('the owner to know', async () => {
-    const free = (await metricsOf(await ownerOf(id))).get(`svc_cluster_log_free_bytes{shard="${stream.shard}"}`);
+    const free = (await metricsOf(await cluster.ownerOf(id))).get(
+      `svc_cluster_log_free_bytes{shard="${stream.shard}"}`,
+    );
     return free !== undefined && free <= 8_192;
   });
   await until('a refusal', async () => (await write(host, id)).status === 507);

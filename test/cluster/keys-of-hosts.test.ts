@@ -1,16 +1,13 @@
 /** API keys in a cluster: every host authorizes alike, and one that is cut off from the others accepts none. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
+import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 120_000;
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  cluster = await SvcHosts.start();
-  await cluster.tenant('acme');
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const cluster = await hostsOfFile();
+await cluster.tenant('acme');
 
 type Made = {key: {id: string}; secret: string};
 

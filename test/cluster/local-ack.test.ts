@@ -2,18 +2,15 @@
 import {readdirSync} from 'node:fs';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
+import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 180_000;
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  cluster = await SvcHosts.start({args: ['--ack', 'local', '--replication-lag-max', '1h', '--lease', '10s']});
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const cluster = await hostsOfFile({args: ['--ack', 'local', '--replication-lag-max', '1h', '--lease', '10s']});
 
 const write = (host: SvcHost, tenant: string, n: number) =>
   host.service.post(`/api/tenants/${tenant}/documents`, {table: 'things', fields: {n}});
@@ -25,12 +22,6 @@ async function numbersOn({service}: SvcHost, tenant: string): Promise<number[] |
     limit: 1000,
   });
   return status === 200 ? (body as {data: {n: number}[]}).data.map(({n}) => n).sort((a, b) => a - b) : null;
-}
-
-async function ownerOf(tenant: string): Promise<SvcHost> {
-  const {body} = await cluster.hosts[0]!.service.get('/api/cluster');
-  const {owner} = (body as {tenants: {tenant: string; owner: string}[]}).tenants.find(({tenant: id}) => id === tenant)!;
-  return cluster.hosts.find(({name}) => name === owner)!;
 }
 
 async function lagOf({service}: SvcHost): Promise<number> {
@@ -56,7 +47,7 @@ function asideOn({service}: SvcHost): number[] {
 test('a worker that is killed loses nothing: its host appends what the log lacks', {timeout: TIMEOUT_MS}, async () => {
   const id = await cluster.tenant('kept');
   await until('the first write', async () => (await write(cluster.hosts[0]!, id, 0)).status === 201);
-  const owner = await ownerOf(id);
+  const owner = await cluster.ownerOf(id);
   for (const link of owner.natsLinks) link.stall();
   for (let n = 1; n <= 3; n++) expect((await write(owner, id, n)).status).toBe(201);
   expect(await lagOf(owner)).toBeGreaterThan(0);
@@ -70,7 +61,7 @@ test('a worker that is killed loses nothing: its host appends what the log lacks
 test('a host that is lost costs what had not followed, and sets it aside', {timeout: TIMEOUT_MS}, async () => {
   const id = await cluster.tenant('taken');
   await until('the first write', async () => (await write(cluster.hosts[0]!, id, 0)).status === 201);
-  const owner = await ownerOf(id);
+  const owner = await cluster.ownerOf(id);
   const other = cluster.hosts.find(host => host !== owner)!;
   await until('the log to have it', async () => (await lagOf(owner)) === 0);
   for (const link of owner.natsLinks) link.stall();

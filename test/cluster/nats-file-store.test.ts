@@ -1,25 +1,20 @@
 /** A host whose NATS server has a small `max_file_store`: at its limit a server stores nothing more of any stream. */
 import {randomBytes} from 'node:crypto';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {NATS_RESERVE_SHARE} from '../../cluster/limits.ts';
 import {MONOTONIC_CLOCK} from '../../cluster/members/clock.ts';
 import {ServerSpace} from '../../cluster/nats/server-space.ts';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
 
 const TIMEOUT_MS = 120_000;
 const STORE_BYTES = 32 * 1024 * 1024;
 /** Page sets are compressed. */
 const TEXT = randomBytes(150_000).toString('base64');
-let cluster: SvcHosts;
-let host: SvcHost;
 
-beforeAll(async () => {
-  const jetstream = `sync_interval: always, max_file_store: ${STORE_BYTES}`;
-  cluster = await SvcHosts.start({hosts: 1, natsServers: 1, jetstream});
-  host = cluster.hosts[0]!;
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const jetstream = `sync_interval: always, max_file_store: ${STORE_BYTES}`;
+const cluster = await hostsOfFile({hosts: 1, natsServers: 1, jetstream});
+const host = cluster.hosts[0]!;
 
 const write = (tenant: string) =>
   host.service.post(`/api/tenants/${tenant}/documents`, {table: 'things', fields: {text: TEXT}});

@@ -1,18 +1,15 @@
 /** `svc cluster base` and `svc cluster rebuild` on real hosts. */
 import {readdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {type Outcome, svc} from '../harness/command.ts';
 import {until} from '../harness/until.ts';
-import {type SvcHost, SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
+import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 240_000;
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  cluster = await SvcHosts.start();
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const cluster = await hostsOfFile();
 
 const onLog = (...args: string[]): Promise<Outcome> => svc(['cluster', ...args], cluster.logEnvironment);
 

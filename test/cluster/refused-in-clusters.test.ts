@@ -1,16 +1,12 @@
 /** Operations that change a tenant beside its log are refused by a host of a cluster, and leave the tenant as it is. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {App, uploadOf} from '../functions/app.ts';
-import {SvcHosts} from './harness/svc-hosts.ts';
+import {hostsOfFile} from './harness/hosts-of-file.ts';
 
 const TIMEOUT_MS = 120_000;
-let cluster: SvcHosts;
 
-beforeAll(async () => {
-  cluster = await SvcHosts.start({hosts: 2, natsServers: 1});
-  await cluster.tenant('acme');
-}, TIMEOUT_MS);
-afterAll(() => cluster.stop(), TIMEOUT_MS);
+const cluster = await hostsOfFile({hosts: 2, natsServers: 1});
+await cluster.tenant('acme');
 
 test.each([
   ['a clone', 'POST', '/api/tenants/acme/clone?as=other', undefined],

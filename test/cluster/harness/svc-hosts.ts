@@ -162,6 +162,13 @@ export class SvcHosts {
     }
   }
 
+  /** The host that owns the tenant, as the host that is asked knows it. */
+  async ownerOf(tenant: string, by: SvcHost = this.hosts[0]!): Promise<SvcHost> {
+    const {tenants} = (await by.service.get('/api/cluster')).body as {tenants: {tenant: string; owner: string}[]};
+    const {owner} = tenants.find(one => one.tenant === tenant)!;
+    return this.hosts.find(({name}) => name === owner)!;
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.hosts.map(({service}) => service.stop()));
     await Promise.all(this.#links.map(link => link.close()));
