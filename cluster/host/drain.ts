@@ -68,7 +68,7 @@ export class Drain {
     await this.#handOver([...served, ...asleep], this.#others());
   }
 
-  /** Whether an operator wants it. @throws nothing: without an answer of the log it is not known, and it is read again */
+  /** Whether an operator has requested it. False without an answer of the log: the caller reads it again. */
   async isRequested(): Promise<boolean> {
     const {records, host, start} = this.#parts;
     try {

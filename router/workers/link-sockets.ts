@@ -18,6 +18,11 @@ export interface PipeReceiver {
   close(from: LinkSockets, stream: number, code: number, reason: string): void;
 }
 
+const RESUMED_FLAGS: Record<Resumed, number> = {
+  answered: FrameFlag.resumed,
+  lost: FrameFlag.resumed | FrameFlag.failed,
+};
+
 export type SendFrame = (kind: FrameKind, stream: number, flags: number, meta: string, body: Buffer | string) => void;
 
 export class LinkSockets {
@@ -40,8 +45,7 @@ export class LinkSockets {
 
   /** @param resumed it was open at another worker before; null: it is new */
   open(stream: number, origin: string, resumed: Resumed | null): void {
-    const flags = {none: FrameFlag.none, answered: FrameFlag.resumed, lost: FrameFlag.resumed | FrameFlag.failed};
-    this.#send(FrameKind.socketOpen, stream, flags[resumed ?? 'none'], origin, '');
+    this.#send(FrameKind.socketOpen, stream, resumed === null ? FrameFlag.none : RESUMED_FLAGS[resumed], origin, '');
   }
 
   /** The bytes are copied. */
