@@ -40,7 +40,7 @@ export function registerForget(cluster: Command): void {
 }
 
 async function verify(log: ReplicatedLog, given: string[], {json}: Options): Promise<void> {
-  const tenants = given.length > 0 ? given : await allTenants(log);
+  const tenants = given.length > 0 ? given : [...(await log.records.list(TENANT_PREFIX)).keys()];
   let faulty = 0;
   for (const tenant of tenants) {
     const found = await checkLog(log, tenant);
@@ -66,17 +66,6 @@ async function forget(log: ReplicatedLog, host: string, {lease: leaseMs, json}: 
   process.stdout.write(
     json === true ? `${JSON.stringify({host, state: 'forgotten'})}\n` : `${host} is no member any more\n`,
   );
-}
-
-async function allTenants({records}: ReplicatedLog): Promise<string[]> {
-  const end = new AbortController();
-  const tenants: string[] = [];
-  for await (const change of records.watch(TENANT_PREFIX, end.signal)) {
-    if (change === null) break;
-    if (change.record.value !== null) tenants.push(change.key.slice(TENANT_PREFIX.length));
-  }
-  end.abort();
-  return tenants.sort();
 }
 
 export function onLog(

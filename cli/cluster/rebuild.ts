@@ -8,7 +8,7 @@ import type {Static} from 'typebox';
 import Value from 'typebox/value';
 import {ListedFiles, RebuildAnswer, type RebuildRequest} from '../../cluster/host/rebuilds.ts';
 import type {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
-import {decodeMember, isServing} from '../../cluster/members/member-record.ts';
+import {decodeMember, isServing, MEMBER_PREFIX} from '../../cluster/members/member-record.ts';
 import type {MemberFile} from '../../cluster/owner/lost-tail.ts';
 import {decodePlace} from '../../cluster/owner/place.ts';
 import {newestFile} from '../../cluster/owner/rebuild.ts';
@@ -67,16 +67,10 @@ async function rebuild(log: ReplicatedLog, hosts: Hosts, {yes, json}: Options): 
 
 /** Hosts whose entries are of the present cluster. */
 async function hostsOf({records}: ReplicatedLog): Promise<string[]> {
-  const end = new AbortController();
-  const names: string[] = [];
-  for await (const change of records.watch('member.', end.signal)) {
-    if (change === null) break;
-    const host = change.key.slice('member.'.length);
-    if (change.record.value !== null && isServing(decodeMember(host, change.record.value))) names.push(host);
-  }
-  end.abort();
+  const members = await records.list(MEMBER_PREFIX);
+  const names = [...members].flatMap(([host, value]) => (isServing(decodeMember(host, value)) ? [host] : []));
   if (names.length === 0) throw new CommandFailure('no host runs: start svc on all hosts first');
-  return names.sort();
+  return names;
 }
 
 /** By tenant and generation. @throws CommandFailure: a host does not answer */

@@ -86,6 +86,19 @@ export class SmallRecords {
       yield message === null ? null : {key: message.subject.slice(prefix.length), record: recordOf(message)};
     }
   }
+
+  /** Values that are there, in order, by the rests of their keys. @throws EngineError */
+  async list(keyPrefix: string): Promise<Map<string, Buffer>> {
+    const found = new Map<string, Buffer>();
+    for await (const change of this.watch(keyPrefix, new AbortController().signal)) {
+      if (change === null) break;
+      const {key, record} = change;
+      const rest = key.slice(keyPrefix.length);
+      if (record.value === null) found.delete(rest);
+      else found.set(rest, record.value);
+    }
+    return new Map([...found].sort(([one], [other]) => (one < other ? -1 : 1)));
+  }
 }
 
 function recordOf({bytes, sequence}: Message): SmallRecord {
