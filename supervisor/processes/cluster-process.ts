@@ -3,6 +3,7 @@
  * worker of this host can append, so all of them end before the next one joins the cluster.
  */
 import {Answers} from '../../shared/answers.ts';
+import {ServiceError} from '../../shared/errors.ts';
 import type {
   ClusterProcessRequest,
   ClusterProcessSettings,
@@ -19,6 +20,9 @@ import {type ChildAnswer, resultIn} from './child-answer.ts';
 import {type OwnOf, RestartedChild, type RestartedOptions} from './restarted-child.ts';
 
 export type ClusterNotice = Exclude<OwnOf<ClusterToSupervisor>, {type: 'located' | 'answer' | 'joined' | 'refused'}>;
+
+/** Those of which a second one would be refused if the first one was carried out. */
+const CHANGES: ReadonlySet<ClusterProcessRequest['does']> = new Set(['create', 'delete', 'key_put', 'key_remove']);
 
 /** Null: it does not answer. */
 export type Membership = Extract<ClusterToSupervisor, {type: 'joined' | 'refused'}>;
@@ -102,11 +106,15 @@ export class ClusterProcess {
     this.#child.send({type: 'copies', isOn});
   }
 
-  /** @throws ServiceError: also if there is no answer within that time */
+  /** @throws ServiceError: also if it ends or gives no answer within that time, when a change may have been made */
   async request(request: ClusterProcessRequest, withinMs = CLUSTER_ANSWER_MS): Promise<unknown> {
+    let isSent = true;
     const answer = await this.#answers.ask(withinMs, id => {
-      if (!this.#child.send({type: 'request', id, request})) this.#answers.settle(id, null);
+      isSent = this.#child.send({type: 'request', id, request});
+      if (!isSent) this.#answers.settle(id, null);
     });
+    if (answer === null && isSent && CHANGES.has(request.does))
+      throw new ServiceError('session.outcome_unknown', 'the cluster process gave no answer: this may have been done');
     return resultIn(answer, 'the cluster process does not answer; try again');
   }
 

@@ -118,7 +118,7 @@ export class Cluster implements KeyCluster {
     await this.#changes.tried;
   }
 
-  /** @throws session.tenant_exists 409, session.storage_full 507, session.worker_unavailable 503 */
+  /** @throws session.tenant_exists 409, session.storage_full 507, session.outcome_unknown 503, session.worker_unavailable 503 */
   async create(tenant: string): Promise<void> {
     const made = (await this.process.request({does: 'create', tenant})) as ClusterTenant;
     await this.#changes.make(() => this.#takeIn(made));
@@ -126,8 +126,8 @@ export class Cluster implements KeyCluster {
 
   /**
    * Resolves when no host serves it any more under this generation.
-   * @throws session.tenant_not_found 404; session.worker_unavailable 503, also if the tenant is deleted, and another host
-   * may still serve it
+   * @throws session.tenant_not_found 404; session.outcome_unknown 503; session.worker_unavailable 503, also if the tenant
+   * is deleted, and another host may still serve it
    */
   async delete(tenant: string): Promise<void> {
     const deleted = (await this.process.request({does: 'delete', tenant})) as DeletedTenant;

@@ -168,6 +168,36 @@ test('a worker, a router and the cluster process are killed, and nothing acknowl
   expect(new Set(found).size).toBe(found.length);
 });
 
+test('the cluster process ends during a change: what may have been done is said to be unknown', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const [a, b] = cluster.hosts as [SvcHost, SvcHost];
+  const deleted = await cluster.tenant('perhaps-deleted');
+  const {key} = (await a.service.post('/api/keys', {name: 'perhaps', scopes: ['logs']})).body as {key: {id: string}};
+  const requests = [
+    ['POST', '/api/tenants', {id: 'perhaps-made'}],
+    ['DELETE', `/api/tenants/${deleted}`, undefined],
+    ['DELETE', `/api/keys/${key.id}`, undefined],
+  ] as const;
+  for (const [method, path, body] of requests) {
+    for (const link of a.natsLinks) link.stall();
+    const answer = a.service.request(method, path, body);
+    // The supervisor has passed it on before it is asked for its status.
+    expect(await a.service.get('/api/server')).toMatchObject({status: 200});
+    process.kill(a.pidOf('cluster'), 'SIGKILL');
+    expect(await answer).toMatchObject({status: 503, body: {error: {code: 'session.outcome_unknown'}}});
+    for (const link of a.natsLinks) link.heal();
+    await until('the host to be a member again', async () => (await a.service.get('/health')).status === 200);
+  }
+  // It was done or not; both hosts say the same.
+  for (const id of ['perhaps-made', deleted]) {
+    await until('both hosts to know the same', async () => {
+      const [onA, onB] = await Promise.all([a, b].map(({service}) => service.get(`/api/tenants/${id}/schema`)));
+      return onA!.status === onB!.status && [200, 404].includes(onA!.status);
+    });
+  }
+});
+
 test('an operator moves and pins a tenant, drains its host, and sees each by svc cluster', {
   timeout: TIMEOUT_MS,
 }, async () => {
