@@ -7,6 +7,7 @@ import type {Scrub} from '../engine/scrub/scrub.ts';
 import type {Connection} from '../engine/storage/connection.ts';
 import {storageFailure, syncEachCommit} from '../engine/storage/database.ts';
 import {type FileGuard, keepLogFiles} from '../engine/storage/file-guard.ts';
+import {endJournal} from '../engine/storage/journal-timeline.ts';
 import type {OwnerLock} from '../shared/owner-lock.ts';
 import type {TenantReplication} from './replication/tenant-replication.ts';
 
@@ -50,12 +51,13 @@ export async function closeFile(file: ClosingFile): Promise<void> {
   lock.release();
 }
 
-function markClean({db, writer, groups, scrub, clean}: ClosingFile): void {
+function markClean({db, writer, groups, scrub, clean, replication}: ClosingFile): void {
   syncEachCommit(db);
   if (groups.isPaused) return;
   writer.numbers.alone(() => {
     scrub.remember();
     clean.set();
+    if (replication !== null) endJournal(db);
   });
 }
 

@@ -181,6 +181,7 @@ export class Tenant {
     const isReadOnly = lock === null;
     const open = isReadOnly ? openTenantFileForReading : openTenantFile;
     this.#writerDb = reserve.openWith(settings.directory, () => open(settings.directory, settings));
+    replication?.opened(this.#writerDb);
     if (isReadOnly) log.error('the disk is read-only: reads go on, and every write is refused');
     // A commit into a file that was replaced or deleted is not acknowledged: the process ends, and the outcome of its
     // writes is unknown.

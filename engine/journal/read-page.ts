@@ -19,7 +19,7 @@ import {recordDigest, sealedRecord} from '../commit/record.ts';
 import {JOURNAL_PAGE_BYTES_MAX, JOURNAL_PAGE_RECORDS_DEFAULT, JOURNAL_PAGE_RECORDS_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading, storageDamaged} from '../storage/damage.ts';
-import {tenantTimeline} from '../storage/identity.ts';
+import {journalTimeline} from '../storage/journal-timeline.ts';
 
 export type JournalRequest = {after: number | null; limit: number; timeline: string | null};
 
@@ -35,7 +35,7 @@ export class JournalReader {
   readonly #floorDigest: Database.Statement<[], string>;
 
   constructor(db: Connection) {
-    this.timeline = tenantTimeline(db);
+    this.timeline = journalTimeline(db);
     this.#after = db.prepare(
       'SELECT sequence, record, digest FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ? + 0',
     );

@@ -51,6 +51,7 @@ export class ReplicatedFile {
   /** Of the newest record that the file has, for the name of what is set aside. */
   epoch = 0;
   #aside: string | null = null;
+  #isWhole = false;
 
   /**
    * Completes what a process that ended has begun.
@@ -89,6 +90,11 @@ export class ReplicatedFile {
   /** A directory with a copy of the file, made before acknowledged commits were cut off; null: there were none. */
   get aside(): string | null {
     return this.#aside;
+  }
+
+  /** Once it is finished: it is the file of this host's last worker, with all that it had acknowledged. */
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   /** It has nothing that the log has not, and sets of several records can be applied as one. */
@@ -238,6 +244,7 @@ export class ReplicatedFile {
     const keepsAhead = hasLocalNote(this.#path);
     if (!keepsAhead) this.cut();
     const isCopy = this.#copy !== null;
+    this.#isWhole = this.#own !== null && this.#aside === null;
     this.close();
     if (this.#at === null) return;
     savePlace(this.#path, {at: this.#at, log: place});

@@ -4,7 +4,8 @@
  * never served as that tenant's. A file from before identities takes that of its directory, once.
  *
  * `tenant_timeline` is made with the file and never changes: 128 random bits that distinguish this history from that of
- * any other file, including one with the same tenant id. A position in the journal is only meaningful together with it.
+ * any other file, including one with the same tenant id. A position in the journal is only meaningful together with its own
+ * timeline (`journal-timeline.ts`), which is this one unless a host of a cluster lost acknowledged commits.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {numberTransaction} from './commit-number.ts';

@@ -17,8 +17,8 @@ import {checkedRow, type StoredRow} from './checksum.ts';
 import type {Connection} from './connection.ts';
 import {isEngineDamage, reading, storageDamaged} from './damage.ts';
 import type {FunctionReader} from './function-reader.ts';
-import {tenantTimeline} from './identity.ts';
 import {indexReads} from './index-reads.ts';
+import {journalTimeline} from './journal-timeline.ts';
 import {RowCache} from './row-cache.ts';
 import type {DocumentRow, EntryPlace, TableInfo} from './rows.ts';
 
@@ -95,7 +95,7 @@ export class Reader implements FunctionReader {
     this.#cache = cachesRows ? new RowCache() : null;
     this.#db = db;
     this.#catalog = catalog;
-    this.timeline = tenantTimeline(db);
+    this.timeline = journalTimeline(db);
     this.#begin = db.prepare('BEGIN');
     this.#end = db.prepare('COMMIT');
     this.#rollBack = db.prepare('ROLLBACK');

@@ -24,6 +24,13 @@ async function numbersOn({service}: SvcHost, tenant: string): Promise<number[] |
   return status === 200 ? (body as {data: {n: number}[]}).data.map(({n}) => n).sort((a, b) => a - b) : null;
 }
 
+/** Of the tenant's journal, as its pages name it. */
+async function timelineOn({service}: SvcHost, tenant: string): Promise<string> {
+  const {status, body, text} = await service.get(`/api/tenants/${tenant}/journal`);
+  if (status !== 200) throw new Error(`${status} ${text}`);
+  return (body as {timeline: string}).timeline;
+}
+
 async function lagOf({service}: SvcHost): Promise<number> {
   const {text} = await service.get('/metrics');
   return Number(/^svc_cluster_lag_seconds (.*)$/m.exec(text)?.[1]);
@@ -48,6 +55,7 @@ test('a worker that is killed loses nothing: its host appends what the log lacks
   const id = await cluster.tenant('kept');
   await until('the first write', async () => (await write(cluster.hosts[0]!, id, 0)).status === 201);
   const owner = await cluster.ownerOf(id);
+  const timeline = await timelineOn(owner, id);
   for (const link of owner.natsLinks) link.stall();
   for (let n = 1; n <= 3; n++) expect((await write(owner, id, n)).status).toBe(201);
   expect(await lagOf(owner)).toBeGreaterThan(0);
@@ -56,6 +64,9 @@ test('a worker that is killed loses nothing: its host appends what the log lacks
   const other = cluster.hosts.find(host => host !== owner)!;
   await until('all of them', async () => (await numbersOn(other, id))?.length === 4);
   await until('no lag', async () => (await lagOf(owner)) === 0);
+  expect(await timelineOn(other, id)).toBe(timeline);
+  await owner.service.post('/api/cluster/move', {tenant: id, host: other.name});
+  expect(await timelineOn(owner, id)).toBe(timeline);
 });
 
 test('a host that is lost costs what had not followed, and sets it aside', {timeout: TIMEOUT_MS}, async () => {
@@ -64,10 +75,19 @@ test('a host that is lost costs what had not followed, and sets it aside', {time
   const owner = await cluster.ownerOf(id);
   const other = cluster.hosts.find(host => host !== owner)!;
   await until('the log to have it', async () => (await lagOf(owner)) === 0);
+  const timeline = await timelineOn(owner, id);
   for (const link of owner.natsLinks) link.stall();
   expect((await write(owner, id, 1)).status).toBe(201);
+  const seen = (await owner.service.get(`/api/tenants/${id}/journal`)).body as {next_cursor: number};
   await owner.service.killAll();
   await until('another host to serve it', async () => (await write(other, id, 2)).status === 201);
+  // Its sequences are others' now, so one who has read the lost write must not go on from it.
+  const after = `/api/tenants/${id}/journal?after=${seen.next_cursor}&timeline=${timeline}`;
+  expect(await other.service.get(after)).toMatchObject({
+    status: 410,
+    body: {error: {code: 'journal.cursor_expired', detail: {timeline: expect.not.stringContaining(timeline)}}},
+  });
+  const next = await timelineOn(other, id);
   expect(await numbersOn(other, id)).toEqual([0, 2]);
   for (const link of owner.natsLinks) link.heal();
   await owner.service.run();
@@ -81,4 +101,6 @@ test('a host that is lost costs what had not followed, and sets it aside', {time
   expect(aside).toMatchObject({tenant: id, why: 'diverged', documents: 2, finding: null});
   expect(records.map(record => JSON.stringify(record))).toContainEqual(expect.stringContaining('"n":1'));
   await until('the same documents', async () => (await numbersOn(owner, id))?.join() === '0,2');
+  await owner.service.post('/api/cluster/move', {tenant: id, host: owner.name});
+  expect(await timelineOn(owner, id)).toBe(next);
 });

@@ -10,7 +10,7 @@ import type {Writer} from '../../engine/commit/writer.ts';
 import type {LiveIndex} from '../../engine/live/live-index.ts';
 import type {SchemaChanges} from '../../engine/schema/change.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
-import {tenantTimeline} from '../../engine/storage/identity.ts';
+import {journalTimeline} from '../../engine/storage/journal-timeline.ts';
 import type {Reader} from '../../engine/storage/reader.ts';
 import type {TenantFunctionSettings} from '../../engine/storage/stored-settings.ts';
 import {assert} from '../../shared/assert.ts';
@@ -157,7 +157,7 @@ export class FunctionPlatform implements Stage {
       redactErrors,
     });
     this.#functions = functions;
-    const timeline = tenantTimeline(db);
+    const timeline = journalTimeline(db);
     this.endpoints = new FunctionEndpoints({functions, verifier, groups, writing, clock, timeline, redactErrors});
     const routes = () => this.#live?.table.manifest.routes ?? null;
     this.httpActions = new HttpActions({functions, actions, live, routes, verifier, env, egress, clock, redactErrors});

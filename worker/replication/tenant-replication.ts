@@ -30,7 +30,9 @@ import {readPlace} from '../../engine/replication/place-file.ts';
 import {ReplicatedCommit} from '../../engine/replication/replicated-commit.ts';
 import {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
 import {setAside} from '../../engine/replication/set-aside.ts';
+import type {Connection} from '../../engine/storage/connection.ts';
 import {syncDirectory} from '../../engine/storage/file-guard.ts';
+import {beginJournal} from '../../engine/storage/journal-timeline.ts';
 import {assert} from '../../shared/assert.ts';
 import {ServiceError, unavailable} from '../../shared/errors.ts';
 import type {LogGrant} from '../../shared/ipc/cluster.ts';
@@ -50,11 +52,17 @@ export type ReplicationParts = {
   readonly onLost: (reason: string, error?: unknown) => void;
 };
 
+type Brought = {
+  readonly endpoint: EndpointClient;
+  readonly log: TenantLog;
+  readonly opened: LogPosition;
+  /** As `ReplicatedFile.isWhole`. */
+  readonly isWhole: boolean;
+};
+
 export class TenantReplication {
   readonly #parts: ReplicationParts;
-  readonly #endpoint: EndpointClient;
-  readonly #log: TenantLog;
-  readonly #opened: LogPosition;
+  readonly #brought: Brought;
   readonly #appender: TenantAppender;
   #freeBytes = Number.POSITIVE_INFINITY;
   #commit: ReplicatedCommit | LocalCommit | null = null;
@@ -82,22 +90,20 @@ export class TenantReplication {
     const replicated = new ReplicatedLog(new RemoteEngine(endpoint), cluster);
     const log = replicated.tenant(tenant);
     const report = (sentence: string) => parts.log.error(sentence);
-    const outcome = await broughtFile(parts, log, endpoint, {bases: replicated.bases, tenant, report});
+    const {outcome, isWhole} = await broughtFile(parts, log, endpoint, {bases: replicated.bases, tenant, report});
     if (outcome.kind !== 'opened') throw await refusal(endpoint, outcome);
     await endpoint.ask('done', {does: 'opened', position: toWire(outcome.position)});
     removeNewNote(path);
-    replication = new TenantReplication(parts, endpoint, log, outcome.position);
+    replication = new TenantReplication(parts, {endpoint, log, opened: outcome.position, isWhole});
     replication.has(free);
     return replication;
   }
 
-  private constructor(parts: ReplicationParts, endpoint: EndpointClient, log: TenantLog, opened: LogPosition) {
+  private constructor(parts: ReplicationParts, brought: Brought) {
     this.#parts = parts;
-    this.#endpoint = endpoint;
-    this.#log = log;
-    this.#opened = opened;
+    this.#brought = brought;
     this.#appender = new TenantAppender({
-      ...{log: this.#log, opened: this.#opened, note: parts.settings.note},
+      ...{log: brought.log, opened: brought.opened, note: parts.settings.note},
       freeBytes: () => this.#freeBytes,
       // Until the next notice, which comes with the lease.
       spend: bytes => {
@@ -134,6 +140,14 @@ export class TenantReplication {
     this.#freeBytes = freeBytes ?? Number.POSITIVE_INFINITY;
   }
 
+  /** The file is open, and its journal is not read yet. @throws op.storage_damaged 503 */
+  opened(db: Connection): void {
+    const {note, localLagMs} = this.#parts.settings;
+    // "<host>.<incarnation>"
+    const [host] = note.split('.');
+    beginJournal(db, {host: host!, isLocal: localLagMs !== null, isWhole: this.#brought.isWhole});
+  }
+
   /** Resolves when the log has what the open of the file has written. @param file what it says about itself now */
   async begin(file: FileState): Promise<void> {
     const {path, onLost} = this.#parts;
@@ -161,7 +175,7 @@ export class TenantReplication {
   async close(): Promise<void> {
     const place = await this.#appender.close();
     this.#begun.close(place);
-    this.#endpoint.close();
+    this.#brought.endpoint.close();
   }
 
   get #begun(): ReplicatedCommit | LocalCommit {
@@ -176,7 +190,7 @@ async function broughtFile(
   log: TenantLog,
   endpoint: EndpointClient,
   bases: TenantBases,
-): Promise<OpenOutcome> {
+): Promise<{outcome: OpenOutcome; isWhole: boolean}> {
   const {epoch, note} = settings;
   let file: ReplicatedFile | null = null;
   let isAside = false;
@@ -185,7 +199,7 @@ async function broughtFile(
     for (;;) {
       try {
         file ??= new ReplicatedFile(path, Date.now());
-        return await openFile(log, file, {
+        const outcome = await openFile(log, file, {
           epoch,
           note,
           bases,
@@ -193,6 +207,7 @@ async function broughtFile(
             await endpoint.ask('done', {does: 'await_owner', openedBy, tail: toWire(tail)});
           },
         });
+        return {outcome, isWhole: file.isWhole && !isAside};
       } catch (error) {
         if (!isAside && existsSync(path) && cannotContinue(error)) {
           isAside = true;
