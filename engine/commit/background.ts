@@ -11,8 +11,8 @@
 import {type ErrorCode, ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import {BACKGROUND_RETRY_MS} from '../limits.ts';
-import type {Cause} from './cause.ts';
 import type {CommitGroups} from './group.ts';
+import type {Write} from './write.ts';
 import type {Writer} from './writer.ts';
 
 export class BackgroundWrites {
@@ -37,11 +37,17 @@ export class BackgroundWrites {
    * @param kind description for the log: "an index build"
    * @param onParked called each time the change is parked
    * @param cause absent: svc itself
+   * @param checksFirst as of a `Write`
    */
-  async perform<T>(kind: string, change: (writer: Writer) => T, onParked?: () => void, cause?: Cause): Promise<T> {
+  async perform<T>(
+    kind: string,
+    change: (writer: Writer) => T,
+    onParked?: () => void,
+    {cause, checksFirst}: Pick<Write<T>, 'cause' | 'checksFirst'> = {},
+  ): Promise<T> {
     for (let wasParked = false; ; wasParked = true) {
       try {
-        const result = await this.#groups.perform(change, cause);
+        const result = await this.#groups.perform(change, cause, checksFirst);
         if (wasParked) this.#goesOn(kind);
         return result;
       } catch (caught) {

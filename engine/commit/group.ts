@@ -163,10 +163,11 @@ export class CommitGroups {
   }
 
   /** Runs a change in a group; resolves when it is on disk. @param cause absent: svc itself (back-fill, clean-up) */
-  perform<T>(change: (writer: Writer) => T, cause?: Cause): Promise<T> {
+  perform<T>(change: (writer: Writer) => T, cause?: Cause, checksFirst = false): Promise<T> {
     return new Promise((resolve, reject) => {
       this.submit<T>({
         cause,
+        checksFirst,
         run: change,
         settle: outcome => (outcome instanceof ServiceError ? reject(outcome) : resolve(outcome)),
       });

@@ -86,7 +86,8 @@ export class OpenGroup {
       result = run(writer);
     } catch (caught) {
       this.#rethrow(caught);
-      assert(isUnchanged(writer, mark), `a write that checks first failed after a change: ${caught}`);
+      assert(writer.isUnchangedSince(mark), `a write that checks first failed after a change: ${caught}`);
+      writer.returnTo(mark); // what it said of its record
       return this.#refused(caught);
     }
     writer.appendRecord();
@@ -144,14 +145,4 @@ export class OpenGroup {
     if (error.cause !== undefined) this.#parts.log.error('a write failed', {error: error.cause});
     return error;
   }
-}
-
-/** Nothing was changed since `mark`, except for the numbers of documents, which can be skipped. */
-function isUnchanged(writer: Writer, mark: Mark): boolean {
-  const now = writer.mark();
-  return (Object.keys(mark) as (keyof Mark)[]).every(part => now[part] === mark[part]) && isRecordEmpty(writer);
-}
-
-function isRecordEmpty({effectSequence, head}: Writer): boolean {
-  return effectSequence === head.sequence;
 }

@@ -17,10 +17,10 @@ export type Write<T> = (
     }
 ) & {
   /**
-   * `run` throws only before its first change, so it needs no savepoint. If it throws later anyway, an assertion ends
-   * the process.
+   * `run` throws only before its first change, or after an attempt that failed, so it needs no savepoint. If it throws
+   * later anyway, an assertion ends the process.
    */
-  readonly checksFirst?: boolean;
+  readonly checksFirst?: boolean | undefined;
   /** Its journal record names it. Absent: svc itself. */
   readonly cause?: Cause | undefined;
   /**

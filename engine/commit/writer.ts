@@ -9,7 +9,7 @@
  *   times strictly increase within a document.
  */
 import {assert} from '../../shared/assert.ts';
-import {conflict, ServiceError} from '../../shared/errors.ts';
+import {conflict} from '../../shared/errors.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../limits.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
@@ -176,6 +176,12 @@ export class Writer {
     this.#replacedChars = mark.replacedChars;
     this.#record = new PendingRecord();
     while (this.#undos.length > mark.undos) this.#undos.pop()!();
+  }
+
+  /** Nothing was changed since, except for the numbers of documents, which can be skipped. */
+  isUnchangedSince(mark: Mark): boolean {
+    const now = this.mark();
+    return (Object.keys(mark) as (keyof Mark)[]).every(part => now[part] === mark[part]) && this.#record.isEmpty;
   }
 
   /** Everything that the group has written: the content of the durable commit. */
@@ -421,44 +427,6 @@ export class Writer {
   executing(scheduledExecutionId: string, cause: Cause): void {
     this.#record.scheduledExecutionId = scheduledExecutionId;
     this.cause = {...this.cause, ...cause};
-  }
-
-  /**
-   * Makes a change that can fail without failing the write around it: a `ServiceError` rolls back this change alone and
-   * is returned. Call it before the write has done anything else.
-   */
-  attempt(change: () => void): ServiceError | null {
-    assert(this.#record.isEmpty, 'an attempt comes first in a write');
-    const mark = this.mark();
-    const {scheduledExecutionId} = this.#record;
-    this.statements.savepointAttempt.run();
-    try {
-      change();
-      this.statements.releaseAttempt.run();
-      return null;
-    } catch (caught) {
-      if (!(caught instanceof ServiceError)) throw caught;
-      this.statements.rollbackToAttempt.run();
-      this.statements.releaseAttempt.run();
-      this.returnTo(mark);
-      this.#record.scheduledExecutionId = scheduledExecutionId;
-      return caught;
-    }
-  }
-
-  /**
-   * Returns a function that rolls back everything the current write does from now on. The write then ends as if it had
-   * not begun, except that document numbers are not reused. Call it before the write has done anything else.
-   */
-  dryRun(): () => void {
-    assert(this.#record.isEmpty, 'a dry run comes first in a write');
-    const mark = this.mark();
-    this.statements.savepointAttempt.run();
-    return () => {
-      this.statements.rollbackToAttempt.run();
-      this.statements.releaseAttempt.run();
-      this.returnTo(mark);
-    };
   }
 
   /* ── journal ── */

@@ -11,6 +11,7 @@ import {assert} from '../../shared/assert.ts';
 import {conflict, invalid, notFound, rateLimited, ServiceError} from '../../shared/errors.ts';
 import {CRON_NAME_CHARS_MAX} from '../../shared/limits.ts';
 import {isPrintableName} from '../../shared/printable-name.ts';
+import {type Attempted, attempt} from '../commit/attempt.ts';
 import type {Writer} from '../commit/writer.ts';
 import {CLOCK_STEP_MS, CRON_TIMES_DEFAULT, CRON_TIMES_MAX, CRONS_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
@@ -21,7 +22,7 @@ import type {CronRow} from '../storage/statements.ts';
 import {cronRunText, noteCronRun} from './cron-runs.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsRequested} from './list-page.ts';
 import {firstTick, nextTicks, type Rhythm, shownSchedule, tickAfter} from './ticks.ts';
-import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
+import {failureText, type RunFunctionJob, storedWork} from './work.ts';
 
 /** @throws op.invalid_input 400 */
 export function checkCronName(name: string): void {
@@ -110,9 +111,9 @@ export function deleteCron(writer: Writer, name: string): void {
  */
 export function runCronNow(writer: Writer, nowMs: number, name: string, runFunction: RunFunctionJob): string {
   const cron = existing(writer, name);
-  writer.executing(`${name}@now-${nowMs}`, {kind: 'cron', cron: name});
-  const work = () => runStoredWork(writer, name, cron.mutation, runFunction);
-  const {outcome, error} = run(writer, cron, nowMs, {due: null, next: cron.next_run}, work);
+  const work = storedWork(writer, name, cron.mutation, runFunction);
+  const times = {id: `${name}@now-${nowMs}`, due: null, next: cron.next_run};
+  const {outcome, error} = run(writer, cron, nowMs, times, work);
   return cronRunText({due: null, ran_at: nowMs, outcome, error});
 }
 
@@ -147,29 +148,33 @@ export function runCron(
     return 'damaged';
   }
   if (cron.next_run > nowMs) return null;
-  writer.executing(`${name}@${cron.next_run}`, {kind: 'cron', cron: name});
   const {next_run: due, failures: failuresBefore, mutation} = cron;
   const next = tickIfKnown(cron, nowMs);
   const isDisabled = next instanceof ServiceError;
-  const work = (): void => {
-    if (isDisabled) throw next;
-    runStoredWork(writer, name, mutation, runFunction);
-  };
-  const {error, failures} = run(writer, cron, nowMs, {due, next: isDisabled ? due : next}, work);
+  const work = isDisabled ? failing(next) : storedWork(writer, name, mutation, runFunction);
+  const times = {id: `${name}@${due}`, due, next: isDisabled ? due : next};
+  const {error, failures} = run(writer, cron, nowMs, times, work);
   if (isDisabled) changeCron(writer, nowMs, name, {isEnabled: false});
   return {lateMs: nowMs - due, error, failures, failuresBefore, isDisabled};
 }
 
-/** @param due the tick; null: a manual run. @param next the next tick after this run */
+function failing(error: ServiceError): Attempted {
+  const run = () => {
+    throw error;
+  };
+  return {checksFirst: true, run};
+}
+
+/** @param id of the run. @param due the tick; null: a manual run. @param next the next tick after this run */
 function run(
   writer: Writer,
   cron: CronRow,
   nowMs: number,
-  {due, next}: {due: number | null; next: number},
-  work: () => void,
+  {id, due, next}: {id: string; due: number | null; next: number},
+  work: Attempted,
 ): {outcome: 'completed' | 'failed'; error: string | null; failures: number} {
   const {name} = cron;
-  const failure = writer.attempt(work);
+  const failure = attempt(writer, {id, cause: {kind: 'cron', cron: name}}, work);
   const outcome = failure === null ? 'completed' : 'failed';
   const error = failureText(failure, cron.mutation);
   const failures = failure === null ? 0 : cron.failures + 1;

@@ -8,6 +8,7 @@ import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {conflict, notFound, rateLimited, type ServiceError} from '../../shared/errors.ts';
 import type {JobTrace} from '../../shared/protocol/schedule.ts';
+import {attempt} from '../commit/attempt.ts';
 import type {Writer} from '../commit/writer.ts';
 import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
@@ -16,7 +17,7 @@ import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-c
 import {checkSums} from '../storage/row-sums.ts';
 import type {JobRow} from '../storage/statements.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsRequested} from './list-page.ts';
-import {failureText, type RunFunctionJob, runStoredWork} from './work.ts';
+import {failureText, type RunFunctionJob, storedWork} from './work.ts';
 
 /** @param nowMs the clock's time, @param mutation stored text of checked work. @returns the job's id */
 export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): string {
@@ -93,7 +94,10 @@ export function removeJob(writer: Writer, id: string): boolean {
 
 export type JobRun = {lateMs: number; failed: boolean};
 
-/** Runs a due job. A missing one was cancelled, and one that is not due stays. A damaged one stays as it is. */
+/**
+ * Runs a due job. A missing one was cancelled, and one that is not due stays. A damaged one stays as it is. A write that
+ * checks first: the only error is that of an attempt that was rolled back, when there is no room for its function.
+ */
 export function runJob(
   writer: Writer,
   nowMs: number,
@@ -108,8 +112,8 @@ export function runJob(
     return 'damaged';
   }
   if (job.run_at > nowMs) return null;
-  writer.executing(id, {kind: 'job', job_id: id});
-  const failure = writer.attempt(() => runStoredWork(writer, id, job.mutation, runFunction));
+  const execution = {id, cause: {kind: 'job', job_id: id}} as const;
+  const failure = attempt(writer, execution, storedWork(writer, id, job.mutation, runFunction));
   // The job itself is not at fault: it stays due, and the runner retries.
   if (failure?.code === 'session.overloaded') throw failure;
   const outcome = failure === null ? 'completed' : 'failed';

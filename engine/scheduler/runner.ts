@@ -25,7 +25,7 @@ import type {Writer} from '../commit/writer.ts';
 import {BACKGROUND_RETRY_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../limits.ts';
 import {reportDamage} from '../storage/damage.ts';
 import {isAnyCronFar, rephaseCrons, runCron, type TickRun} from './crons.ts';
-import {runJob} from './jobs.ts';
+import {type JobRun, runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
 
 /** `id times`: the function's job that is running while jobs run carefully. */
@@ -216,6 +216,7 @@ export class ScheduleRunner implements Stage {
     refused: Set<string>,
     change: (writer: Writer) => T,
     then: (result: T) => void,
+    checksFirst = false,
   ): Promise<void> {
     return new Promise(resolve => {
       const done = (result: T) => {
@@ -223,12 +224,11 @@ export class ScheduleRunner implements Stage {
         resolve();
         if (refused.delete(id)) this.arm();
       };
-      void this.#background
-        .perform(KIND, change, () => {
-          refused.add(id);
-          resolve();
-        })
-        .then(done);
+      const onParked = () => {
+        refused.add(id);
+        resolve();
+      };
+      void this.#background.perform(KIND, change, onParked, {checksFirst}).then(done);
     });
   }
 
@@ -259,11 +259,12 @@ export class ScheduleRunner implements Stage {
       hasRun?.();
       return runJob(writer, this.#clock(), id, runFunction);
     };
-    await this.#perform(id, this.#refusedJobs, run, ran => {
+    const then = (ran: JobRun | 'damaged' | null) => {
       if (ran === 'damaged') this.#damaged.add(id);
       else if (ran === null) this.#wasNotDue('job', id);
       else this.#ran('job', ran.lateMs, ran.failed);
-    });
+    };
+    await this.#perform(id, this.#refusedJobs, run, then, true);
   }
 
   /** Logs the first failure, then at powers of ten, because a cron may fail every second. */

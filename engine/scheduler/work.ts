@@ -9,6 +9,7 @@ import {
   UpdateMutation,
 } from '../../shared/protocol/schedule.ts';
 import {storedText} from '../../shared/values/json.ts';
+import type {Attempted} from '../commit/attempt.ts';
 import type {Fields} from '../commit/commit.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../commit/mutation.ts';
 import type {Writer} from '../commit/writer.ts';
@@ -53,11 +54,15 @@ export type FunctionWork = {type: 'function'; path: string; args: unknown; trace
 /** Runs a function's job inside the job's write. @throws ServiceError when the write must be rolled back */
 export type RunFunctionJob = (writer: Writer, job: string, path: string, args: unknown, trace?: JobTrace) => void;
 
-/** Runs stored work. @throws the errors of its check when it was scheduled (limits may have changed) */
-export function runStoredWork(writer: Writer, id: string, text: string, runFunction: RunFunctionJob): void {
+/** Stored work as an attempt, which throws the errors of its check when it was scheduled, too (limits may have changed) */
+export function storedWork(writer: Writer, id: string, text: string, runFunction: RunFunctionJob): Attempted {
   const work = JSON.parse(text) as Mutation | FunctionWork;
-  if (work.type === 'function') runFunction(writer, id, work.path, work.args, work.trace);
-  else effectOf(work)(writer);
+  if (work.type === 'function') {
+    return {checksFirst: false, run: () => runFunction(writer, id, work.path, work.args, work.trace)};
+  }
+  // An insert creates its table before it finds that a document has the chosen id.
+  const checksFirst = work.type !== 'insert' || work.id === undefined;
+  return {checksFirst, run: () => effectOf(work)(writer)};
 }
 
 /**

@@ -94,7 +94,7 @@ export class SchemaChanges {
         const table = this.#catalog.table(name);
         if (table !== undefined && table.fields !== null) remove(writer, table);
       };
-      await this.#background.perform('a task', change, undefined, cause);
+      await this.#background.perform('a task', change, undefined, {cause});
       this.#backFill.wake();
     });
   }

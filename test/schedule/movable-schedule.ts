@@ -7,6 +7,7 @@ import {vi} from 'vitest';
 import {BackgroundWrites} from '../../engine/commit/background.ts';
 import type {Stage} from '../../engine/commit/commit.ts';
 import {CommitGroups} from '../../engine/commit/group.ts';
+import {StorageQuota} from '../../engine/commit/storage-quota.ts';
 import {Writer} from '../../engine/commit/writer.ts';
 import {createCron} from '../../engine/scheduler/crons.ts';
 import {scheduleJob} from '../../engine/scheduler/jobs.ts';
@@ -32,6 +33,9 @@ export class Schedule {
   db!: Connection;
   writer!: Writer;
   runner!: ScheduleRunner;
+  quota!: StorageQuota;
+  /** The next `open` takes it; 0: no limit. */
+  storageBytesMax = 0;
   #groups!: CommitGroups;
   #background!: BackgroundWrites;
   /** What would have ended the process. */
@@ -65,7 +69,9 @@ export class Schedule {
       this.runner.committed(commit);
     };
     const stages: Stage[] = [{committed}];
-    this.#groups = new CommitGroups({writer: this.writer, metrics, log, stages, sync: promptSync});
+    this.quota = new StorageQuota(this.db, this.storageBytesMax);
+    const {writer, quota} = this;
+    this.#groups = new CommitGroups({writer, metrics, log, stages, sync: promptSync, quota});
     this.#background = new BackgroundWrites(this.#groups, log, (_, error) => this.failures.push(error));
     this.runner = new ScheduleRunner(this.writer, this.#background, metrics, log, clock, ...this.functions);
     this.runner.arm();

@@ -118,17 +118,15 @@ describe('a job', () => {
 });
 
 test('what the writer refuses holds up no other due work, which may be what makes room', async () => {
-  const big = JSON.stringify({type: 'insert', table: 't', fields: {big: true}});
-  const insert = schedule.writer.insert.bind(schedule.writer);
+  schedule.close();
+  schedule.storageBytesMax = Number.MAX_SAFE_INTEGER;
+  schedule.open();
+  const big = JSON.stringify({type: 'insert', table: 'big', fields: {}});
   let isFull = true;
-  vi.spyOn(schedule.writer, 'insert').mockImplementation((table, fields, ...rest) => {
-    if (isFull && fields.big === true) throw new ServiceError('session.storage_full', 'the tenant keeps all it may');
-    return insert(table, fields, ...rest);
-  });
-  // As the quota does it: the write is refused, not the work.
-  vi.spyOn(schedule.writer, 'attempt').mockImplementation(run => {
-    run();
-    return null;
+  vi.spyOn(schedule.quota, 'check').mockImplementation((writer, before) => {
+    const changed = writer.commit().changes.slice(before.changes);
+    if (!isFull || changed.every(({table}) => table.name !== 'big')) return;
+    throw new ServiceError('session.storage_full', 'the tenant keeps all it may');
   });
   const refused = await schedule.job(MINUTE, big);
   await schedule.cron('refused', MINUTE, big);
@@ -145,8 +143,8 @@ test('what the writer refuses holds up no other due work, which may be what make
 });
 
 test('a bug while due work runs is not taken for a refusal of the writer', async () => {
-  await schedule.job(MINUTE);
-  vi.spyOn(schedule.writer.statements.insertJobResult, 'run').mockImplementation(() => {
+  await schedule.cron('c', MINUTE);
+  vi.spyOn(schedule.writer.statements.insertCronRun, 'run').mockImplementation(() => {
     throw new TypeError('a bug');
   });
   await schedule.pass(MINUTE);

@@ -4,6 +4,7 @@
  */
 import {performance} from 'node:perf_hooks';
 import {setImmediate as nextTurn} from 'node:timers/promises';
+import {dryRun} from '../../../engine/commit/attempt.ts';
 import {firstReply, keepReply} from '../../../engine/commit/idempotency.ts';
 import type {Writer} from '../../../engine/commit/writer.ts';
 import {SLICE_MS} from '../../../engine/limits.ts';
@@ -56,7 +57,7 @@ async function stepsOf(operations: TransactionEnvelope['operations'], clock: () 
 
 /** A dry run: runs the steps, rolls everything back, and answers with their results. */
 function* dryRunOf(writer: Writer, steps: readonly Step[]): Generator<void, string, void> {
-  const takeBack = writer.dryRun();
+  const takeBack = dryRun(writer);
   const body = yield* madeInTurn(writer, steps);
   takeBack();
   return body;

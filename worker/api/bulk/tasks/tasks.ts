@@ -257,7 +257,7 @@ export class Tasks {
       if (page === null) await delay(BACKGROUND_RETRY_MS);
       else {
         const change = (writer: Writer) => this.#slice(writer, id, after, page);
-        await this.#background.perform('a task', change, undefined, causeOf(task));
+        await this.#background.perform('a task', change, undefined, {cause: causeOf(task)});
       }
     }
   }
