@@ -143,6 +143,13 @@ export const STANDBY_RETRY_MS_MAX = 60_000;
 export const STANDBY_REPORTED_FAILURES = 3;
 /** Heap of a thread that changes files of standbys: page sets are outside of it. Beyond: its order fails. (ours) */
 export const STANDBY_THREAD_MIB = 256;
+/**
+ * Time of an order to a file, in addition to that for the bytes of the file on disk. Beyond: its thread is ended, the order
+ * has failed, and those of that file are done apart from others, with so many times the time. (ours)
+ */
+export const ORDER_MS = 30_000;
+export const ORDER_BYTES_PER_MS = 8 * KIB;
+export const SLOW_ORDER_FACTOR = 10;
 /** How much these threads are lower in priority (`nice`) than the cluster process. (ours) */
 export const STANDBY_NICE = 5;
 

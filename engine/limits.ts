@@ -21,8 +21,16 @@ export const RESERVE_CHUNK_BYTES = 64 * 1024;
 
 /* Upgrades */
 
-/** Pages read of a table of a file that SQLite must not open. Beyond: its svc is unknown. (ours) */
+/**
+ * Pages and rows read of tables of a file that SQLite must not open, and columns of a row: its schema has some 120 rows of 5
+ * columns, and `meta` has fewer. Beyond: its svc is unknown, or a cluster does not use the file. (ours)
+ */
 export const STORED_PAGES_MAX = 200;
+export const STORED_ROWS_MAX = 2_000;
+export const STORED_COLUMNS = 5;
+/** Levels of a B-tree, and bytes of a row, that SQLite makes at most. Beyond: the file is damaged. (ours) */
+export const SQLITE_DEPTH_MAX = 20;
+export const SQLITE_ROW_BYTES_MAX = 1_000_000_000;
 
 /**
  * Free space beyond the size of a tenant's file that the copy before its upgrade leaves, for the migration itself.
@@ -397,8 +405,9 @@ export const PAGE_SETS_MERGED_MAX = 64;
  * leaves some 2,500. Beyond: the capture drops the spool, and the copier refuses it. (ours)
  */
 export const SPOOL_ENTRIES_MAX = 4_096;
-/** Bytes of a file with a position that are read. (ours) */
+/** Bytes of a file with a position that are read, and of one with the place of a tenant's file in its log. (ours) */
 export const POSITION_BYTES_MAX = 1_024;
+export const PLACE_BYTES_MAX = 16 * 1_024;
 /** Hashes of pages that a capture keeps, some 4 MiB. Beyond: all are dropped. (ours) */
 export const PAGE_HASHES_MAX = 16_384;
 /** Pages of a base that are copied or written before the commits made meanwhile are taken: some 10 ms. (ours) */

@@ -3,8 +3,10 @@
  * one is refused, because nothing else says which commit the pages are of.
  */
 import {createHash} from 'node:crypto';
-import {readFileSync} from 'node:fs';
+import {closeSync, openSync} from 'node:fs';
 import {dirname} from 'node:path';
+import {POSITION_BYTES_MAX} from '../limits.ts';
+import {readAt} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
 import type {Disk} from './disk.ts';
 import {DIGEST_BYTES} from './page-digest.ts';
@@ -37,7 +39,9 @@ export function replaceFile(disk: Disk, path: string, bytes: Buffer): void {
 
 /** @throws CopyError */
 export function readPosition(path: string): Position {
-  return decodePosition(contentOf(path), path);
+  const content = contentOf(path, POSITION_BYTES_MAX);
+  if (content !== null) return decodePosition(content, path);
+  throw new CopyError(`${path} is missing: the copy was not completed, or the file is not a copy`);
 }
 
 export function encodePosition(position: Position): Buffer {
@@ -83,12 +87,19 @@ function isHex(value: unknown, length: number): boolean {
   return typeof value === 'string' && value.length === length && /^[0-9a-f]*$/.test(value);
 }
 
-function contentOf(path: string): string {
+/** Null: it is missing. @param bytesMax what is longer is cut off, so its SHA-256 does not match */
+export function contentOf(path: string, bytesMax: number): string | null {
+  let fd: number;
   try {
-    return readFileSync(path, 'utf8');
+    fd = openSync(path, 'r');
   } catch (caught) {
     if ((caught as NodeJS.ErrnoException).code !== 'ENOENT') throw caught;
-    throw new CopyError(`${path} is missing: the copy was not completed, or the file is not a copy`);
+    return null;
+  }
+  try {
+    return readAt(fd, 0, bytesMax).toString();
+  } finally {
+    closeSync(fd);
   }
 }
 

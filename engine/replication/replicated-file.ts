@@ -11,12 +11,9 @@
  * file itself says whether there is one: what lies beside a missing file is of no use.
  */
 import {closeSync, existsSync, fsyncSync, ftruncateSync, openSync, rmSync} from 'node:fs';
-import {dirname, join} from 'node:path';
-import Database from 'better-sqlite3';
+import {dirname} from 'node:path';
 import {assert} from '../../shared/assert.ts';
-import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
 import {MemorySink, type Sink} from '../copies/bytes.ts';
-import type {FileState} from '../copies/capture.ts';
 import {writeSet} from '../copies/captured-set.ts';
 import {CopyError} from '../copies/copy-error.ts';
 import {CopyFile} from '../copies/copy-file.ts';
@@ -29,7 +26,7 @@ import {positionPath, writePosition} from '../copies/position-file.ts';
 import {writeBase} from '../copies/whole-base.ts';
 import {keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
 import type {LogPlace} from './appender.ts';
-import {closedFileState, refuseDamagedLog} from './closed-file.ts';
+import {type ClosedFile, closedFileState, moveLog, refuseDamagedLog} from './closed-file.ts';
 import {hasLocalNote, removeLocalNote} from './local-note.ts';
 import {readPlace, savePlace} from './place-file.ts';
 import {type AsideReason, copyAside, removeFile, setAside} from './set-aside.ts';
@@ -37,7 +34,7 @@ import {type AsideReason, copyAside, removeFile, setAside} from './set-aside.ts'
 const NOWHERE = {write: () => undefined};
 
 /** A file that a worker has written. `beforeLog`: the newest commit that its WAL lacks. */
-type Own = {readonly log: LogReader; readonly file: FileState; readonly beforeLog: number};
+type Own = {readonly log: LogReader; readonly file: ClosedFile; readonly beforeLog: number};
 
 export class ReplicatedFile {
   readonly #path: string;
@@ -280,7 +277,7 @@ export class ReplicatedFile {
     this.cut();
     this.#own?.log.close();
     this.#own = null;
-    moveLog(this.#path);
+    moveLog(this.#path, at.pageBytes);
     writePosition(DISK, positionPath(this.#path), at);
     this.#copy = CopyFile.open(this.#path);
   }
@@ -290,8 +287,7 @@ export class ReplicatedFile {
 function ownFile(path: string, at: Position, nowMs: number): Own {
   const file = closedFileState(path, nowMs);
   const log = new LogReader(path);
-  const beforeLog = file.commit - log.take(Number.MAX_SAFE_INTEGER, 0, file.logFrames).commits;
-  log.rewind();
+  const beforeLog = file.commit - file.commitsInLog;
   if (at.timeline === file.timeline && at.commit <= file.commit) {
     if (at.commit > beforeLog) log.accept(log.take(at.commit - beforeLog));
     return {log, file, beforeLog};
@@ -331,21 +327,4 @@ function cutLog(path: string, commits: number): void {
   } finally {
     closeSync(log);
   }
-}
-
-/** Moves all of the WAL into the file. */
-function moveLog(path: string): void {
-  // Before the WAL is empty: a file with this note and an empty WAL has lost it.
-  rmSync(join(dirname(path), LOGGED_FILE), {force: true});
-  syncDirectory(dirname(path));
-  const db = new Database(path, {fileMustExist: true});
-  try {
-    db.pragma('synchronous = FULL');
-    const [moved] = db.pragma('wal_checkpoint(TRUNCATE)') as {busy: number}[];
-    if (moved!.busy !== 0) throw new CopyError(`${path} is open elsewhere`);
-  } finally {
-    db.close();
-  }
-  for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, {force: true});
-  syncDirectory(dirname(path));
 }

@@ -11,7 +11,7 @@ export function writeWholeFile(path: string, sink: Sink, nowMs: number): Positio
   const file = closedFileState(path, nowMs);
   const log = new LogReader(path);
   try {
-    log.accept(log.take(Number.MAX_SAFE_INTEGER, 0, file.logFrames));
+    log.accept(log.take(file.commitsInLog));
     return writeBase(log, file, sink);
   } finally {
     log.close();

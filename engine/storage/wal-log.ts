@@ -13,7 +13,7 @@
  * Any other invalid frame is the end of a WAL that was being written: unfinished transactions, or frames of an older
  * round.
  */
-import {closeSync, existsSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
+import {closeSync, existsSync, openSync, readSync, statSync} from 'node:fs';
 import {uptime} from 'node:os';
 import {assert} from '../../shared/assert.ts';
 import {FRAME_HEADER_BYTES, WAL_HEADER_BYTES} from '../../shared/sqlite-header.ts';
@@ -173,8 +173,14 @@ class Walk {
 /** Null: there is none, or it is not reliable. */
 function readIndex(path: string): Index | null {
   const stat = statSync(path, {throwIfNoEntry: false});
-  if (stat === undefined || stat.size < 2 * INDEX_HEADER_BYTES + 4) return null;
-  const bytes = readFileSync(path);
+  const bytes = Buffer.alloc(2 * INDEX_HEADER_BYTES + 4);
+  if (stat === undefined || stat.size < bytes.length) return null;
+  const fd = openSync(path, 'r');
+  try {
+    readSync(fd, bytes);
+  } finally {
+    closeSync(fd);
+  }
   const header = bytes.subarray(0, INDEX_HEADER_BYTES);
   // Two copies, written one after the other: they differ after a crash in between.
   if (!header.equals(bytes.subarray(INDEX_HEADER_BYTES, 2 * INDEX_HEADER_BYTES))) return null;

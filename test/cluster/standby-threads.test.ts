@@ -57,7 +57,7 @@ test('a standby follows, a leader of NATS is killed, and the file becomes that o
   const owner = new ReplicatedHost(rig, others, tenant);
   const path = join(root, tenant.id, 'tenant.sqlite');
   const reports: string[] = [];
-  const files = new FileThreads(THREAD);
+  const files = new FileThreads({thread: THREAD});
   mkdirSync(join(root, 'scratch'));
   const standbys = new Standbys({
     replicated: mine.replicated,
