@@ -168,6 +168,12 @@ export const LOG_SPOOL_POLL_MS = 250;
 /** Time for an answer of a NATS server. Beyond: the request has failed, and what became of it is found out. (ours) */
 export const NATS_REQUEST_MS = 2_000;
 /**
+ * A read without an answer is sent again, and a place in a stream is requested again under another name, from a server that
+ * may be another one: what arrives before an election is never answered. Until `NATS_REQUEST_MS`; then it has failed. (ours)
+ */
+export const NATS_READ_AGAIN_MS = 250;
+export const NATS_CONSUMER_AGAIN_MS = 500;
+/**
  * Part of `max_file_store` of a server that logs and bases leave free, and at most so many bytes: for leases and owners, and
  * for what is written between two polls. Beyond: writes are 507. (ours)
  */

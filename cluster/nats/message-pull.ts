@@ -11,6 +11,7 @@ import {randomBytes} from 'node:crypto';
 import {createInbox, type Msg, type NatsConnection} from '@nats-io/transport-node';
 import {
   APPEND_RETRY_MS,
+  NATS_CONSUMER_AGAIN_MS,
   NATS_CONSUMER_IDLE_MS,
   NATS_PULL_BYTES,
   NATS_PULL_MESSAGES,
@@ -18,6 +19,7 @@ import {
   NATS_SILENT_MS,
 } from '../limits.ts';
 import {EngineError, type Message} from '../log/log-engine.ts';
+import {repeatedRequest} from './repeated-request.ts';
 
 export type PullOptions = {
   /** Its name on the servers. */
@@ -48,22 +50,27 @@ export async function* pulledMessages(
   create: (subject: string, request: object) => Promise<void>,
   {stream, filter, from, signal, isBare = false}: PullOptions,
 ): AsyncGenerator<Message | null> {
-  const name = `svc-${randomBytes(12).toString('hex')}`;
-  await create(`CONSUMER.CREATE.${stream}.${name}`, {
-    stream_name: stream,
-    config: {
-      name,
-      deliver_policy: 'by_start_sequence',
-      opt_start_seq: Math.max(from, 1),
-      filter_subjects: [filter],
-      ack_policy: 'none',
-      headers_only: isBare,
-      mem_storage: true,
-      num_replicas: 1,
-      inactive_threshold: NATS_CONSUMER_IDLE_MS * NANOSECONDS,
-    },
-  });
-  const consumer = `${stream}.${name}`;
+  const send = async () => {
+    const name = `svc-${randomBytes(12).toString('hex')}`;
+    await create(`CONSUMER.CREATE.${stream}.${name}`, {
+      stream_name: stream,
+      config: {
+        name,
+        deliver_policy: 'by_start_sequence',
+        opt_start_seq: Math.max(from, 1),
+        filter_subjects: [filter],
+        ack_policy: 'none',
+        headers_only: isBare,
+        mem_storage: true,
+        num_replicas: 1,
+        inactive_threshold: NATS_CONSUMER_IDLE_MS * NANOSECONDS,
+      },
+    });
+    return `${stream}.${name}`;
+  };
+  // A server that was just lost can have been chosen to hold it.
+  const unused = (consumer: string) => remove(connection, consumer);
+  const consumer = await repeatedRequest({send, everyMs: NATS_CONSUMER_AGAIN_MS, unused});
   const pull = new Pull(connection, consumer);
   const isAborted = () => signal?.aborted === true;
   const onAbort = () => pull.end();
@@ -146,7 +153,7 @@ class Pull {
     clearInterval(this.#turns);
     clearTimeout(this.#again);
     this.#subscription.unsubscribe();
-    if (!this.#connection.isClosed()) this.#connection.publish(`$JS.API.CONSUMER.DELETE.${this.#consumer}`);
+    remove(this.#connection, this.#consumer);
   }
 
   #request(): void {
@@ -185,6 +192,10 @@ class Pull {
     this.#failure ??= new EngineError(`the messages have ended: ${reason}`);
     this.#notify();
   }
+}
+
+function remove(connection: NatsConnection, consumer: string): void {
+  if (!connection.isClosed()) connection.publish(`$JS.API.CONSUMER.DELETE.${consumer}`);
 }
 
 /**

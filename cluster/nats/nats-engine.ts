@@ -4,7 +4,14 @@
  * refused for a duplicate of a stored one.
  */
 import {headers, type NatsConnection} from '@nats-io/transport-node';
-import {APPEND_RETRY_MS, APPEND_RETRY_MS_MAX, NATS_READ_SINGLY, NATS_REQUEST_MS, NATS_STREAMS_MS} from '../limits.ts';
+import {
+  APPEND_RETRY_MS,
+  APPEND_RETRY_MS_MAX,
+  NATS_READ_AGAIN_MS,
+  NATS_READ_SINGLY,
+  NATS_REQUEST_MS,
+  NATS_STREAMS_MS,
+} from '../limits.ts';
 import {
   EngineError,
   type LogEngine,
@@ -20,6 +27,7 @@ import {connectToAny, type NatsOptions} from './connection.ts';
 import {answerHosts, askHost} from './host-requests.ts';
 import {pulledMessages} from './message-pull.ts';
 import {NatsRefusal} from './nats-refusal.ts';
+import {repeatedRequest} from './repeated-request.ts';
 import {type StreamConfig, streamFault, streamNameOf, streamSettings} from './stream-settings.ts';
 
 const WRONG_LAST_SEQUENCE = 10071;
@@ -237,7 +245,8 @@ export class NatsEngine implements LogEngine {
   }
 
   async #found(stream: StreamName, query: object): Promise<Message | null> {
-    const answer = await this.#answer(`$JS.API.STREAM.MSG.GET.${streamNameOf(this.#subjects, stream)}`, query);
+    const subject = `$JS.API.STREAM.MSG.GET.${streamNameOf(this.#subjects, stream)}`;
+    const answer = await repeatedRequest({send: () => this.#answer(subject, query), everyMs: NATS_READ_AGAIN_MS});
     if (answer.error?.err_code === NO_MESSAGE) return null;
     if (answer.error !== undefined) throw new EngineError(describe(answer.error));
     const {message} = answer;

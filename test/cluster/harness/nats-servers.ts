@@ -106,8 +106,8 @@ export class NatsServer {
 
 type Options = {
   count?: number;
-  /** Lines of the section `jetstream`. */
-  jetstream?: string;
+  /** Lines of the section `jetstream`. Null: there is none, and tests can answer for it. */
+  jetstream?: string | null;
   /** Directories of the stores. Default: below `directory`. */
   stores?: readonly string[];
   /** Further sections. */
@@ -179,7 +179,7 @@ export class NatsServers {
         `server_name: n${i + 1}
          listen: "127.0.0.1:${clients[i]}"
          http: "127.0.0.1:${monitor}"
-         jetstream { store_dir: "${stores?.[i] ?? join(directory, `n${i + 1}`)}", ${jetstream} }
+         ${jetstream === null ? '' : `jetstream { store_dir: "${stores?.[i] ?? join(directory, `n${i + 1}`)}", ${jetstream} }`}
          ${count > 1 ? cluster : ''}
          ${sections}`,
       );
