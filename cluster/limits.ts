@@ -26,7 +26,7 @@ export const NOTE_BYTES_MAX = KIB;
 export const APPEND_UNKNOWN_MS = 10_000;
 /** Pause before a record is sent again, doubled after each attempt. (ours) */
 export const APPEND_RETRY_MS = 20;
-export const APPEND_RETRY_MS_MAX = 500;
+export const APPEND_RETRY_MS_MAX = 200;
 /** Bases of a tenant that stay, so that one is there while the next is written or found damaged. (design) */
 export const BASES_KEPT = 2;
 
@@ -49,6 +49,11 @@ export const RENEW_MS = 1_000;
 export const LEASE_WAIT = 1.1;
 /** A host that was heard so recently counts as alive. Beyond: what needs it waits for a sign or for its end. (design) */
 export const MEMBER_SILENT_MS = 2_000;
+/**
+ * After a host could not update its own entry, others have so long to update theirs: it reaches over the pauses of an append.
+ * Beyond: those that are silent are expired. (ours)
+ */
+export const MEMBER_GRACE_MS = 500;
 /** Hosts of a cluster. Beyond: a host is ignored by those that know so many others. (ours) */
 export const HOSTS_MAX = 64;
 /** Weight of a host among the others: a relative number. Beyond: its entry is refused. (ours) */

@@ -33,7 +33,7 @@ export type HostLeaseOptions = {
   readonly records: SmallRecords;
   /** The one of `members`. Default: that of this machine. */
   readonly clock?: Clock;
-  readonly members: Pick<Members, 'outcomeOf'>;
+  readonly members: Pick<Members, 'outcomeOf' | 'ownStored' | 'ownEnded'>;
   /** Lower-case letters, digits and dashes, up to 32. Unique in the cluster. */
   readonly host: string;
   /** A random id of this start of svc: 32 hexadecimal digits. */
@@ -153,7 +153,7 @@ export class HostLease {
    * `renew`. @returns whether it was stored; if not, the others wait for the end of the lease
    */
   async leave(signal: AbortSignal): Promise<boolean> {
-    this.#setUntil(Number.NEGATIVE_INFINITY);
+    this.#ended();
     const {start} = this.#options;
     const left = {format: MEMBER_FORMAT, state: 'left', incarnation: this.#incarnation, start} as const;
     // An update that `renew` has abandoned can have been stored, so the revision can be another one.
@@ -178,13 +178,19 @@ export class HostLease {
 
   #stored(revision: number, sentMs: number): void {
     this.#revision = revision;
+    this.#options.members.ownStored();
     this.#setUntil(Math.max(this.#untilMs, sentMs + this.#leaseMs));
   }
 
   #end(now: SmallRecord): LeaseEnd {
-    this.#setUntil(Number.NEGATIVE_INFINITY);
+    this.#ended();
     const record = this.#decoded(now);
     return record === null || record.start === this.#options.start ? 'expired' : 'superseded';
+  }
+
+  #ended(): void {
+    this.#options.members.ownEnded();
+    this.#setUntil(Number.NEGATIVE_INFINITY);
   }
 
   #setUntil(untilMs: number): void {

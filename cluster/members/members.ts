@@ -6,11 +6,14 @@
  * revision, which was before it was received here. So `LEASE_WAIT` times the lease after it was *received* the lease is
  * over, whatever the clocks of the two hosts show. An entry that arrives late makes the wait longer.
  *
+ * While the log elects a leader, no host can update its entry, and the first one that can would expire the others. So a host
+ * expires none while it cannot update its own entry, and not at once when it can again.
+ *
  * An entry that this host has not received yet is found by the refusal of the replacement. The same is true for a host
  * without an entry: it is expired by creating one.
  */
 import {assert} from '../../shared/assert.ts';
-import {HOSTS_MAX, LEASE_MS, LEASE_WAIT, MEMBER_SILENT_MS, RENEW_MS} from '../limits.ts';
+import {HOSTS_MAX, LEASE_MS, LEASE_WAIT, MEMBER_GRACE_MS, MEMBER_SILENT_MS, RENEW_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
 import type {SmallRecord, SmallRecords} from '../log/small-records.ts';
@@ -64,6 +67,8 @@ export class Members {
   readonly #seen = new Map<string, Seen>();
   readonly #waiting = new Set<() => void>();
   readonly #expiring = new Map<string, Promise<void>>();
+  /** The newest update of this host itself, and the first one since when none was missing. Null: it makes none. */
+  #own: {newestMs: number; sinceMs: number} | null = null;
 
   constructor({records, clock = MONOTONIC_CLOCK, leaseMs = LEASE_MS, report = () => {}}: MembersOptions) {
     this.#records = records;
@@ -86,6 +91,19 @@ export class Members {
       }
       if (!signal.aborted) await delay(this.#clock, RENEW_MS);
     }
+  }
+
+  /** This host has updated its entry. */
+  ownStored(): void {
+    const {nowMs} = this.#clock;
+    const isNext = this.#own !== null && nowMs - this.#own.newestMs < MEMBER_SILENT_MS;
+    this.#own = {newestMs: nowMs, sinceMs: isNext ? this.#own!.sinceMs : nowMs};
+    this.#notify();
+  }
+
+  /** It updates its entry no more. */
+  ownEnded(): void {
+    this.#own = null;
   }
 
   /** Hosts that were heard within a lease and its wait, by name. Those that drain are among them. */
@@ -131,9 +149,18 @@ export class Members {
       const isBehind = record !== null && record.incarnation < incarnation;
       if (waitMs > 0 && !isBehind) await this.#changed(waitMs, signal);
       else if (isIt && record.state === 'expired') return 'ended';
+      else if (this.#graceMs() > 0) await this.#changed(this.#graceMs(), signal);
       else await this.#expireOnce(host, seen, incarnation, signal);
     }
     return 'abandoned';
+  }
+
+  /** For which the silence of others says nothing. */
+  #graceMs(): number {
+    if (this.#own === null) return 0;
+    const {newestMs, sinceMs} = this.#own;
+    const {nowMs} = this.#clock;
+    return nowMs - newestMs < MEMBER_SILENT_MS ? sinceMs + MEMBER_GRACE_MS - nowMs : RENEW_MS;
   }
 
   /** Many tenants can wait for one host. */
@@ -178,6 +205,10 @@ export class Members {
       before?.record?.incarnation === record?.incarnation && before?.record?.counter === record?.counter;
     if (before !== undefined && record !== null && isSameUpdate) this.#seen.set(host, {...before, record, revision});
     else this.#see(host, {record, revision, isFresh});
+    this.#notify();
+  }
+
+  #notify(): void {
     for (const notify of [...this.#waiting]) notify();
   }
 

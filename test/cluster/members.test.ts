@@ -81,6 +81,30 @@ test('a silent host is awaited for its lease and then expired; it finds this, an
     expect(await b.members.outcomeOf('a', 2, b.signal)).toBe('alive');
   }));
 
+test('after a time in which no host could update its entry, none is expired that can again', () =>
+  inCluster(async ({time, start}) => {
+    let [lostToA, lostToB] = [false, false];
+    const a = start({host: 'a', choosesFault: () => (lostToA ? 'lost' : 'none')});
+    const b = start({host: 'b', choosesFault: () => (lostToB ? 'lost' : 'none')});
+    await Promise.all([joined(a), joined(b)]);
+    const renewing = [a, b].map(host => host.lease.renew(host.signal));
+    while (b.members.serving().length < 2) await delay(time, 10);
+    const killed = start({host: 'c'});
+    await joined(killed);
+    await killed.kill();
+    [lostToA, lostToB] = [true, true];
+    await delay(time, LEASE_WAIT * LEASE_MS);
+    const outcomes = ['a', 'c'].map(host => b.members.outcomeOf(host, 1, b.signal));
+    await delay(time, 2 * RENEW_MS);
+    lostToB = false;
+    await delay(time, 150);
+    lostToA = false;
+    expect(await Promise.all(outcomes)).toEqual(['alive', 'ended']);
+    expect([a, b].map(({lease}) => lease.holds())).toEqual([true, true]);
+    await Promise.all([a.kill(), b.kill()]);
+    expect(await Promise.all(renewing)).toEqual(['stopped', 'stopped']);
+  }));
+
 test('an update that is on its way when its host is expired is never stored', () =>
   inCluster(async ({time, start}) => {
     const faults: Fault[] = [];
