@@ -350,6 +350,8 @@ export const SET_ASIDE_MS = 7 * 24 * 3_600_000;
 export const SET_ASIDE_CHECK_MS = 24 * 3_600_000;
 /** Time for an answer of the cluster process, in addition to what the request itself takes. Beyond: 503. (ours) */
 export const CLUSTER_ANSWER_MS = 15_000;
+/** Time in which a file becomes the beginning of a log, or is made of one. Beyond: 503. (ours) */
+export const FILE_OF_LOG_MS = 60 * 60_000;
 /** Time for a host to join its cluster at the start. Beyond: the start fails. (ours) */
 export const CLUSTER_JOIN_MS = 90_000;
 /** Time for a host to leave its cluster at the end. Beyond: the others wait for the end of its lease. (ours) */

@@ -284,6 +284,7 @@ export class Supervisor {
       return this.#routers.settled();
     };
     this.#tenants = new Tenants({
+      cluster: this.#cluster?.files ?? null,
       registry: this.#registry,
       files,
       placement: this.#placement,
@@ -318,6 +319,7 @@ export class Supervisor {
     });
     const clones = new Clones({
       ...{tenants: this.#tenants, placement: this.#placement, control, files, log},
+      cluster: this.#cluster?.files ?? null,
       adopt: (...adoption) => this.#adoptions.adopt(...adoption),
       directory: join(settings.data, 'incoming'),
     });

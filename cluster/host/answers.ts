@@ -1,6 +1,8 @@
 /** Answers what routes request of the cluster. */
 import {unreachable} from '../../shared/assert.ts';
-import type {ClusterProcessRequest, DeletedTenant} from '../../shared/ipc/cluster.ts';
+import {unavailable} from '../../shared/errors.ts';
+import type {ClusterProcessRequest, ClusterTenant, DeletedTenant} from '../../shared/ipc/cluster.ts';
+import {newTenant} from '../ownership/tenant-record.ts';
 import type {ClusterHost} from './cluster-host.ts';
 import {performed, recordOf} from './performed.ts';
 
@@ -12,6 +14,24 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       const outcome = await host.entries.create(tenant, Date.now());
       const {generation, createdMs} = recordOf(tenant, outcome);
       return {tenant, generation, createdMs};
+    }
+    case 'reserve': {
+      const {tenant} = request;
+      const outcome = await host.entries.reserve(tenant);
+      return typeof outcome === 'number' ? outcome : recordOf(tenant, {kind: outcome});
+    }
+    case 'begin': {
+      const {tenant: id, generation} = request.tenant;
+      return await host.files.begin({id, generation}, request.path);
+    }
+    case 'enter':
+      await enter(host, request.tenant, request.epoch);
+      return null;
+    case 'copy': {
+      const {tenant: id, path} = request;
+      const {generation} = recordOf(id, await host.entries.update(id, record => record));
+      await host.files.copy({id, generation}, path);
+      return null;
     }
     case 'delete': {
       const {tenant} = request;
@@ -56,4 +76,13 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     default:
       return unreachable(request);
   }
+}
+
+/** @throws ServiceError; EngineError: the entry can be there, or be there later */
+async function enter(host: ClusterHost, {tenant: id, generation, createdMs}: ClusterTenant, epoch: number) {
+  if (host.state === 'joining') throw unavailable('this host is no member of the cluster at the moment; try again');
+  const entry = {...newTenant(generation, createdMs), epoch, owner: host.self, dueMs: 0};
+  const outcome = await host.entries.add(id, entry);
+  if (outcome.kind === 'exists') void host.forget({id, generation});
+  recordOf(id, outcome);
 }

@@ -48,11 +48,13 @@ import {endDeleted} from '../ownership/end-deleted.ts';
 import {HostTenants, type Located} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
+import {CopyRate} from '../standby/copy-rate.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
 import {ClusterKeys} from './cluster-keys.ts';
 import {Drain} from './drain.ts';
 import {dueTenants} from './due-tenants.ts';
+import {FilesOfLogs} from './files-of-logs.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
 import {LostTails} from './lost-tails.ts';
@@ -72,6 +74,7 @@ export class ClusterHost {
   readonly replicated: ReplicatedLog;
   readonly metrics = new HostMetrics();
   readonly drain: Drain;
+  readonly files: FilesOfLogs;
   /** For the copier of this host. */
   readonly spools: LogSpools;
   readonly #freeSpace: FreeSpace;
@@ -141,7 +144,8 @@ export class ClusterHost {
     this.#rebalance = new Rebalance(this.members);
     this.entries = new TenantEntries(records, this.#end.signal);
     this.keys = new ClusterKeys({records, clock: MONOTONIC_CLOCK, leaseMs, send, report});
-    const {copyRateBytes, scratch} = settings;
+    const {scratch} = settings;
+    const copyBytesPerSecond = settings.copyRateBytes === 0 ? null : settings.copyRateBytes;
     rmSync(scratch, {recursive: true, force: true});
     mkdirSync(scratch, {mode: 0o700});
     this.#standbys = new Standbys({
@@ -156,7 +160,7 @@ export class ClusterHost {
         return known === undefined ? null : {path: known.path, owner: null};
       },
       scratch,
-      copyBytesPerSecond: copyRateBytes === 0 ? null : copyRateBytes,
+      copyBytesPerSecond,
       freeBytes: () => this.#freeSpace.serverBytes,
       onBase: bytes => {
         this.metrics.count('svc_cluster_bases_total');
@@ -168,9 +172,15 @@ export class ClusterHost {
       replicated: this.replicated,
       clock: MONOTONIC_CLOCK,
       directory: settings.copies,
-      copyBytesPerSecond: copyRateBytes === 0 ? null : copyRateBytes,
+      copyBytesPerSecond,
       onSpooled: tenant => send({type: 'spooled', tenant}),
       report,
+    });
+    this.files = new FilesOfLogs({
+      ...{replicated: this.replicated, files: this.#fileThreads, scratch, report, signal: this.#end.signal},
+      rate: new CopyRate(copyBytesPerSecond, MONOTONIC_CLOCK),
+      freeBytes: () => this.#freeSpace.serverBytes,
+      forget: tenant => void this.forget(tenant),
     });
     const subjects = new Subjects(settings.cluster);
     const lostTails = new LostTails({

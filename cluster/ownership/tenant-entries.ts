@@ -28,10 +28,15 @@ export class TenantEntries {
 
   /** @throws LogError, EngineError */
   async create(id: string, nowMs: number): Promise<EntryOutcome> {
-    if ((await findTenant(this.#records, id)) !== null) return {kind: 'exists'};
-    const generation = await this.#nextGeneration();
+    const generation = await this.reserve(id);
     if (typeof generation === 'string') return {kind: generation};
     return await this.add(id, newTenant(generation, nowMs));
+  }
+
+  /** @returns a generation for a tenant that does not exist yet. @throws LogError, EngineError */
+  async reserve(id: string): Promise<number | 'exists' | 'full' | 'abandoned'> {
+    if ((await findTenant(this.#records, id)) !== null) return 'exists';
+    return await this.#nextGeneration();
   }
 
   /** Of a generation that only this tenant has. `stored` as well if that is there already. @throws LogError, EngineError */
@@ -39,7 +44,9 @@ export class TenantEntries {
     for (;;) {
       const before = await findEntry(this.#records, id);
       if (before?.record.generation === entry.generation) return {kind: 'stored', record: before.record};
-      if (before !== null && !before.record.isDeleted) return {kind: 'exists'};
+      // A later one can have been made and deleted since the generation was reserved.
+      const isLater = before !== null && before.record.generation > entry.generation;
+      if (before !== null && (isLater || !before.record.isDeleted)) return {kind: 'exists'};
       // A host and an epoch name a worker: no worker of the deleted tenant has the name of one of this tenant.
       const record = {...entry, epoch: Math.max(entry.epoch, before?.record.epoch ?? 0)};
       const decision = await this.#set(tenantKey(id), encodeTenant(record), before?.revision ?? 0);

@@ -29,7 +29,7 @@ export type FileWish =
   | {readonly kind: 'write_base'; readonly to: string}
   /** As a base, with commits of the file that the log need not have. */
   | {readonly kind: 'write_newest'; readonly to: string}
-  /** Its log begins again with a base of its newest commit. @property base path of that base */
+  /** Its log begins, also again, with a base of its newest commit. @property base path of that base */
   | {readonly kind: 'set_place'; readonly base: string; readonly place: LogPlace}
   | {readonly kind: 'set_aside'; readonly why: AsideReason; readonly epoch: number};
 

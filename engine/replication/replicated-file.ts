@@ -30,6 +30,7 @@ import {type ClosedFile, closedFileState, moveLog, refuseDamagedLog} from './clo
 import {hasLocalNote, removeLocalNote} from './local-note.ts';
 import {readPlace, savePlace} from './place-file.ts';
 import {type AsideReason, copyAside, removeFile, setAside} from './set-aside.ts';
+import {writeWholeFile} from './whole-file.ts';
 
 const NOWHERE = {write: () => undefined};
 
@@ -38,6 +39,7 @@ type Own = {readonly log: LogReader; readonly file: ClosedFile; readonly beforeL
 
 export class ReplicatedFile {
   readonly #path: string;
+  readonly #nowMs: number;
   #own: Own | null = null;
   #copy: CopyFile | null = null;
   #at: Position | null = null;
@@ -56,6 +58,7 @@ export class ReplicatedFile {
    */
   constructor(path: string, nowMs: number) {
     this.#path = path;
+    this.#nowMs = nowMs;
     if (!existsSync(path)) return;
     const place = readPlace(path);
     this.#place = place?.log ?? null;
@@ -166,6 +169,10 @@ export class ReplicatedFile {
 
   /** A base of the newest commit of the file, whether the log has it or not. @throws CopyError */
   writeNewest(sink: Sink): void {
+    if (this.#isUnplaced) {
+      writeWholeFile(this.#path, sink, this.#nowMs);
+      return;
+    }
     const own = this.#own;
     if (own === null) {
       this.writeBase(sink);
@@ -186,11 +193,13 @@ export class ReplicatedFile {
     this.#copy.writeDifference(base, sink);
   }
 
-  /** Another log begins with the newest commit of the file, at this place. */
+  /** Its first log, or another one, begins with the newest commit of the file, at this place. */
   setPlace(at: Position, log: LogPlace): void {
-    assert(at.commit === this.commit && at.timeline === this.#at?.timeline, 'the log has all of the file');
+    const isWhole = at.commit === this.commit && at.timeline === this.#at?.timeline;
+    assert(this.#isUnplaced || isWhole, 'the log has all of the file');
     this.close();
     savePlace(this.#path, {at, log});
+    this.#isUnplaced = false;
     [this.#at, this.#place] = [at, log];
   }
 

@@ -82,6 +82,14 @@ export type KeyChanged = 'stored' | 'again' | 'removed';
 export type ClusterProcessRequest =
   /** Answered when the entry is stored. The tenant follows as `tenant_is`. */
   | {does: 'create'; tenant: string}
+  /** For a tenant that is made of a file. Answered with its generation. */
+  | {does: 'reserve'; tenant: string}
+  /** Its log begins with the file at the path, which no process has open. Answered with the epoch; there is no entry yet. */
+  | {does: 'begin'; tenant: ClusterTenant; path: string}
+  /** Answered when its entry is stored, with this host as the owner. It follows as `tenant_is`. */
+  | {does: 'enter'; tenant: ClusterTenant; epoch: number}
+  /** Answered when the file at the path has everything that the log has of the tenant. */
+  | {does: 'copy'; tenant: string; path: string}
   /** Answered with a `DeletedTenant`: no host becomes its owner any more. */
   | {does: 'delete'; tenant: string}
   /** This host serves it no more. Answered when no other host does. */

@@ -1,25 +1,28 @@
-/**
- * Requests that a host of a cluster refuses: they change or read files of tenants beside the log, so the other hosts would
- * not know of it, or they hold on this host alone. docs/cluster.md lists them.
- */
+/** Requests that a host of a cluster refuses: the other hosts would not know of what they do. docs/cluster.md lists them. */
 import {conflict} from '../../shared/errors.ts';
 import type {RouterMessage} from '../processes/router-process.ts';
 
-const COPIES_OF_FILES = 'in a cluster no tenant can be made of a file yet: make a tenant, and import its documents';
+const REPLACED = 'in a cluster a file cannot replace a tenant: make another tenant of it';
 const PAUSES = 'in a cluster no tenant can be paused yet: other hosts would go on to serve it';
-
-const REFUSED: Partial<Record<(RouterMessage & {type: 'request'})['action'], string>> = {
-  tenant_clone: COPIES_OF_FILES,
-  tenant_restore: COPIES_OF_FILES,
-  file_expected: COPIES_OF_FILES,
-  file_arrived: COPIES_OF_FILES,
-  upgrade_start: 'in a cluster each tenant is upgraded when its owner opens it: there is no run for all',
-};
+const UPGRADES = 'in a cluster each tenant is upgraded when its owner opens it: there is no run for all';
 
 /** @throws op.conflict 409 */
 export function refuseInCluster(message: RouterMessage & {type: 'request'}): void {
-  const isPause =
-    message.action === 'tenant_control' && (message.does === 'pause' || message.does === 'pause_for_reads');
-  const sentence = isPause ? PAUSES : REFUSED[message.action];
-  if (sentence !== undefined) throw conflict(sentence);
+  switch (message.action) {
+    case 'tenant_control':
+      if (message.does === 'pause' || message.does === 'pause_for_reads') throw conflict(PAUSES);
+      return;
+    case 'tenant_restore':
+    case 'file_expected':
+    case 'file_arrived':
+      if (message.replace) throw conflict(REPLACED);
+      if (!message.live) throw conflict(`${PAUSES}, so make it live`);
+      return;
+    case 'tenant_clone':
+      if (!message.live) throw conflict(`${PAUSES}, so make it live`);
+      return;
+    case 'upgrade_start':
+      throw conflict(UPGRADES);
+    default:
+  }
 }

@@ -29,6 +29,7 @@ import {ClusterReports} from '../metrics/cluster-reports.ts';
 import type {SupervisorMetrics} from '../metrics/metrics.ts';
 import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/cluster-process.ts';
 import {KillRate} from '../processes/kill-rate.ts';
+import {ClusterFiles} from '../tenants/cluster-files.ts';
 import type {ClusterGrants} from '../tenants/cluster-grants.ts';
 import type {Tenants} from '../tenants/tenants.ts';
 import {LogCopies} from './log-copies.ts';
@@ -61,6 +62,7 @@ export class Cluster implements KeyCluster {
   readonly process: ClusterProcess;
   /** For the repository of this server, if it has one. */
   readonly copies: LogCopies;
+  readonly files: ClusterFiles;
   readonly #parts: ClusterParts;
   readonly #reports = new ClusterReports();
   readonly #changes: TenantChanges;
@@ -93,6 +95,7 @@ export class Cluster implements KeyCluster {
     });
     const {cluster, host} = parts.settings;
     this.copies = new LogCopies(this.process, {cluster, host});
+    this.files = new ClusterFiles(this.process, change => this.#changes.alone(change));
   }
 
   /** How its routers reach those of other hosts. @throws StartError */

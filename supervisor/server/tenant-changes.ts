@@ -25,15 +25,21 @@ export class TenantChanges {
     return this.#last;
   }
 
-  /** Behind the changes before it. @throws what it throws */
-  make(change: () => Promise<void>): Promise<void> {
+  /** Behind the changes before it, and before those after it. @throws what it throws */
+  alone(change: () => Promise<void>): Promise<void> {
     const made = this.#last.then(change);
-    this.#last = made.catch((error: unknown) => {
+    this.#last = made.catch(() => undefined);
+    return made;
+  }
+
+  /** One that follows again if it fails. @throws what it throws */
+  make(change: () => Promise<void>): Promise<void> {
+    return this.alone(change).catch((error: unknown) => {
       this.#parts.log.error('a change of a tenant of the cluster could not be made on this host; it is tried again', {
         error,
       });
+      throw error;
     });
-    return made;
   }
 
   /** Until it succeeds, or another change of the tenant follows: a full disk has space again. */

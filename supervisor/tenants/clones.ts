@@ -22,6 +22,7 @@ import {removeTree, type TenantFiles} from '../files/tenant-files.ts';
 import {CLONES_MAX} from '../limits.ts';
 import type {Worker} from '../processes/worker-pool.ts';
 import type {Adoptions} from './adoptions.ts';
+import type {ClusterFiles} from './cluster-files.ts';
 import type {Placement} from './placement.ts';
 import type {TenantControl} from './tenant-control.ts';
 import type {TenantEntry} from './tenant-entry.ts';
@@ -33,6 +34,8 @@ export type ClonesParts = {
   control: Pick<TenantControl, 'wake'>;
   files: Pick<TenantFiles, 'path'>;
   adopt: Adoptions['adopt'];
+  /** Null: this server is no host of a cluster. */
+  cluster: Pick<ClusterFiles, 'copy'> | null;
   /** `<data>/incoming`. */
   directory: string;
   log: Logger;
@@ -72,11 +75,15 @@ export class Clones {
     }
   }
 
-  /** Copies the file and its log. */
+  /** Copies the file and its log. Of a tenant that another host of the cluster serves, the log has all of the file. */
   async #copy(id: string, path: string): Promise<void> {
-    const {placement, control} = this.#parts;
+    const {placement, control, cluster} = this.#parts;
     await control.wake(id);
     const entry = placement.find(id);
+    if (entry?.lifecycle.state === 'remote') {
+      await cluster?.copy(id, path);
+      return;
+    }
     const worker = entry?.worker ?? null;
     if (entry === undefined || worker === null) throw ended(id);
     entry.busyUntilMs = Number.MAX_SAFE_INTEGER;

@@ -39,10 +39,13 @@ import type {Registry} from '../files/registry.ts';
 import type {TenantFiles} from '../files/tenant-files.ts';
 import {TENANTS_MAX} from '../limits.ts';
 import {planStart, type StartPlan} from '../start/start-plan.ts';
+import type {ClusterFiles} from './cluster-files.ts';
 import type {Placement} from './placement.ts';
 import type {PlacedTenant} from './tenant-entry.ts';
 
 export type TenantsParts = {
+  /** Makes tenants of files those of the cluster. Null: this server is no host of one. */
+  cluster: Pick<ClusterFiles, 'reserve' | 'begin'> | null;
   registry: Registry;
   files: TenantFiles;
   placement: Pick<Placement, 'add' | 'delete' | 'find' | 'forget' | 'has' | 'ids' | 'isServed' | 'resumed' | 'size'>;
@@ -219,36 +222,52 @@ export class Tenants {
     {replace, serve, origin}: Pick<AdoptNote, 'serve' | 'origin'> & {replace: boolean},
     prepare: (note: AdoptNote) => Promise<string>,
   ): Promise<void> {
-    const {registry, files, placement, tellRouters, now, log} = this.#parts;
+    const {cluster, placement, now} = this.#parts;
     this.checkAdoption(id, replace);
     this.#creating.add(id);
     try {
       const replaces = replace ? placement.find(id)!.generation : null;
+      const generation = cluster === null ? this.#lastGeneration + 1 : await cluster.reserve(id);
+      this.#lastGeneration = Math.max(this.#lastGeneration, generation);
+      const createdMs = now();
       const note: AdoptNote = {
-        ...{tenant: id, generation: ++this.#lastGeneration, created_ms: now()},
+        ...{tenant: id, generation, created_ms: createdMs},
         ...{timeline: randomBytes(16).toString('hex'), origin, replaces, serve},
       };
       const directory = await prepare(note);
-      const old = replace ? await this.#leave(id, 'returns', note) : null;
-      try {
-        const fault = await placeAdopted(files, registry, note, directory, now());
-        if (fault !== null) log.error('a tenant was replaced on a disk that fails', {tenant: id, error: fault});
-      } catch (caught) {
-        const isPlaced = existsSync(files.path(id, note.generation));
-        if (isPlaced) log.error('a file could not be taken back: the next start makes it the tenant', {tenant: id});
-        if (old !== null) await this.#serveAgain(old);
-        this.#failed('made', id, caught);
+      if (cluster === null) await this.#place(note, directory);
+      else {
+        await cluster.begin({tenant: id, generation, createdMs}, directory, async () => {
+          // Another one was made and deleted meanwhile.
+          await this.leaveCluster(id, generation);
+          await this.#place(note, directory);
+        });
       }
-      if (old !== null) placement.forget(id);
-      const {generation, created_ms: createdMs} = note;
-      placement.add({id, generation, createdMs}, {isMarkedAwake: true, isToOpen: false});
-      await tellRouters({type: 'tenant_added', tenant: id});
       // Its jobs may be due.
       const entry = placement.find(id);
       if (entry !== undefined && !entry.isReadOnly) placement.resumed(entry);
     } finally {
       this.#creating.delete(id);
     }
+  }
+
+  /** The directory of a file that was adopted becomes that of its tenant, and the tenant is served. */
+  async #place(note: AdoptNote, directory: string): Promise<void> {
+    const {registry, files, placement, tellRouters, now, log} = this.#parts;
+    const {tenant: id, generation, created_ms: createdMs, replaces} = note;
+    const old = replaces === null ? null : await this.#leave(id, 'returns', note);
+    try {
+      const fault = await placeAdopted(files, registry, note, directory, now());
+      if (fault !== null) log.error('a tenant was replaced on a disk that fails', {tenant: id, error: fault});
+    } catch (caught) {
+      const isPlaced = existsSync(files.path(id, generation));
+      if (isPlaced) log.error('a file could not be taken back: the next start makes it the tenant', {tenant: id});
+      if (old !== null) await this.#serveAgain(old);
+      this.#failed('made', id, caught);
+    }
+    if (old !== null) placement.forget(id);
+    placement.add({id, generation, createdMs}, {isMarkedAwake: true, isToOpen: false});
+    await tellRouters({type: 'tenant_added', tenant: id});
   }
 
   /**

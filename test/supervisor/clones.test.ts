@@ -168,6 +168,7 @@ test.each<[string, Partial<Worker>, string]>([
     control: {wake: async () => 0},
     files: {path: () => at('a')},
     adopt,
+    cluster: null,
     directory: at('incoming'),
     log: createLogger({process: 'test'}),
   });

@@ -112,6 +112,7 @@ class Server {
       ]),
     ) as Steps;
     this.tenants = new Tenants({
+      cluster: null,
       registry,
       files: new TenantFiles(join(data, 'tenants'), steps),
       placement: {

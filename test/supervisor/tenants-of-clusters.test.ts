@@ -23,6 +23,7 @@ function host(): {tenants: Tenants; directories: () => string[]} {
   });
   const places = new Map<string, PlacedTenant>();
   const tenants = new Tenants({
+    cluster: null,
     registry,
     files: new TenantFiles(path, realSteps),
     placement: {
