@@ -223,6 +223,7 @@ export class Supervisor {
         : new Cluster({
             ...{settings: settings.cluster, data: settings.data, entry: entries.cluster, env: childEnv, log},
             tenants: () => this.#tenants,
+            control: () => control,
             pathOf: (tenant, generation) => files.path(tenant, generation),
             grants: () => this.#placement.grants!,
             tellRouters: message => this.#routers.broadcast(message),

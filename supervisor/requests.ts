@@ -1,5 +1,6 @@
 /** What routers request of the supervisor, and who answers. */
 import {conflict} from '../shared/errors.ts';
+import type {PauseMode} from '../shared/protocol/tenant-status.ts';
 import type {AuditLog} from './keys/audit-log.ts';
 import type {Keys} from './keys/keys.ts';
 import type {RefusalLog} from './keys/refusal-log.ts';
@@ -32,6 +33,13 @@ export type RequestParts = {
   sessions: Sessions;
   keys: Keys;
 };
+
+/** What actions make of the pause of a tenant. */
+const PAUSES: ReadonlyMap<string, PauseMode | null> = new Map([
+  ['pause', 'nothing'],
+  ['pause_for_reads', 'reads'],
+  ['resume', null],
+]);
 
 /** @param router that sent it. @returns its reply. @throws ServiceError */
 export async function performRequest(
@@ -80,10 +88,15 @@ export async function performRequest(
       return await upgrades.perform(message);
     case 'server_status':
       return await state.status();
+    case 'tenant_control': {
+      const paused = PAUSES.get(message.does);
+      if (cluster === null || paused === undefined) return await overview.perform(message);
+      await cluster.pause(message.tenant, paused);
+      return await overview.perform({action: 'tenant_status', tenant: message.tenant});
+    }
     case 'tenants_overview':
     case 'figures':
     case 'tenant_status':
-    case 'tenant_control':
       return await overview.perform(message);
     case 'session_open':
     case 'session_list':

@@ -1,8 +1,15 @@
 /** Answers what routes request of the cluster. */
 import {unreachable} from '../../shared/assert.ts';
 import {unavailable} from '../../shared/errors.ts';
-import type {ClusterProcessRequest, ClusterTenant, DeletedTenant} from '../../shared/ipc/cluster.ts';
-import {newTenant} from '../ownership/tenant-record.ts';
+import type {
+  ClusterPause,
+  ClusterProcessRequest,
+  ClusterTenant,
+  OwnedTenant,
+  PausedTenant,
+} from '../../shared/ipc/cluster.ts';
+import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
+import {newTenant, type TenantRecord} from '../ownership/tenant-record.ts';
 import type {ClusterHost} from './cluster-host.ts';
 import {performed, recordOf} from './performed.ts';
 
@@ -25,7 +32,7 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       return await host.files.begin({id, generation}, request.path);
     }
     case 'enter':
-      await enter(host, request.tenant, request.epoch);
+      await enter(host, request.tenant);
       return null;
     case 'copy': {
       const {tenant: id, path} = request;
@@ -37,10 +44,15 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       const {tenant} = request;
       const {generation, createdMs, owner, epoch} = recordOf(tenant, await host.entries.remove(tenant));
       void host.forget({id: tenant, generation});
-      return {tenant, generation, createdMs, owner, epoch} satisfies DeletedTenant;
+      return {tenant, generation, createdMs, owner, epoch} satisfies OwnedTenant;
     }
     case 'end_deleted':
-      await host.endDeleted(request.tenant);
+      await host.endOwner(request.tenant, 'deleted');
+      return null;
+    case 'pause':
+      return await pause(host, request.tenant, request.paused);
+    case 'end_paused':
+      await host.endOwner(request.tenant, 'paused');
       return null;
     case 'due': {
       const {tenant, dueMs} = request;
@@ -79,10 +91,31 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
 }
 
 /** @throws ServiceError; EngineError: the entry can be there, or be there later */
-async function enter(host: ClusterHost, {tenant: id, generation, createdMs}: ClusterTenant, epoch: number) {
+async function enter(
+  host: ClusterHost,
+  {tenant: id, generation, createdMs, paused, epoch}: ClusterTenant & ClusterPause,
+): Promise<void> {
   if (host.state === 'joining') throw unavailable('this host is no member of the cluster at the moment; try again');
-  const entry = {...newTenant(generation, createdMs), epoch, owner: host.self, dueMs: 0};
+  const entry = withPause({...newTenant(generation, createdMs), epoch, owner: host.self, dueMs: 0}, paused);
   const outcome = await host.entries.add(id, entry);
   if (outcome.kind === 'exists') void host.forget({id, generation});
   recordOf(id, outcome);
+}
+
+/** A tenant that is paused altogether, and was before, can still be served by a host that does not know it. */
+async function pause(host: ClusterHost, tenant: string, paused: PauseMode | null): Promise<PausedTenant> {
+  let before: OwnedTenant | null = null;
+  const outcome = await host.entries.update(tenant, record => {
+    before = null;
+    if ((record.paused ?? null) === paused && paused !== 'nothing') return record;
+    const {generation, createdMs, owner, epoch} = record;
+    before = {tenant, generation, createdMs, owner, epoch};
+    return withPause({...record, epoch: epoch + 1}, paused);
+  });
+  const {generation, createdMs, epoch} = recordOf(tenant, outcome);
+  return {tenant: {tenant, generation, createdMs, paused, epoch}, before};
+}
+
+function withPause({paused: _, ...record}: TenantRecord, paused: PauseMode | null): TenantRecord {
+  return paused === null ? record : {...record, paused};
 }

@@ -8,11 +8,11 @@
  */
 import {mkdirSync, rmSync} from 'node:fs';
 import {unreachable} from '../../shared/assert.ts';
-import type {ErrorObject} from '../../shared/errors.ts';
+import {type ErrorObject, PAUSED} from '../../shared/errors.ts';
 import type {
   ClusterProcessSettings,
   ClusterToSupervisor,
-  DeletedTenant,
+  OwnedTenant,
   SupervisorToCluster,
   TenantLocation,
 } from '../../shared/ipc/cluster.ts';
@@ -44,7 +44,7 @@ import {readCredentials} from '../nats/credentials.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
 import {ServerSpace} from '../nats/server-space.ts';
 import {startOnNats} from '../nats/start-check.ts';
-import {endDeleted} from '../ownership/end-deleted.ts';
+import {endOwner} from '../ownership/end-owner.ts';
 import {HostTenants, type Located} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
@@ -343,13 +343,15 @@ export class ClusterHost {
     return isMoved ? 'moved' : 'failed';
   }
 
-  /** Resolves when no host serves the deleted tenant. @throws EngineError: it is not known in time */
-  endDeleted({tenant: id, generation, owner, epoch}: DeletedTenant): Promise<void> {
-    const {replicated, members, self} = this;
+  /** Resolves when no host serves the tenant as it was before it was deleted or paused. @throws EngineError: it is not known in time */
+  async endOwner({tenant: id, generation, owner, epoch}: OwnedTenant, mark: 'deleted' | 'paused'): Promise<void> {
+    const {replicated, members, self, tenants} = this;
+    const untilLeft = this.#end.signal;
     const waitMs = LEASE_WAIT * this.settings.leaseMs + END_DELETED_MS;
-    const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(waitMs)]);
-    const parts = {replicated, members, clock: MONOTONIC_CLOCK, self, signal};
-    return endDeleted(parts, {id, generation}, {owner, epoch});
+    const signal = AbortSignal.any([untilLeft, AbortSignal.timeout(waitMs)]);
+    await tenants.releaseUpTo(id, epoch, signal);
+    const parts = {replicated, members, clock: MONOTONIC_CLOCK, self, signal, untilLeft};
+    return endOwner(parts, {id, generation}, {owner, epoch}, mark);
   }
 
   /** Removes what a deleted tenant has in the log, when its owner has had the time to close it. */
@@ -394,15 +396,17 @@ export class ClusterHost {
   }
 
   #changed(id: string, entry: TenantRecord, before: TenantRecord | null): void {
-    const {generation, createdMs, isDeleted} = entry;
+    const {generation, createdMs, epoch, isDeleted} = entry;
     if (before !== null && (isDeleted || before.generation !== generation)) {
       this.#known.delete(tokenOf({id, generation: before.generation}));
     }
     this.spools.changed(id, entry);
     if (isDeleted) this.#send({type: 'tenant_gone', tenant: id, generation});
-    else if (before?.generation !== generation) {
-      this.#send({type: 'tenant_is', tenant: {tenant: id, generation, createdMs}});
-    } else if (!isSameOwner(before.owner, entry.owner)) {
+    else if (before?.generation !== generation || before.paused !== entry.paused) {
+      const paused = entry.paused ?? null;
+      this.#send({type: 'tenant_is', tenant: {tenant: id, generation, createdMs, paused, epoch}});
+    }
+    if (!isDeleted && before?.generation === generation && !isSameOwner(before.owner, entry.owner)) {
       this.#send({type: 'owner_changed', tenant: id, host: entry.owner?.host ?? null});
     }
   }
@@ -477,6 +481,8 @@ function nowhere(id: string, located: Exclude<Located, {kind: 'here' | 'there'}>
   switch (located.kind) {
     case 'missing':
       return not(`there is no tenant ${JSON.stringify(id)}`, false, 'session.tenant_not_found');
+    case 'paused':
+      return {kind: 'nowhere', error: PAUSED, isTemporary: false};
     case 'full':
       return not("the cluster's log is full: free space in it and try again", false, 'session.storage_full');
     case 'damaged':

@@ -27,8 +27,8 @@ export function dueTenants(
   };
   const due: string[] = [];
   for (const [id, entry] of entries) {
-    const {dueMs, owner, pin} = entry;
-    if (dueMs === null || dueMs > nowMs || holds(id) || isOfOther(entry)) continue;
+    const {dueMs, owner, pin, paused} = entry;
+    if (paused !== undefined || dueMs === null || dueMs > nowMs || holds(id) || isOfOther(entry)) continue;
     if (isSameOwner(owner, self) || placementOf({id, pin}, hosts, 0).owner === self.host) due.push(id);
   }
   return due;

@@ -90,9 +90,9 @@ export class WorkerHolder implements Holder {
     const outcome = await new Promise<OpenOutcome>(resolve => {
       this.#decided = resolve;
       this.#isGranted = true;
-      const {epoch, note} = grant;
+      const {epoch, note, isReadOnly} = grant;
       const {id, generation} = tenant;
-      supervisor.granted({tenant: id, generation, cluster: subjects.cluster, epoch, note, localLagMs});
+      supervisor.granted({tenant: id, generation, cluster: subjects.cluster, epoch, note, isReadOnly, localLagMs});
     });
     this.#decided = null;
     this.#isServing = outcome.kind === 'opened' && !this.#hasEnded;

@@ -44,7 +44,7 @@ import {
 export type Grant = {readonly tenant: TenantName; readonly log: TenantLog} & Pick<
   OpenOptions,
   'epoch' | 'note' | 'ownerEnds'
-> & {readonly signal: AbortSignal};
+> & {readonly isReadOnly: boolean; readonly signal: AbortSignal};
 
 /** What has the file of a tenant open: a worker. */
 export interface Holder {
@@ -79,6 +79,8 @@ export type Located =
   | {readonly kind: 'here'; readonly epoch: number}
   | {readonly kind: 'there'; readonly host: string}
   | {readonly kind: 'missing'}
+  /** An operator paused it altogether. */
+  | {readonly kind: 'paused'}
   /** The log has no space for it to be opened. */
   | {readonly kind: 'full'}
   /** Its entry can't be read, or its log can't be continued. */
@@ -90,6 +92,7 @@ export type Located =
 type Held = {
   readonly owner: Owner;
   readonly epoch: number;
+  readonly paused: TenantRecord['paused'];
   readonly log: TenantLog;
   readonly holder: Holder;
   /** Aborts when the holder ends. */
@@ -150,7 +153,7 @@ export class HostTenants {
     }
   }
 
-  /** Releases tenants whose entry has another owner, until the signal aborts. */
+  /** Releases tenants whose entry has another owner or pause, until the signal aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     const {replicated, clock} = this.#parts;
     while (!signal.aborted) {
@@ -199,7 +202,7 @@ export class HostTenants {
   #releaseMoved(id: string): void {
     const [held, entry] = [this.#held.get(id), this.#watched.get(id)];
     if (held === undefined || entry === undefined || entry.epoch <= held.epoch) return;
-    if (!isSameOwner(entry.owner, held.owner)) void this.release(id);
+    if (!isSameOwner(entry.owner, held.owner) || entry.paused !== held.paused) void this.release(id);
   }
 
   /** Stops serving the tenant in order: the next owner need not wait for a lease. @returns whether this host served it */
@@ -214,6 +217,15 @@ export class HostTenants {
       this.#held.delete(id);
     } else await this.#end(id, held);
     return true;
+  }
+
+  /** No worker of this host has the tenant in an epoch up to this one when it resolves, unless the signal has aborted. */
+  async releaseUpTo(id: string, epoch: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const held = this.#held.get(id);
+      if (held === undefined || held.epoch > epoch) return;
+      if (!(await this.release(id))) await delay(this.#parts.clock, OWNER_RETRY_MS);
+    }
   }
 
   /** An append of this epoch was refused, or the holder has ended by itself. */
@@ -239,6 +251,7 @@ export class HostTenants {
       try {
         const found = await findTenant(replicated.records, id);
         if (found === null) return {kind: 'missing'};
+        if (found.record.paused === 'nothing') return {kind: 'paused'};
         const there = await this.#otherHost(id, found, {owner, isForwarded, signal});
         if (there !== null) return {kind: 'there', host: there};
         await this.#ending.get(id);
@@ -292,11 +305,14 @@ export class HostTenants {
     const tenant = {id, generation: found.record.generation};
     const log = replicated.tenant(tenant);
     const life = new AbortController();
-    const held: Held = {owner, epoch: claimed.epoch, log, holder: holderOf(tenant), life, state: 'opening'};
+    const {paused} = found.record;
+    const held: Held = {owner, epoch: claimed.epoch, paused, log, holder: holderOf(tenant), life, state: 'opening'};
     this.#held.set(id, held);
     const untilEnd = AbortSignal.any([signal, life.signal]);
     const ownerEnds = formerOwnerEnds({log, members, clock, self: owner, signal: untilEnd});
-    const grant: Grant = {tenant, log, epoch: claimed.epoch, note: noteOfOwner(owner), ownerEnds, signal: untilEnd};
+    const isReadOnly = paused === 'reads';
+    const {epoch} = held;
+    const grant: Grant = {tenant, log, epoch, note: noteOfOwner(owner), isReadOnly, ownerEnds, signal: untilEnd};
     const outcome = await this.#opened(id, held, grant);
     if (outcome.kind === 'opened' && held.state === 'opening') {
       held.state = 'serving';

@@ -22,6 +22,7 @@ const StoredTenant = Type.Object(
     createdMs: Count,
     dueMs: Type.Union([Type.Null(), Count]),
     isDeleted: Type.Boolean(),
+    paused: Type.Optional(Type.Union([Type.Literal('reads'), Type.Literal('nothing')])),
   },
   {additionalProperties: false},
 );
@@ -32,6 +33,8 @@ const StoredTenant = Type.Object(
  * - `pin`: the host that should own it; null: the placement says.
  * - `dueMs`: when it has work without a request, epoch milliseconds. 0: it was opened, and has not been closed since.
  *   Null: never.
+ * - `paused`: what it serves meanwhile. Absent: it is not paused. With each change the epoch grows, so that its owner opens it
+ *   again. A release without it cannot read such an entry.
  * - `isDeleted`: an operator deleted the tenant of this generation. Without an entry, nothing is known of a tenant.
  */
 export type TenantRecord = Omit<Static<typeof StoredTenant>, 'format'>;

@@ -7,6 +7,7 @@
  */
 import type {ErrorObject} from '../errors.ts';
 import type {MetricJson} from '../metrics/metric-json.ts';
+import type {PauseMode} from '../protocol/tenant-status.ts';
 import type {ClusterRequest} from './cluster-requests.ts';
 import type {EndpointKey} from './egress.ts';
 import type {KeyRecord} from './keys.ts';
@@ -43,8 +44,14 @@ export type ClusterProcessSettings = {
 /** A tenant of the cluster. A later tenant with the same id has a higher generation, also on other hosts. */
 export type ClusterTenant = {tenant: string; generation: number; createdMs: number};
 
-/** A tenant that was deleted, with what its entry had: the last owner, null if there was none, and its epoch. */
-export type DeletedTenant = ClusterTenant & {owner: {host: string; incarnation: number} | null; epoch: number};
+/** Whether an operator paused it, null: not, and the epoch of its entry: a lower one is of an earlier change. */
+export type ClusterPause = {paused: PauseMode | null; epoch: number};
+
+/** A tenant with what its entry had before it was changed: the owner, null if there was none, and its epoch. */
+export type OwnedTenant = ClusterTenant & {owner: {host: string; incarnation: number} | null; epoch: number};
+
+/** `before`: as its entry was; null: it has not changed. */
+export type PausedTenant = {tenant: ClusterTenant & ClusterPause; before: OwnedTenant | null};
 
 /**
  * Of this host. `leaseUntilMs`, `keysUntilMs`: until when it has its lease, and until when it would have received that a key
@@ -60,6 +67,8 @@ export type LogGrant = {
   cluster: string;
   epoch: number;
   note: string;
+  /** An operator paused it, and it answers reads. */
+  isReadOnly: boolean;
   /** With `--ack local`: how old a write can be that the log lacks; null: each is in the log before its answer. */
   localLagMs: number | null;
 };
@@ -87,13 +96,17 @@ export type ClusterProcessRequest =
   /** Its log begins with the file at the path, which no process has open. Answered with the epoch; there is no entry yet. */
   | {does: 'begin'; tenant: ClusterTenant; path: string}
   /** Answered when its entry is stored, with this host as the owner. It follows as `tenant_is`. */
-  | {does: 'enter'; tenant: ClusterTenant; epoch: number}
+  | {does: 'enter'; tenant: ClusterTenant & ClusterPause}
   /** Answered when the file at the path has everything that the log has of the tenant. */
   | {does: 'copy'; tenant: string; path: string}
-  /** Answered with a `DeletedTenant`: no host becomes its owner any more. */
+  /** Answered with a `OwnedTenant`: no host becomes its owner any more. */
   | {does: 'delete'; tenant: string}
   /** This host serves it no more. Answered when no other host does. */
-  | {does: 'end_deleted'; tenant: DeletedTenant}
+  | {does: 'end_deleted'; tenant: OwnedTenant}
+  /** Answered when the entry is stored, with a `PausedTenant`. @property paused null: it is resumed */
+  | {does: 'pause'; tenant: string; paused: PauseMode | null}
+  /** Answered when no host serves it in the epoch that it had. */
+  | {does: 'end_paused'; tenant: OwnedTenant}
   /** Answered with a turn, a number, when all keys have been sent as `key_is`. */
   | {does: 'key_turn'}
   /** A new key, or one that was rotated. Answered with a `KeyChanged`, after `key_is`. */
@@ -154,8 +167,8 @@ export type ClusterToSupervisor =
   | {type: 'hand_over'; tenant: string; epoch: number}
   /** This host does not own the tenant any more: end its worker at once. */
   | {type: 'fence'; tenant: string; epoch: number}
-  /** The tenant exists. */
-  | {type: 'tenant_is'; tenant: ClusterTenant}
+  /** The tenant exists, or it was paused or resumed. */
+  | {type: 'tenant_is'; tenant: ClusterTenant & ClusterPause}
   /** The tenant of this generation was deleted, by a request of an operator. */
   | {type: 'tenant_gone'; tenant: string; generation: number}
   /** The spool of the tenant has something new for the copier. */

@@ -3,23 +3,15 @@ import {conflict} from '../../shared/errors.ts';
 import type {RouterMessage} from '../processes/router-process.ts';
 
 const REPLACED = 'in a cluster a file cannot replace a tenant: make another tenant of it';
-const PAUSES = 'in a cluster no tenant can be paused yet: other hosts would go on to serve it';
 const UPGRADES = 'in a cluster each tenant is upgraded when its owner opens it: there is no run for all';
 
 /** @throws op.conflict 409 */
 export function refuseInCluster(message: RouterMessage & {type: 'request'}): void {
   switch (message.action) {
-    case 'tenant_control':
-      if (message.does === 'pause' || message.does === 'pause_for_reads') throw conflict(PAUSES);
-      return;
     case 'tenant_restore':
     case 'file_expected':
     case 'file_arrived':
       if (message.replace) throw conflict(REPLACED);
-      if (!message.live) throw conflict(`${PAUSES}, so make it live`);
-      return;
-    case 'tenant_clone':
-      if (!message.live) throw conflict(`${PAUSES}, so make it live`);
       return;
     case 'upgrade_start':
       throw conflict(UPGRADES);

@@ -7,11 +7,13 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
 import type {
+  ClusterPause,
   ClusterProcessSettings,
   ClusterTenant,
-  DeletedTenant,
   HostState,
   KeyChanged,
+  OwnedTenant,
+  PausedTenant,
 } from '../../shared/ipc/cluster.ts';
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {PeerSettings, SupervisorToRouter} from '../../shared/ipc/control.ts';
@@ -19,6 +21,7 @@ import {LOG_SPOOLS_DIRECTORY} from '../../shared/ipc/copier.ts';
 import type {KeyRecord} from '../../shared/ipc/keys.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {MetricJson} from '../../shared/metrics/metric-json.ts';
+import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {VERSION} from '../../shared/version.ts';
 import {swapStart} from '../files/cluster-mark.ts';
@@ -31,6 +34,7 @@ import {type ClusterNotice, ClusterProcess, type Membership} from '../processes/
 import {KillRate} from '../processes/kill-rate.ts';
 import {ClusterFiles} from '../tenants/cluster-files.ts';
 import type {ClusterGrants} from '../tenants/cluster-grants.ts';
+import type {TenantControl} from '../tenants/tenant-control.ts';
 import type {Tenants} from '../tenants/tenants.ts';
 import {LogCopies} from './log-copies.ts';
 import type {ClusterSettings} from './settings.ts';
@@ -47,6 +51,7 @@ export type ClusterParts = {
   entry: string;
   env: Record<string, string>;
   tenants: () => Pick<Tenants, 'takeIn' | 'leaveCluster' | 'inDirectories'>;
+  control: () => Pick<TenantControl, 'follow'>;
   /** Of the directory of a tenant. */
   pathOf: (tenant: string, generation: number) => string;
   grants: () => ClusterGrants;
@@ -133,10 +138,23 @@ export class Cluster implements KeyCluster {
    * is deleted, and another host may still serve it
    */
   async delete(tenant: string): Promise<void> {
-    const deleted = (await this.process.request({does: 'delete', tenant})) as DeletedTenant;
+    const deleted = (await this.process.request({does: 'delete', tenant})) as OwnedTenant;
     await this.#changes.make(() => this.#parts.tenants().leaveCluster(tenant, deleted.generation));
     const {leaseMs} = this.#parts.settings;
     await this.process.request({does: 'end_deleted', tenant: deleted}, CLUSTER_ANSWER_MS + 2 * leaseMs);
+  }
+
+  /**
+   * Resolves when no host serves it in another way. @param paused null: it is resumed
+   * @throws session.tenant_not_found 404, session.storage_full 507; session.worker_unavailable 503, also if the change is
+   * stored, and another host may not have made it yet
+   */
+  async pause(tenant: string, paused: PauseMode | null): Promise<void> {
+    const changed = (await this.process.request({does: 'pause', tenant, paused})) as PausedTenant;
+    await this.#changes.make(() => this.#follow(changed.tenant));
+    if (changed.before === null) return;
+    const {leaseMs} = this.#parts.settings;
+    await this.process.request({does: 'end_paused', tenant: changed.before}, CLUSTER_ANSWER_MS + 2 * leaseMs);
   }
 
   /** @throws ServiceError */
@@ -205,6 +223,11 @@ export class Cluster implements KeyCluster {
     this.#known(made);
   }
 
+  async #follow(tenant: ClusterTenant & ClusterPause): Promise<void> {
+    await this.#takeIn(tenant);
+    this.#parts.control().follow(tenant);
+  }
+
   #known(tenant: ClusterTenant): void {
     const directory = this.#parts.pathOf(tenant.tenant, tenant.generation);
     this.process.known(tenant, join(directory, TENANT_FILE));
@@ -246,7 +269,7 @@ export class Cluster implements KeyCluster {
   #received(notice: ClusterNotice): void {
     switch (notice.type) {
       case 'tenant_is':
-        this.#changes.repeat(notice.tenant.tenant, () => this.#takeIn(notice.tenant));
+        this.#changes.repeat(notice.tenant.tenant, () => this.#follow(notice.tenant));
         return;
       case 'tenant_gone':
         this.#changes.repeat(notice.tenant, () => this.#parts.tenants().leaveCluster(notice.tenant, notice.generation));

@@ -8,7 +8,7 @@
 import {readdirSync} from 'node:fs';
 import {join} from 'node:path';
 import {conflict} from '../../shared/errors.ts';
-import type {ClusterTenant} from '../../shared/ipc/cluster.ts';
+import type {ClusterPause, ClusterTenant} from '../../shared/ipc/cluster.ts';
 import {PACKAGES_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {FILE_OF_LOG_MS} from '../limits.ts';
 import type {ClusterProcess} from '../processes/cluster-process.ts';
@@ -33,12 +33,16 @@ export class ClusterFiles {
    * @param place makes the directory that of the tenant; no other change of a tenant of the cluster is made meanwhile
    * @throws as `reserve`; op.conflict 409; what `place` throws: then the tenant exists without the directory
    */
-  async begin(tenant: ClusterTenant, directory: string, place: () => Promise<void>): Promise<void> {
+  async begin(
+    tenant: ClusterTenant & Pick<ClusterPause, 'paused'>,
+    directory: string,
+    place: () => Promise<void>,
+  ): Promise<void> {
     refusePackages(directory);
     const path = join(directory, TENANT_FILE);
     const epoch = (await this.#process.request({does: 'begin', tenant, path}, FILE_OF_LOG_MS)) as number;
     await this.#alone(async () => {
-      await this.#process.request({does: 'enter', tenant, epoch});
+      await this.#process.request({does: 'enter', tenant: {...tenant, epoch}});
       await place();
     });
   }

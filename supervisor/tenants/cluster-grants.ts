@@ -97,6 +97,7 @@ export class ClusterGrants {
     }
     assert(entry.grant === null, 'a tenant has one grant at a time');
     entry.grant = grant;
+    if (grant.epoch > entry.pauseEpoch) entry.isReadOnly = grant.isReadOnly;
     give(entry, {type: 'granted'});
   }
 

@@ -2,7 +2,7 @@
 
 import {unreachable} from '../../shared/assert.ts';
 import {backOffMs} from '../../shared/back-off.ts';
-import type {ErrorCode, ErrorObject} from '../../shared/errors.ts';
+import {type ErrorCode, type ErrorObject, PAUSED} from '../../shared/errors.ts';
 import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN, DAMAGED_COOL_DOWN_MS_MAX, HEALTHY_MS, MOVE_MS_MAX} from '../limits.ts';
 import {fence, handsOverError, stepAcquiring, stepHandingOver, stepRemote} from './lifecycle-cluster.ts';
 import {type Effect, hasWorker, type Input, type Lifecycle, type Step} from './lifecycle-states.ts';
@@ -215,7 +215,7 @@ function stepPausing(lifecycle: Lifecycle & {state: 'pausing'}, input: Input): S
   const {crashes, isEnding, stored} = lifecycle;
   switch (input.type) {
     case 'want':
-      return to(lifecycle, ...failIf(input.requested, pausedError(), PAUSED_RETRY_MS));
+      return to(lifecycle, ...failIf(input.requested, PAUSED, PAUSED_RETRY_MS));
     case 'given_up':
     case 'shut_down':
       return isEnding ? stay(lifecycle) : to({...lifecycle, isEnding: true}, {type: 'close'});
@@ -234,7 +234,7 @@ function stepPausing(lifecycle: Lifecycle & {state: 'pausing'}, input: Input): S
 function stepPaused(lifecycle: Lifecycle & {state: 'paused'}, input: Input): Step {
   switch (input.type) {
     case 'want':
-      return to(lifecycle, ...failIf(input.requested, pausedError(), PAUSED_RETRY_MS));
+      return to(lifecycle, ...failIf(input.requested, PAUSED, PAUSED_RETRY_MS));
     case 'resume':
       return to({state: 'asleep', crashes: 0});
     case 'errand':
@@ -253,7 +253,7 @@ function stepErrand(lifecycle: Lifecycle & {state: 'errand'}, input: Input): Ste
   const {crashes, isPaused, wanted, requested} = lifecycle;
   switch (input.type) {
     case 'want':
-      if (isPaused) return to(lifecycle, ...failIf(input.requested, pausedError(), PAUSED_RETRY_MS));
+      if (isPaused) return to(lifecycle, ...failIf(input.requested, PAUSED, PAUSED_RETRY_MS));
       return to({...lifecycle, wanted: true, requested: requested || input.requested}, {type: 'kill'});
     case 'shut_down':
       return to(lifecycle, {type: 'kill'});
@@ -320,33 +320,33 @@ function beginPause(lifecycle: Exclude<Lifecycle, {state: 'deleting'}>): Step {
       return to({state: 'paused', crashes: 0}, {type: 'refer_again'});
     case 'acquiring':
     case 'queued':
-      return to({state: 'paused', crashes: 0}, ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS));
+      return to({state: 'paused', crashes: 0}, ...failIf(lifecycle.requested, PAUSED, PAUSED_RETRY_MS));
     case 'waking':
       // As in a deletion: nothing in it is worth waiting for.
       return to(
         {state: 'pausing', crashes, isEnding: true, stored: false},
-        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+        ...failIf(lifecycle.requested, PAUSED, PAUSED_RETRY_MS),
         {type: 'kill'},
       );
     case 'awake':
     case 'releasing':
-      return to({state: 'pausing', crashes, isEnding: false, stored: false}, giveUp(pausedError()));
+      return to({state: 'pausing', crashes, isEnding: false, stored: false}, giveUp(PAUSED));
     case 'moving':
     case 'handing_over':
       return to(
         {state: 'pausing', crashes, isEnding: false, stored: false},
-        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+        ...failIf(lifecycle.requested, PAUSED, PAUSED_RETRY_MS),
       );
     case 'closing':
       return to(
         {state: 'pausing', crashes, isEnding: true, stored: lifecycle.stored},
-        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+        ...failIf(lifecycle.requested, PAUSED, PAUSED_RETRY_MS),
       );
     case 'errand':
       if (lifecycle.isPaused) return stay(lifecycle);
       return to(
         {state: 'pausing', crashes, isEnding: true, stored: true},
-        ...failIf(lifecycle.requested, pausedError(), PAUSED_RETRY_MS),
+        ...failIf(lifecycle.requested, PAUSED, PAUSED_RETRY_MS),
         {type: 'kill'},
       );
     case 'pausing':
@@ -393,10 +393,6 @@ function movesError(): ErrorObject {
 
 function reopensError(): ErrorObject {
   return {code: 'session.worker_unavailable', message: 'the tenant is opened again with other settings; ask again'};
-}
-
-function pausedError(): ErrorObject {
-  return {code: 'session.tenant_paused', message: 'the tenant is paused; it answers again when an operator resumes it'};
 }
 
 function diedError(): ErrorObject {

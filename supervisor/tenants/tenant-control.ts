@@ -3,6 +3,7 @@
  * that was asked for.
  */
 import {ServiceError} from '../../shared/errors.ts';
+import type {ClusterPause, ClusterTenant} from '../../shared/ipc/cluster.ts';
 import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
 import type {PausedTenants} from '../files/paused-tenants.ts';
 import type {Effect, Lifecycle} from './lifecycle-states.ts';
@@ -105,6 +106,21 @@ export class TenantControl {
     if (state !== 'paused' && state !== 'pausing' && state !== 'errand') return;
     this.#parts.placement.give(entry, {type: 'resume'}, 'operator');
     this.#parts.placement.resumed(entry);
+  }
+
+  /**
+   * The tenant is paused as the cluster says. The cluster process ends a worker that has other settings.
+   * @throws session.storage_full 507, session.storage_read_only 503
+   */
+  follow({tenant: id, generation, paused, epoch}: ClusterTenant & ClusterPause): void {
+    const entry = this.#parts.placement.find(id);
+    if (entry === undefined || entry.generation !== generation || entry.pauseEpoch > epoch) return;
+    const marks = this.#parts.paused;
+    if (paused === null) marks.remove(id);
+    else if (marks.modeOf(id, generation) !== paused) marks.add(id, generation, paused);
+    entry.pauseEpoch = epoch;
+    entry.isReadOnly = paused === 'reads';
+    this.#parts.placement.give(entry, {type: paused === 'nothing' ? 'pause' : 'resume'}, 'operator');
   }
 
   #entry(id: string): TenantEntry {

@@ -48,6 +48,8 @@ export class TenantEntry {
   hasCode = true;
   /** An operator paused it, and it goes on answering reads: its workers refuse everything else. */
   isReadOnly = false;
+  /** Epoch of the entry in the cluster that last said whether it is paused. */
+  pauseEpoch = 0;
   /** `worker` found a deployment and cannot hold isolates: it ends, and another one is started. */
   needsIsolates = false;
   /** The mark in the registry, cached so that a second worker of the same tenant costs no second write. */

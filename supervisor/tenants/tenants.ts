@@ -237,7 +237,8 @@ export class Tenants {
       const directory = await prepare(note);
       if (cluster === null) await this.#place(note, directory);
       else {
-        await cluster.begin({tenant: id, generation, createdMs}, directory, async () => {
+        const paused = serve === 'reads' ? serve : null;
+        await cluster.begin({tenant: id, generation, createdMs, paused}, directory, async () => {
           // Another one was made and deleted meanwhile.
           await this.leaveCluster(id, generation);
           await this.#place(note, directory);

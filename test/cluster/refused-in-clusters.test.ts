@@ -9,13 +9,8 @@ const cluster = await hostsOfFile({hosts: 2, natsServers: 1});
 await cluster.tenant('acme');
 
 test.each([
-  ['a clone that is paused', 'POST', '/api/tenants/acme/clone?as=other', undefined],
-  ['a restore that is paused', 'POST', '/api/tenants/acme/restore?as=other', undefined],
-  ['a file that is paused', 'PUT', '/api/tenants/other/file', 'SQLite format 3\0'],
   ['a restore in the place of a tenant', 'POST', '/api/tenants/acme/restore?replace=true', undefined],
   ['a file in the place of a tenant', 'PUT', '/api/tenants/acme/file?replace=true', 'SQLite format 3\0'],
-  ['a pause', 'POST', '/api/tenants/acme/pause', undefined],
-  ['a pause for reads', 'POST', '/api/tenants/acme/pause', {serves: 'reads'}],
   ['an upgrade of all tenants', 'POST', '/api/upgrade', undefined],
 ])('%s is a 409 with one sentence', async (_, method, path, body) => {
   for (const {service} of cluster.hosts) {

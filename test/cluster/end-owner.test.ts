@@ -1,8 +1,8 @@
-/** A deleted tenant is served by no host when its deletion is answered: in memory with virtual time. */
+/** No host serves a deleted tenant, or a paused one as before, when that is answered: in memory with virtual time. */
 import {expect, test} from 'vitest';
 import {LogError} from '../../cluster/log/log-error.ts';
 import {delay} from '../../cluster/log/timing.ts';
-import {endDeleted} from '../../cluster/ownership/end-deleted.ts';
+import {endOwner} from '../../cluster/ownership/end-owner.ts';
 import {TenantEntries} from '../../cluster/ownership/tenant-entries.ts';
 import {noteOfOwner, type Owner} from '../../cluster/ownership/tenant-record.ts';
 import {MemoryStreams} from './harness/memory-engine.ts';
@@ -23,7 +23,11 @@ type Course = {
   /** Of `b`. */
   log: ReturnType<TestMember['replicated']['tenant']>;
   /** What `a` does when the entry had that. */
-  end: (epoch: number, owner?: Owner | null) => {promise: Promise<void>; isOver: () => boolean};
+  end: (
+    epoch: number,
+    owner?: Owner | null,
+    mark?: 'deleted' | 'paused',
+  ) => {promise: Promise<void>; isOver: () => boolean};
 };
 
 function course(run: (course: Course) => Promise<void>): Promise<void> {
@@ -34,11 +38,11 @@ function course(run: (course: Course) => Promise<void>): Promise<void> {
     for (const {lease, signal} of [a, b]) await lease.join(null, signal);
     const renewing = [a, b].map(({lease, signal}) => lease.renew(signal));
     const owner = {host: 'b', incarnation: b.lease.incarnation};
-    const end: Course['end'] = (epoch, of = owner) => {
+    const end: Course['end'] = (epoch, of = owner, mark = 'deleted') => {
       const {replicated, members, clock, signal} = a;
       let isOver = false;
       const self = {host: 'a', incarnation: a.lease.incarnation};
-      const promise = endDeleted({replicated, members, clock, self, signal}, TENANT, {owner: of, epoch});
+      const promise = endOwner({replicated, members, clock, self, signal}, TENANT, {owner: of, epoch}, mark);
       void promise.then(() => {
         isOver = true;
       });
@@ -130,4 +134,21 @@ test('a tenant that was never opened is deleted at once, and one that is made ag
       kind: 'stored',
       record: {generation: 2, epoch: 7, owner: null},
     });
+  }));
+
+test('a paused tenant is closed for epochs before the pause, and opened in later ones', () =>
+  course(async all => {
+    const {time, owner, log, end} = all;
+    const tail = await served(all);
+    const {promise, isOver} = end(1, owner, 'paused');
+    await delay(time, 5_000);
+    expect(isOver()).toBe(false);
+    await log.append(tail, note('close', 1));
+    await promise;
+    expect(await log.tail()).toMatchObject({kind: 'close', epoch: 2});
+    expect(await log.open(openOptions(2, tail))).toEqual({kind: 'superseded', epoch: 2});
+    expect(await log.open(openOptions(3, tail))).toMatchObject({kind: 'opened'});
+    // The owner has opened it as it is to be.
+    await end(2, owner, 'paused').promise;
+    expect(await log.tail()).toMatchObject({kind: 'open', epoch: 3});
   }));

@@ -1,15 +1,18 @@
 /**
- * A tenant whose entry was marked as deleted is served by no host when this resolves, and by none later.
+ * A tenant whose entry was marked as deleted, or as paused, is served by no host in an epoch before that when this resolves.
  *
  *   marked ──its owner receives that, closes──▶ `open` of an epoch that no host has ──▶ no host can append to its log
- *              └─ or is lost: its lease ends
+ *              └─ or is lost: its lease ends                    └─ paused: `close`, so that this host need not be awaited
  *
- * After the mark no host can become the owner. One that became it before, and has not opened the log yet, finds the `open`.
+ * A host that became the owner before the mark, and has not opened the log yet, finds the `open`. After it no host can
+ * become the owner of a deleted tenant, and that of a paused one opens it as it is to be.
  */
+import {sourceOf} from '../../engine/copies/bytes.ts';
 import {assert} from '../../shared/assert.ts';
 import {OWNER_RETRY_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
+import type {LogPosition} from '../log/record.ts';
 import type {ReplicatedLog} from '../log/replicated-log.ts';
 import type {TenantName} from '../log/subjects.ts';
 import type {OpenOptions, TenantLog} from '../log/tenant-log.ts';
@@ -19,21 +22,25 @@ import type {Members} from '../members/members.ts';
 import {formerOwnerEnds} from './former-owner.ts';
 import {noteOfOwner, type Owner, type TenantRecord} from './tenant-record.ts';
 
-export type EndDeletedParts = {
+export type EndOwnerParts = {
   readonly replicated: Pick<ReplicatedLog, 'tenant' | 'bases'>;
   readonly members: Pick<Members, 'outcomeOf'>;
   readonly clock: Clock;
   /** This host: its own worker has ended. */
   readonly self: Owner;
   readonly signal: AbortSignal;
+  /** Aborts when this host leaves the cluster. Default: as `signal`. */
+  readonly untilLeft?: AbortSignal;
 };
 
-/** @param last its entry before it was marked. @throws EngineError: the signal has aborted, and it can still be served */
-export async function endDeleted(
-  {replicated, members, clock, self, signal}: EndDeletedParts,
+/** @param last its entry before it was marked. @param mark of it. @throws EngineError: the signal has aborted, and it can still be served */
+export async function endOwner(
+  parts: EndOwnerParts,
   tenant: TenantName,
   last: Pick<TenantRecord, 'owner' | 'epoch'>,
+  mark: 'deleted' | 'paused',
 ): Promise<void> {
+  const {replicated, members, clock, self, signal} = parts;
   // No host was its owner.
   if (last.owner === null) return;
   const log = replicated.tenant(tenant);
@@ -42,6 +49,11 @@ export async function endDeleted(
     try {
       const place = await placeOf(replicated, tenant, log, last);
       const outcome = await log.open({epoch, note: noteOfOwner(self), ...place, apply: () => {}, ownerEnds, signal});
+      if (mark === 'paused') {
+        // With a full log no other host can open it either.
+        if (outcome.kind === 'opened') await close(parts, log, outcome.position);
+        if (outcome.kind !== 'abandoned') return;
+      }
       if (outcome.kind === 'opened') return;
       if (outcome.kind === 'superseded') {
         assert(outcome.epoch >= epoch, 'the log has an epoch that is not below');
@@ -52,7 +64,25 @@ export async function endDeleted(
       if (!(error instanceof EngineError || error instanceof LogError)) throw error;
     }
   }
-  throw new EngineError(`the tenant ${tenant.id} is deleted, and the host that served it may not know it yet`);
+  throw new EngineError(`the tenant ${tenant.id} is ${mark}, and the host that served it may not know it yet`);
+}
+
+/** Goes on when the caller does not wait any more: the next owner would wait for the end of this host. */
+async function close(
+  {clock, self, signal, untilLeft = signal}: EndOwnerParts,
+  log: TenantLog,
+  opened: LogPosition,
+): Promise<void> {
+  const body = sourceOf(Buffer.from(noteOfOwner(self)));
+  for (; !untilLeft.aborted; await delay(clock, OWNER_RETRY_MS)) {
+    try {
+      const outcome = await log.append(opened, {kind: 'close', epoch: opened.epoch, body}, untilLeft);
+      if (outcome.kind === 'unknown') await outcome.decided;
+      if (outcome.kind !== 'full') return;
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+    }
+  }
 }
 
 /** From where its log is read to find out who opened it last: almost always that is the owner in its entry. */
