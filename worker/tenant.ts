@@ -7,6 +7,7 @@ import {join} from 'node:path';
 import {BackgroundWrites} from '../engine/commit/background.ts';
 import {CleanMark} from '../engine/commit/clean-mark.ts';
 import type {Stage} from '../engine/commit/commit.ts';
+import {Company} from '../engine/commit/company.ts';
 import {CommitGroups} from '../engine/commit/group.ts';
 import {Linger} from '../engine/commit/linger.ts';
 import {StorageQuota} from '../engine/commit/storage-quota.ts';
@@ -232,6 +233,7 @@ export class Tenant {
     const stages: Stage[] = [];
     this.#quota = new StorageQuota(this.#writerDb, settings.storageBytesMax);
     this.copies = isReadOnly ? null : this.#startCopies(settings, log);
+    const company = new Company(stages, () => this.dispatch.requests);
     this.#groups = new CommitGroups({
       writer: this.#writer,
       metrics: this.metrics,
@@ -240,7 +242,7 @@ export class Tenant {
       stages,
       sync: this.#sync.sync,
       refusal: isReadOnly ? unwritableError : settings.isReadOnly ? readOnlyTenant : null,
-      inThread: {place: new SyncPlace(), sync: this.#sync.syncNow},
+      inThread: {place: new SyncPlace(writes => company.isAbsent(writes)), sync: this.#sync.syncNow},
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
       scans: this.#scans,

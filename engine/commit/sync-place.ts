@@ -6,13 +6,17 @@
  *   pool ── SYNC_POOL_GROUPS_MIN groups, at least one quick ──▶ thread ── slow on average ──▶ pool, for twice as many groups
  *
  * The moving average, not a single slow sync, ends a stay in the thread, because quick disks also have slow syncs. So
- * the n syncs of a stay take at most (n + SYNC_MEAN_GROUPS) times SYNC_IN_THREAD_MS_MAX, plus the last one. The pool
+ * the n syncs of a stay take at most (n + SYNC_MEAN_GROUPS) times the limit, plus the last one. The pool
  * never reports less time than the disk took, so while the disk is slow no sync is tried in the thread, and reads never
  * wait for it. A stay in the thread that has as many syncs as the last stay in the pool makes the next pool stay short
  * again. With larger groups the next group gathers while the pool syncs, so one large group sends the next
  * SYNC_POOL_GROUPS_MIN groups to the pool too.
+ *
+ * After SYNC_POOL_GROUPS_MIN groups without company (`company.ts`) the limit is SYNC_ALONE_MS_MAX, because no request
+ * waits for the thread. The first group with company goes to the pool, if the average is over the other limit.
  */
 import {
+  SYNC_ALONE_MS_MAX,
   SYNC_IN_THREAD_BYTES_MAX,
   SYNC_IN_THREAD_MS_MAX,
   SYNC_IN_THREAD_WRITES_MAX,
@@ -35,17 +39,27 @@ export class SyncPlace {
   #syncs = 0;
   /** Groups that the pool syncs because an earlier one was large. */
   #crowdedGroups = 0;
+  /** Groups in a row without company. */
+  #aloneGroups = 0;
+  readonly #isAlone: (writes: number) => boolean;
+
+  /** @param isAlone whether the tenant had no more to do than so many writes since the last group */
+  constructor(isAlone: (writes: number) => boolean = () => false) {
+    this.#isAlone = isAlone;
+  }
 
   /** @param writes number in the group that is committed now @param bytes written by them */
   isThread(writes: number, bytes: number): boolean {
     if (writes > SYNC_IN_THREAD_WRITES_MAX) this.#crowdedGroups = SYNC_POOL_GROUPS_MIN;
     else if (this.#crowdedGroups > 0) this.#crowdedGroups--;
+    this.#aloneGroups = this.#isAlone(writes) ? this.#aloneGroups + 1 : 0;
+    if (this.#meanMs > this.#msMax) this.#toPool();
     return this.#poolGroups === 0 && this.#crowdedGroups === 0 && bytes <= SYNC_IN_THREAD_BYTES_MAX;
   }
 
   inThread(ms: number): void {
     this.#meanMs += (ms - this.#meanMs) / SYNC_MEAN_GROUPS;
-    if (this.#meanMs > SYNC_IN_THREAD_MS_MAX) this.#toPool();
+    if (this.#meanMs > this.#msMax) this.#toPool();
     else if (++this.#syncs >= this.#stay) this.#nextStay = SYNC_POOL_GROUPS_MIN;
   }
 
@@ -56,6 +70,10 @@ export class SyncPlace {
     if (--this.#poolGroups > 0) return;
     if (this.#quickestMs > SYNC_POOL_MS_MAX) this.#toPool();
     else this.#meanMs = Math.min(this.#quickestMs, SYNC_IN_THREAD_MS_MAX);
+  }
+
+  get #msMax(): number {
+    return this.#aloneGroups >= SYNC_POOL_GROUPS_MIN ? SYNC_ALONE_MS_MAX : SYNC_IN_THREAD_MS_MAX;
   }
 
   #toPool(): void {

@@ -1,8 +1,9 @@
 /** The thread that writes syncs while the disk is quick, and a slow disk holds it up a bounded number of times. */
 import fc from 'fast-check';
-import {expect, test} from 'vitest';
+import {describe, expect, test} from 'vitest';
 import {SyncPlace} from '../../engine/commit/sync-place.ts';
 import {
+  SYNC_ALONE_MS_MAX,
   SYNC_IN_THREAD_BYTES_MAX,
   SYNC_IN_THREAD_MS_MAX,
   SYNC_IN_THREAD_WRITES_MAX,
@@ -84,17 +85,55 @@ test('a group of many writes sends the next ones to the pool, too', () => {
   expect(inThread(made)).toBe(101 - SYNC_POOL_GROUPS_MIN);
 });
 
-test('whatever the disk does, the thread is held up for little more than the limit a sync, but for the last of each stay', () => {
-  fc.assert(
-    fc.property(fc.array(fc.double({min: 0, max: 20, noNaN: true}), {maxLength: 2_000}), disk => {
-      const made = run(new SyncPlace(), disk);
-      let [syncs, ms] = [0, 0];
-      for (const [i, isThread] of made.entries()) {
-        const isLast = made[i + 1] !== true;
-        if (isThread && !isLast) [syncs, ms] = [syncs + 1, ms + disk[i]!];
-        else [syncs, ms] = [0, 0];
-        expect(ms).toBeLessThanOrEqual((syncs + SYNC_MEAN_GROUPS) * SYNC_IN_THREAD_MS_MAX);
-      }
-    }),
-  );
+describe('without company', () => {
+  const slow = SYNC_POOL_MS_MAX - HAND_OVER_MS - 0.1;
+
+  test('the thread makes slower syncs as well', () => {
+    expect(inThread(run(new SyncPlace(() => true), times(1_000, slow)))).toBe(1_000 - SYNC_POOL_GROUPS_MIN);
+  });
+
+  test('none on a disk of 5 ms', () => {
+    expect(inThread(run(new SyncPlace(() => true), times(100_000, 5)))).toBe(0);
+  });
+
+  test('the first group with company goes to the pool, and so do the next ones, until there was none for a while', () => {
+    let isAlone = true;
+    const place = new SyncPlace(() => isAlone);
+    run(place, times(100, slow));
+    isAlone = false;
+    expect(run(place, times(1, slow))).toEqual([false]);
+    isAlone = true;
+    const made = run(place, times(100, slow));
+    expect(made.indexOf(true)).toBe(SYNC_POOL_GROUPS_MIN - 1);
+    expect(inThread(made)).toBe(101 - SYNC_POOL_GROUPS_MIN);
+  });
+
+  test('quick syncs stay in the thread when company comes', () => {
+    let isAlone = true;
+    const place = new SyncPlace(() => isAlone);
+    run(place, times(100, 0.2));
+    isAlone = false;
+    expect(inThread(run(place, times(100, 0.2)))).toBe(100);
+  });
 });
+
+test.each([
+  ['', false, SYNC_IN_THREAD_MS_MAX],
+  ['without company ', true, SYNC_ALONE_MS_MAX],
+])(
+  'whatever the disk does, the thread %sis held up for little more than the limit a sync, but for the last of each stay',
+  (_, isAlone, msMax) => {
+    fc.assert(
+      fc.property(fc.array(fc.double({min: 0, max: 20, noNaN: true}), {maxLength: 2_000}), disk => {
+        const made = run(new SyncPlace(() => isAlone), disk);
+        let [syncs, ms] = [0, 0];
+        for (const [i, isThread] of made.entries()) {
+          const isLast = made[i + 1] !== true;
+          if (isThread && !isLast) [syncs, ms] = [syncs + 1, ms + disk[i]!];
+          else [syncs, ms] = [0, 0];
+          expect(ms).toBeLessThanOrEqual((syncs + SYNC_MEAN_GROUPS) * msMax);
+        }
+      }),
+    );
+  },
+);

@@ -32,6 +32,8 @@ export type DispatchParts = {
 
 export class Dispatch {
   readonly #parts: DispatchParts;
+  /** Number of requests that have arrived. */
+  requests = 0;
 
   constructor(parts: DispatchParts) {
     this.#parts = parts;
@@ -44,6 +46,7 @@ export class Dispatch {
 
   handle(link: RouterLink, stream: number, meta: RequestMeta, body: Buffer, incoming: IncomingBody | null): void {
     const {metrics, tenant} = this.#parts;
+    this.requests++;
     metrics.count('svc_worker_operations_total', {op: meta.op});
     const request = decoded(meta, body, incoming);
     const pending = new PendingRequest(link, stream, request, tenant.functions);
