@@ -122,6 +122,13 @@ export const ENDPOINT_MESSAGES_BYTES = 8 * 1024 * KIB;
 /** Between two attempts of a worker to open its tenant's log, while the log does not answer. (ours) */
 export const OPEN_RETRY_MS = 100;
 
+/**
+ * Page sets that are applied to a copy as one, up to `PAGE_SETS_MERGED_MAX`, and their bytes in memory: each application costs
+ * several syncs. Beyond: the next application. (ours)
+ */
+export const SETS_MERGED_MAX = 64;
+export const SETS_MERGED_BYTES = 4 * 1024 * KIB;
+
 /* Standbys */
 
 /** Bytes of the log since the newest base, or half of the file if that is more. Beyond: a base is due. (design) */
@@ -139,8 +146,6 @@ export const STANDBY_RECORDS = 256;
 export const STANDBY_BYTES = 4 * 1024 * KIB;
 /** Orders of one tenant in a row. Beyond: the next tenant is first. (ours) */
 export const STANDBY_ORDERS_IN_A_ROW = 8;
-/** Page sets that a standby applies as one, up to `PAGE_SETS_MERGED_MAX`: each application costs several syncs. (ours) */
-export const STANDBY_MERGED_MAX = 64;
 /** Pause before a standby tries again after a failure, doubled after each further one. (ours) */
 export const STANDBY_RETRY_MS = 500;
 export const STANDBY_RETRY_MS_MAX = 60_000;

@@ -13,6 +13,7 @@ import {LogError} from '../log/log-error.ts';
 import type {LogPosition} from '../log/record.ts';
 import type {LogRecord, TenantLog} from '../log/tenant-log.ts';
 import {beginWithBase, type TenantBases} from './base-of-file.ts';
+import {MergedSets} from './merged-sets.ts';
 import {decodePlace, encodePlace} from './place.ts';
 
 export class LogFollower {
@@ -20,6 +21,8 @@ export class LogFollower {
   readonly #file: ReplicatedFile;
   readonly #bases: TenantBases;
   #isSetAside = false;
+  /** As it was reported. */
+  #aside: string | null = null;
   /** The newest record that the file has; null: it has nothing. */
   tail: LogPosition | null;
   /** Note of the newest `open` up to there. */
@@ -39,7 +42,7 @@ export class LogFollower {
     if (this.tail === null) await this.#seed();
     for (;;) {
       try {
-        for await (const record of this.#log.read(this.tail)) await this.apply(record);
+        await this.#readAll();
         return;
       } catch (error) {
         if (!(await this.#hasBegunAgain(error))) throw error;
@@ -49,21 +52,50 @@ export class LogFollower {
 
   /** The next record. */
   readonly apply = async (record: LogRecord): Promise<void> => {
-    const {kind} = record.head;
-    const asideBefore = this.#file.aside;
+    await this.#add(record, new MergedSets(this.#file, 1));
+    this.#isAt(record.position);
+  };
+
+  async #readAll(): Promise<void> {
+    const sets = new MergedSets(this.#file);
+    let newest = this.tail;
+    try {
+      for await (const record of this.#log.read(this.tail)) {
+        await this.#add(record, sets);
+        newest = record.position;
+        if (sets.isApplied) this.#isAt(newest);
+      }
+    } finally {
+      const isLeft = !sets.isApplied;
+      sets.apply();
+      if (isLeft && newest !== null) this.#isAt(newest);
+    }
+  }
+
+  /** The file has the record when all sets are applied. */
+  async #add(record: LogRecord, sets: MergedSets): Promise<void> {
+    const {kind, parts} = record.head;
     await withBody(record, this.#file.scratch, body => {
       if (kind === 'open') this.openedBy = body.read(0, body.length).toString();
       const place = encodePlace(record.position, this.openedBy ?? '');
-      if (kind === 'open' || kind === 'close') this.#file.pass(kind, place);
-      else this.#file.apply(new PageSet(body), place);
+      const isPassed = kind === 'open' || kind === 'close';
+      // The file of a body that came in parts is there for this call only.
+      if (isPassed || parts.length > 0) sets.apply();
+      if (isPassed) this.#file.pass(kind, place);
+      else if (parts.length > 0) this.#file.apply(new PageSet(body), place);
+      else sets.add(new PageSet(body), place);
     });
-    this.tail = record.position;
-    this.#file.epoch = record.position.epoch;
+  }
+
+  #isAt(position: LogPosition): void {
+    this.tail = position;
+    this.#file.epoch = position.epoch;
     const {aside} = this.#file;
-    if (aside === asideBefore) return;
+    if (aside === this.#aside) return;
+    this.#aside = aside;
     const {report, tenant} = this.#bases;
     report(`acknowledged commits of ${tenant.id} did not reach the log in time; a file with them is in ${aside}`);
-  };
+  }
 
   /** @returns whether the file now has another place than the one from which it cannot be continued */
   async #hasBegunAgain(error: unknown): Promise<boolean> {

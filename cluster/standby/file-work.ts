@@ -6,17 +6,16 @@
  */
 import {type Dirent, existsSync, lchownSync, lstatSync, mkdirSync, readdirSync} from 'node:fs';
 import {basename, dirname, join} from 'node:path';
-import {MemorySink, type Source, sourceOf, sourceOfFile} from '../../engine/copies/bytes.ts';
+import {type Source, sourceOf, sourceOfFile} from '../../engine/copies/bytes.ts';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {DISK} from '../../engine/copies/disk.ts';
-import {mergePageSets} from '../../engine/copies/merge.ts';
 import {PageSetError} from '../../engine/copies/page-set-error.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {ReplicatedFile} from '../../engine/replication/replicated-file.ts';
 import {setAside} from '../../engine/replication/set-aside.ts';
 import {unreachable} from '../../shared/assert.ts';
 import {isNoSpace} from '../../shared/disk-errors.ts';
-import {STANDBY_MERGED_MAX} from '../limits.ts';
+import {MergedSets} from '../owner/merged-sets.ts';
 import {decodePlace} from '../owner/place.ts';
 import type {FileAnswer, FileOrder, FileOwner, FileState, OrderedRecord} from './file-order.ts';
 
@@ -98,43 +97,22 @@ function seed(file: ReplicatedFile, order: FileOrder & {kind: 'seed'}): string |
   });
 }
 
-/**
- * Each set that is applied costs several syncs, so those of several records are applied as one. Only of a copy: a file of
- * a worker is compared commit by commit.
- */
 function applyAll(file: ReplicatedFile, records: readonly OrderedRecord[], end: Int32Array): void {
-  let sets: {set: PageSet; place: string}[] = [];
-  const applySets = () => {
-    const last = sets.at(-1);
-    if (last === undefined) return;
-    file.apply(sets.length === 1 ? last.set : merged(sets.map(({set}) => set)), last.place);
-    sets = [];
-  };
+  const sets = new MergedSets(file);
   for (const record of records) {
     refuseEnded(end);
     if (record.kind !== 'pages') {
-      applySets();
+      sets.apply();
       file.pass(record.kind, record.place);
     } else if (typeof record.pages === 'string') {
-      applySets();
+      sets.apply();
       withFile(record.pages, end, source => file.apply(new PageSet(source), record.place));
     } else {
       const {buffer, byteOffset, length} = record.pages;
-      const set = new PageSet(sourceOf(Buffer.from(buffer, byteOffset, length)));
-      // The place is older than the copy if a process ended between the two.
-      const isThere = set.after.commit <= (file.at?.commit ?? 0);
-      if (isThere) file.apply(set, record.place);
-      else sets.push({set, place: record.place});
-      if (!file.isCopy || sets.length === STANDBY_MERGED_MAX) applySets();
+      sets.add(new PageSet(sourceOf(Buffer.from(buffer, byteOffset, length))), record.place);
     }
   }
-  applySets();
-}
-
-function merged(sets: readonly PageSet[]): PageSet {
-  const sink = new MemorySink();
-  mergePageSets(sets, sink);
-  return new PageSet(sourceOf(sink.bytes));
+  sets.apply();
 }
 
 function withFile<T>(path: string, end: Int32Array, use: (source: Source) => T): T {

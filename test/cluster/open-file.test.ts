@@ -2,9 +2,10 @@
 import {rmSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {expect, test} from 'vitest';
+import {expect, test, vi} from 'vitest';
 import {delay} from '../../cluster/log/timing.ts';
 import {CopyError} from '../../engine/copies/copy-error.ts';
+import {CopyFile} from '../../engine/copies/copy-file.ts';
 import {asideDirectories} from '../../engine/replication/set-aside.ts';
 import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
 import {memoryRig} from './harness/memory-rig.ts';
@@ -90,6 +91,24 @@ test(
       '2.5 open',
     ]);
     expect(documentsOf(host.path)).toEqual([1, 2]);
+  }),
+);
+
+test(
+  'the commits that a copy lacks are applied to it as one',
+  scenario(async ({hosts: [first, second]}) => {
+    await serve(first, 1);
+    for (const n of [1, 2, 3, 4]) expect(await written(first, n)).toBe('acknowledged');
+    await first.close();
+    const applied = vi.spyOn(CopyFile.prototype, 'apply');
+    try {
+      await serve(second, 2);
+      expect(applied).toHaveBeenCalledTimes(1);
+    } finally {
+      applied.mockRestore();
+    }
+    expect(documentsOf(second.path)).toEqual([1, 2, 3, 4]);
+    expect(await written(second, 5)).toBe('acknowledged');
   }),
 );
 
