@@ -9,6 +9,7 @@ import type {
   PausedTenant,
 } from '../../shared/ipc/cluster.ts';
 import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
+import {READABLE_FROM} from '../../shared/storage-version.ts';
 import {newTenant, type TenantRecord} from '../ownership/tenant-record.ts';
 import type {ClusterHost} from './cluster-host.ts';
 import {performed, recordOf} from './performed.ts';
@@ -96,7 +97,8 @@ async function enter(
   {tenant: id, generation, createdMs, paused, epoch}: ClusterTenant & ClusterPause,
 ): Promise<void> {
   if (host.state === 'joining') throw unavailable('this host is no member of the cluster at the moment; try again');
-  const entry = withPause({...newTenant(generation, createdMs), epoch, owner: host.self, dueMs: 0}, paused);
+  const begun = {epoch, owner: host.self, dueMs: 0, storage: READABLE_FROM};
+  const entry = withPause({...newTenant(generation, createdMs), ...begun}, paused);
   const outcome = await host.entries.add(id, entry);
   if (outcome.kind === 'exists') void host.forget({id, generation});
   recordOf(id, outcome);

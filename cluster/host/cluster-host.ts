@@ -39,7 +39,7 @@ import {Subjects, shardOf, type TenantName, tokenOf} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
 import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import {HostLease} from '../members/host-lease.ts';
-import {Members} from '../members/members.ts';
+import {Members, placedHosts} from '../members/members.ts';
 import {readCredentials} from '../nats/credentials.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
 import {ServerSpace} from '../nats/server-space.ts';
@@ -48,6 +48,7 @@ import {endOwner} from '../ownership/end-owner.ts';
 import {HostTenants, type Located} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
+import type {PlacedHost} from '../placement/placement.ts';
 import {CopyRate} from '../standby/copy-rate.ts';
 import {FileThreads} from '../standby/file-threads.ts';
 import {Standbys} from '../standby/standbys.ts';
@@ -380,11 +381,8 @@ export class ClusterHost {
   }
 
   /** Hosts that can own tenants. */
-  hosts(): {name: string; capacity: number}[] {
-    return this.members
-      .serving()
-      .filter(({record}) => record.state === 'live')
-      .map(({host, record}) => ({name: host, capacity: record.capacity}));
+  hosts(): PlacedHost[] {
+    return placedHosts(this.members.serving());
   }
 
   #there(id: string, host: string): TenantLocation {
@@ -487,6 +485,8 @@ function nowhere(id: string, located: Exclude<Located, {kind: 'here' | 'there'}>
       return not("the cluster's log is full: free space in it and try again", false, 'session.storage_full');
     case 'damaged':
       return not(`the log of tenant ${id} cannot be continued: ${located.sentence}`, false, 'op.storage_damaged');
+    case 'too_new':
+      return not('a host of a later release had the tenant, and none of those serves now', true);
     case 'apart':
       return not('this host is no member of the cluster at the moment; try again', true);
     case 'abandoned':

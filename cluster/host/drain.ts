@@ -9,6 +9,7 @@ import type {SmallRecords} from '../log/small-records.ts';
 import {delay} from '../log/timing.ts';
 import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import type {HostTenants} from '../ownership/host-tenants.ts';
+import {placedTenant} from '../ownership/tenant-record.ts';
 import {type PlacedHost, placementOf} from '../placement/placement.ts';
 import type {Move} from './rebalance.ts';
 
@@ -52,9 +53,7 @@ export class Drain {
     this.begin();
     while (!signal.aborted) {
       const served = [...tenants.serving().keys()];
-      const others = this.#others();
-      if (served.length === 0 || others.length === 0) return;
-      await this.#handOver(served, others);
+      if (served.length === 0 || !(await this.#handOver(served, this.#others()))) return;
       await delay(MONOTONIC_CLOCK, DRAIN_POLL_MS);
     }
   }
@@ -83,14 +82,16 @@ export class Drain {
     return this.#parts.hosts().filter(({name}) => name !== this.#parts.host);
   }
 
-  async #handOver(ids: readonly string[], others: readonly PlacedHost[]): Promise<void> {
+  /** @returns whether there is a host that can take any of them */
+  async #handOver(ids: readonly string[], others: readonly PlacedHost[]): Promise<boolean> {
     const {tenants, moveAll} = this.#parts;
     const moves = ids.flatMap(id => {
-      const pin = tenants.entries().get(id)?.pin ?? null;
-      const {owner} = placementOf({id, pin}, others, 0);
+      const entry = tenants.entries().get(id);
+      const owner = entry === undefined ? null : placementOf(placedTenant(id, entry), others, 0).owner;
       return owner === null ? [] : [{id, host: owner}];
     });
     await moveAll(moves);
+    return moves.length > 0;
   }
 }
 

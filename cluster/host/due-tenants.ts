@@ -1,6 +1,6 @@
 /** Which tenants this host opens without a request: those with work, and those that were open when their host was lost. */
-import type {Members} from '../members/members.ts';
-import {isSameOwner, type Owner, type TenantRecord} from '../ownership/tenant-record.ts';
+import {type Members, placedHosts} from '../members/members.ts';
+import {isSameOwner, type Owner, placedTenant, type TenantRecord} from '../ownership/tenant-record.ts';
 import {placementOf} from '../placement/placement.ts';
 
 export type DueParts = {
@@ -17,7 +17,7 @@ export function dueTenants(
   {self, serving, nowMs, holds}: DueParts,
 ): string[] {
   const live = serving.filter(({record}) => record.state === 'live');
-  const hosts = live.map(({host: name, record}) => ({name, capacity: record.capacity}));
+  const hosts = placedHosts(serving);
   const isOfOther = ({owner, dueMs}: TenantRecord): boolean => {
     if (owner === null || owner.host === self.host) return false;
     // A host that drains still serves what is open, and wakes none that sleeps. One that has joined again wakes those that
@@ -27,9 +27,9 @@ export function dueTenants(
   };
   const due: string[] = [];
   for (const [id, entry] of entries) {
-    const {dueMs, owner, pin, paused} = entry;
+    const {dueMs, owner, paused} = entry;
     if (paused !== undefined || dueMs === null || dueMs > nowMs || holds(id) || isOfOther(entry)) continue;
-    if (isSameOwner(owner, self) || placementOf({id, pin}, hosts, 0).owner === self.host) due.push(id);
+    if (isSameOwner(owner, self) || placementOf(placedTenant(id, entry), hosts, 0).owner === self.host) due.push(id);
   }
   return due;
 }

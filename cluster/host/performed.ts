@@ -4,8 +4,8 @@ import {conflict, notFound, ServiceError, unavailable} from '../../shared/errors
 import type {ClusterAnswer, ClusterRequest} from '../../shared/ipc/cluster-requests.ts';
 import type {ClusterHost as ShownHost, ClusterTenant as ShownTenant} from '../../shared/protocol/cluster.ts';
 import type {EntryOutcome} from '../ownership/tenant-entries.ts';
-import type {TenantRecord} from '../ownership/tenant-record.ts';
-import {placementOf} from '../placement/placement.ts';
+import {placedTenant, type TenantRecord} from '../ownership/tenant-record.ts';
+import {type PlacedTenant, placementOf} from '../placement/placement.ts';
 import type {ClusterHost} from './cluster-host.ts';
 import {requestDrain} from './drain.ts';
 
@@ -62,8 +62,10 @@ function hostsOf(host: ClusterHost): ShownHost[] {
   }));
 }
 
-function shown(host: ClusterHost, id: string, {owner, epoch, pin: pinned}: TenantRecord): ShownTenant {
-  const {standbys} = placementOf({id, pin: owner?.host ?? pinned}, host.hosts(), host.settings.standbys);
+function shown(host: ClusterHost, id: string, entry: TenantRecord): ShownTenant {
+  const {owner, epoch, pin: pinned} = entry;
+  const placed = placedTenant(id, {...entry, pin: owner?.host ?? pinned});
+  const {standbys} = placementOf(placed, host.hosts(), host.settings.standbys);
   const isThere = host.members.serving().some(({host: name}) => name === owner?.host);
   const state = owner === null ? 'unowned' : isThere ? 'owned' : 'lost';
   const isMoving = owner !== null && owner.host !== host.self.host && host.tenants.holds(id);
@@ -75,13 +77,24 @@ function shown(host: ClusterHost, id: string, {owner, epoch, pin: pinned}: Tenan
 }
 
 async function move(host: ClusterHost, tenant: string, to: string): Promise<void> {
-  if (!host.tenants.entries().has(tenant)) throw tenantMissing(tenant);
+  const entry = host.tenants.entries().get(tenant);
+  if (entry === undefined) throw tenantMissing(tenant);
+  checkRelease(host, placedTenant(tenant, {...entry, pin: to}));
   const outcome = await host.move(tenant, to);
   if (outcome === 'unknown_host') {
     const names = host.hosts().map(({name}) => name);
     throw conflict(`no host ${JSON.stringify(to)} takes tenants; those that do are ${names.join(', ')}`);
   }
   if (outcome === 'failed') throw unavailable(`tenant ${JSON.stringify(tenant)} was not moved; try again`);
+}
+
+/** @throws op.conflict 409: hosts that cannot open it could be all that is left, or it is one of these */
+function checkRelease(host: ClusterHost, tenant: PlacedTenant): void {
+  const hosts = host.hosts();
+  const [to, {owner}] = [hosts.find(({name}) => name === tenant.pin), placementOf(tenant, hosts, 0)];
+  if (to === undefined || owner === tenant.pin) return;
+  const why = to.storage < tenant.storage ? 'an earlier release, which cannot open the tenant' : 'a later release';
+  throw conflict(`host ${to.name} has ${why}; it gets tenants when all hosts have the same one`);
 }
 
 async function pin(host: ClusterHost, {tenant, host: to}: {tenant: string; host: string | null}): Promise<ShownTenant> {

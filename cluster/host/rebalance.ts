@@ -1,12 +1,13 @@
 /**
  * Which tenants of this host belong to a host that has joined: those that sleep first, a few at a time. A host gets tenants
  * once it has been a member for a while and was heard just now, so that one that is about to be lost gets none. When it
- * has them, tenants stay where they are, also those that an operator moves.
+ * has them, tenants stay where they are, also those that an operator moves. A host of a later release gets its tenants when
+ * all hosts have that release.
  */
 import {MEMBER_SILENT_MS, REBALANCE_AFTER_MS, REBALANCE_ASLEEP_MAX, REBALANCE_AWAKE_MAX} from '../limits.ts';
-import type {Members} from '../members/members.ts';
-import {isSameOwner, type Owner, type TenantRecord} from '../ownership/tenant-record.ts';
-import {type PlacedHost, placementOf} from '../placement/placement.ts';
+import {type Members, placedHost} from '../members/members.ts';
+import {isSameOwner, type Owner, placedTenant, type TenantRecord} from '../ownership/tenant-record.ts';
+import {byRelease, type PlacedHost, placementOf} from '../placement/placement.ts';
 
 export type Move = {readonly id: string; readonly host: string};
 
@@ -31,9 +32,9 @@ export class Rebalance {
     const joined = hosts.filter(({name, incarnation}) => this.#settled.get(name) !== incarnation);
     const isJoined = new Set(joined.map(({name}) => name));
     const [asleep, awake]: [Move[], Move[]] = [[], []];
-    for (const [id, {owner, pin}] of entries) {
-      if (!isSameOwner(owner, self)) continue;
-      const {owner: host} = placementOf({id, pin}, hosts, 0);
+    for (const [id, entry] of entries) {
+      if (!isSameOwner(entry.owner, self)) continue;
+      const {owner: host} = placementOf(placedTenant(id, entry), hosts, 0);
       if (host === null || host === self.host || !isJoined.has(host)) continue;
       (isServing(id) ? awake : asleep).push({id, host});
       if (asleep.length >= REBALANCE_ASLEEP_MAX) return asleep;
@@ -45,19 +46,21 @@ export class Rebalance {
   }
 
   #steadyHosts(nowMs: number): (PlacedHost & {incarnation: number})[] {
-    return this.#members.all().flatMap(({host, record, silentMs}) => {
+    const steady = this.#members.all().flatMap(({host, record, silentMs}) => {
       if (record.state !== 'live') {
         this.#seen.delete(host);
         return [];
       }
-      const {incarnation, capacity} = record;
+      const {incarnation} = record;
       let seen = this.#seen.get(host);
       if (seen?.incarnation !== incarnation) {
         seen = {incarnation, sinceMs: nowMs};
         this.#seen.set(host, seen);
       }
       const isSteady = nowMs - seen.sinceMs >= REBALANCE_AFTER_MS && silentMs < MEMBER_SILENT_MS;
-      return isSteady ? [{name: host, capacity, incarnation}] : [];
+      return isSteady ? [{...placedHost(host, record), incarnation}] : [];
     });
+    const [oldest] = byRelease(steady);
+    return oldest;
   }
 }

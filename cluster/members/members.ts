@@ -18,6 +18,7 @@ import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
 import type {SmallRecord, SmallRecords} from '../log/small-records.ts';
 import {delay} from '../log/timing.ts';
+import type {PlacedHost} from '../placement/placement.ts';
 import {type Clock, MONOTONIC_CLOCK} from './clock.ts';
 import {
   decodeMember,
@@ -44,6 +45,17 @@ export type MembersOptions = {
   /** Receives a sentence about each entry that cannot be read. Such a host gets no tenants. */
   readonly report?: (sentence: string) => void;
 };
+
+export type ServingHost = {readonly host: string; readonly record: ServingMember};
+
+/** Those that can get tenants. */
+export function placedHosts(serving: readonly ServingHost[]): PlacedHost[] {
+  return serving.flatMap(({host: name, record}) => (record.state === 'live' ? [placedHost(name, record)] : []));
+}
+
+export function placedHost(name: string, {capacity, versions}: ServingMember): PlacedHost {
+  return {name, capacity, storage: versions.storage};
+}
 
 type Seen = {
   /** Null: removed, unreadable, or not there. */
@@ -107,7 +119,7 @@ export class Members {
   }
 
   /** Hosts that were heard within a lease and its wait, by name. Those that drain are among them. */
-  serving(): {readonly host: string; readonly record: ServingMember}[] {
+  serving(): ServingHost[] {
     const now = this.#clock.nowMs;
     return [...this.#seen]
       .flatMap(([host, {record, heardAtMs}]) =>

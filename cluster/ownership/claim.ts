@@ -1,4 +1,5 @@
 /** Reads the entry of a tenant, and replaces its owner by its revision. The log decides afterwards who serves. */
+import {READABLE_FROM} from '../../shared/storage-version.ts';
 import type {SmallRecord, SmallRecords} from '../log/small-records.ts';
 import {decodeTenant, encodeTenant, type FoundTenant, type Owner, tenantKey} from './tenant-record.ts';
 
@@ -23,7 +24,7 @@ export async function findEntry(records: SmallRecords, id: string): Promise<Foun
 /**
  * Makes a host the owner, under a new epoch.
  * @param above the epoch that the log has, if it is known: an entry that was lost and made again can be behind it
- * @param opens the owner opens it now, so another host has to open it if that one is lost
+ * @param opens the owner, this host, opens it now, so another host has to open it if this one is lost
  */
 export async function claim(
   records: SmallRecords,
@@ -32,7 +33,8 @@ export async function claim(
   {owner, above, opens, signal}: {owner: Owner; above: number; opens: boolean; signal: AbortSignal},
 ): Promise<Claim> {
   const epoch = Math.max(record.epoch, above) + 1;
-  const next = {...record, epoch, owner, dueMs: opens ? 0 : record.dueMs};
+  const opened = {dueMs: 0, storage: Math.max(record.storage ?? 0, READABLE_FROM)};
+  const next = {...record, epoch, owner, ...(opens ? opened : {})};
   const outcome = await records.set(tenantKey(id), encodeTenant(next), revision, signal);
   const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
   if (decision.kind === 'stored') return {kind: 'claimed', epoch};

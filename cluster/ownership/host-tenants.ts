@@ -26,7 +26,7 @@ import type {TenantName} from '../log/subjects.ts';
 import type {OpenOptions, OpenOutcome, TenantLog} from '../log/tenant-log.ts';
 import {delay} from '../log/timing.ts';
 import type {Clock} from '../members/clock.ts';
-import type {Members} from '../members/members.ts';
+import {type Members, placedHosts} from '../members/members.ts';
 import {placementOf} from '../placement/placement.ts';
 import {claim, findTenant} from './claim.ts';
 import {formerOwnerEnds} from './former-owner.ts';
@@ -36,6 +36,7 @@ import {
   isSameOwner,
   noteOfOwner,
   type Owner,
+  placedTenant,
   TENANT_PREFIX,
   type TenantRecord,
 } from './tenant-record.ts';
@@ -87,6 +88,8 @@ export type Located =
   | {readonly kind: 'damaged'; readonly sentence: string}
   /** This host is no member, so it can't say. */
   | {readonly kind: 'apart'}
+  /** No host that serves has a release that can open its file. */
+  | {readonly kind: 'too_new'}
   | {readonly kind: 'abandoned'};
 
 type Held = {
@@ -253,7 +256,7 @@ export class HostTenants {
         if (found === null) return {kind: 'missing'};
         if (found.record.paused === 'nothing') return {kind: 'paused'};
         const there = await this.#otherHost(id, found, {owner, isForwarded, signal});
-        if (there !== null) return {kind: 'there', host: there};
+        if (there !== null) return there.host === null ? {kind: 'too_new'} : {kind: 'there', host: there.host};
         await this.#ending.get(id);
         const held = this.#held.get(id);
         if (held?.state === 'serving') return {kind: 'here', epoch: held.epoch};
@@ -271,25 +274,22 @@ export class HostTenants {
     return {kind: 'abandoned'};
   }
 
-  /** Null: this host takes it. */
+  /** Null: this host takes it. `host` is null: there is none that can open it. */
   async #otherHost(
     id: string,
-    {record: {owner: other, pin}}: FoundTenant,
+    {record}: FoundTenant,
     {owner, isForwarded, signal}: {owner: Owner; isForwarded: boolean; signal: AbortSignal},
-  ): Promise<string | null> {
+  ): Promise<{host: string | null} | null> {
     const {members} = this.#parts;
+    const {owner: other} = record;
     // An earlier membership of this host has ended before the present one began.
     if (other !== null && other.host !== owner.host) {
       const outcome = await members.outcomeOf(other.host, other.incarnation, signal);
-      if (outcome === 'alive') return other.host;
+      if (outcome === 'alive') return {host: other.host};
     }
     if (isForwarded || isSameOwner(other, owner)) return null;
-    const hosts = members
-      .serving()
-      .filter(({record}) => record.state === 'live')
-      .map(({host: name, record}) => ({name, capacity: record.capacity}));
-    const chosen = placementOf({id, pin}, hosts, 0).owner;
-    return chosen === owner.host ? null : chosen;
+    const chosen = placementOf(placedTenant(id, record), placedHosts(members.serving()), 0).owner;
+    return chosen === owner.host ? null : {host: chosen};
   }
 
   async #take(

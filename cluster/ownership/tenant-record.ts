@@ -2,6 +2,7 @@
 import Type, {type Static} from 'typebox';
 import {decodeStored} from '../log/stored-json.ts';
 import {isHostName} from '../members/member-record.ts';
+import type {PlacedTenant} from '../placement/placement.ts';
 
 const TENANT_FORMAT = 1;
 export const TENANT_PREFIX = 'tenant.';
@@ -23,6 +24,7 @@ const StoredTenant = Type.Object(
     dueMs: Type.Union([Type.Null(), Count]),
     isDeleted: Type.Boolean(),
     paused: Type.Optional(Type.Union([Type.Literal('reads'), Type.Literal('nothing')])),
+    storage: Type.Optional(Count),
   },
   {additionalProperties: false},
 );
@@ -35,6 +37,7 @@ const StoredTenant = Type.Object(
  *   Null: never.
  * - `paused`: what it serves meanwhile. Absent: it is not paused. With each change the epoch grows, so that its owner opens it
  *   again. A release without it cannot read such an entry.
+ * - `storage`: only a svc that knows this storage version can open the file; none: each one can, or nothing has opened it.
  * - `isDeleted`: an operator deleted the tenant of this generation. Without an entry, nothing is known of a tenant.
  */
 export type TenantRecord = Omit<Static<typeof StoredTenant>, 'format'>;
@@ -47,6 +50,11 @@ export type FoundTenant = {readonly record: TenantRecord; readonly revision: num
 /** The entry of a tenant that was never opened. */
 export function newTenant(generation: number, createdMs: number): TenantRecord {
   return {generation, epoch: 0, owner: null, pin: null, createdMs, dueMs: null, isDeleted: false};
+}
+
+/** For the placement. */
+export function placedTenant(id: string, {pin, storage = 0}: Pick<TenantRecord, 'pin' | 'storage'>): PlacedTenant {
+  return {id, pin, storage};
 }
 
 export function tenantKey(id: string): string {

@@ -21,6 +21,19 @@ export type PlacedHost = {
   readonly name: string;
   /** A weight, above 0 and up to `CAPACITY_MAX`: a host with 2 gets twice as many shards as a host with 1. */
   readonly capacity: number;
+  /** The newest storage version that it can read and write. */
+  readonly storage: number;
+};
+
+type Weighed = Pick<PlacedHost, 'name' | 'capacity'>;
+
+/** What of a tenant decides where it is. */
+export type PlacedTenant = {
+  readonly id: string;
+  /** Host that is to own it; null: there is none. */
+  readonly pin: string | null;
+  /** Storage version that a host must have to open its file. */
+  readonly storage: number;
 };
 
 export type Placement = {
@@ -31,24 +44,32 @@ export type Placement = {
 };
 
 /**
- * @param tenant.pin host that is to own the tenant. It is ignored while that host is not among `hosts`, so that the tenant
- * stays available; null: there is none
+ * Only hosts that can open the tenant's file count, and of those the ones with the oldest release come first: a file that a
+ * later release has migrated cannot be opened by the others, so it stays where it is until all of them are upgraded. A pin
+ * is ignored while its host is not among the first ones, so that the tenant stays available.
  * @param hosts that can own tenants, in any order: live ones, without those that drain. Names are unique
  * @param standbys how many there should be, 0 or more
  */
 export function placementOf(
-  tenant: {readonly id: string; readonly pin: string | null},
+  {id, pin, storage}: PlacedTenant,
   hosts: readonly PlacedHost[],
   standbys: number,
 ): Placement {
-  const ranked = rankedHosts(shardOf(tenant.id), hosts);
-  const pinned = ranked.filter(name => name === tenant.pin);
-  const [owner, ...others] = [...pinned, ...ranked.filter(name => name !== tenant.pin)];
+  const able = hosts.filter(host => host.storage >= storage);
+  const [oldest, later] = byRelease(able).map(some => rankedHosts(shardOf(id), some)) as [string[], string[]];
+  const pinned = oldest.filter(name => name === pin);
+  const [owner, ...others] = [...pinned, ...oldest.filter(name => name !== pin), ...later];
   return {owner: owner ?? null, standbys: others.slice(0, standbys)};
 }
 
+/** Those that get tenants, and those that wait until all hosts have their release. */
+export function byRelease<Host extends PlacedHost>(hosts: readonly Host[]): [oldest: Host[], later: Host[]] {
+  const least = Math.min(...hosts.map(({storage}) => storage));
+  return [hosts.filter(({storage}) => storage === least), hosts.filter(({storage}) => storage !== least)];
+}
+
 /** The names of all hosts, best first. @param shard 0 to `SHARDS` - 1 */
-export function rankedHosts(shard: number, hosts: readonly PlacedHost[]): string[] {
+export function rankedHosts(shard: number, hosts: readonly Weighed[]): string[] {
   assert(new Set(hosts.map(({name}) => name)).size === hosts.length, 'hosts have different names');
   return hosts
     .map(({name, capacity}) => ({name, score: scoreOf(shard, name, capacity)}))

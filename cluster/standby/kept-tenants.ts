@@ -7,8 +7,8 @@
  */
 
 import {shardOf} from '../log/subjects.ts';
-import type {TenantRecord} from '../ownership/tenant-record.ts';
-import type {PlacedHost, Placement} from '../placement/placement.ts';
+import {placedTenant, type TenantRecord} from '../ownership/tenant-record.ts';
+import type {PlacedHost, PlacedTenant, Placement} from '../placement/placement.ts';
 import {placementOf} from '../placement/placement.ts';
 
 export type Keeping = {readonly isKept: boolean; readonly makesBases: boolean};
@@ -17,7 +17,7 @@ export class KeptTenants {
   readonly #host: string;
   readonly #standbys: number;
   #hosts: readonly PlacedHost[] = [];
-  /** Of tenants without a pin. */
+  /** Of tenants without a pin that each host can open. */
   #placements = new Map<number, Placement>();
 
   /** @param standbys of each tenant */
@@ -33,8 +33,9 @@ export class KeptTenants {
     return true;
   }
 
-  of(id: string, {owner, pin}: Pick<TenantRecord, 'owner' | 'pin'>): Keeping {
-    const placement = pin === null ? this.#placementOf(id) : placementOf({id, pin}, this.#hosts, this.#standbys);
+  of(id: string, entry: Pick<TenantRecord, 'owner' | 'pin' | 'storage'>): Keeping {
+    const {owner} = entry;
+    const placement = this.#placementOf(placedTenant(id, entry));
     const placed = placement.owner === null ? [] : [placement.owner, ...placement.standbys];
     const others = this.#standbys === 0 ? [] : placed.filter(host => host !== owner?.host);
     const isOwner = owner?.host === this.#host;
@@ -44,9 +45,11 @@ export class KeptTenants {
     };
   }
 
-  #placementOf(id: string): Placement {
-    const shard = shardOf(id);
-    const placement = this.#placements.get(shard) ?? placementOf({id, pin: null}, this.#hosts, this.#standbys);
+  #placementOf(tenant: PlacedTenant): Placement {
+    const isOfShard = tenant.pin === null && this.#hosts.every(({storage}) => storage >= tenant.storage);
+    if (!isOfShard) return placementOf(tenant, this.#hosts, this.#standbys);
+    const shard = shardOf(tenant.id);
+    const placement = this.#placements.get(shard) ?? placementOf(tenant, this.#hosts, this.#standbys);
     this.#placements.set(shard, placement);
     return placement;
   }

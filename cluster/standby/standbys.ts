@@ -29,7 +29,7 @@ import type {RecordChange} from '../log/small-records.ts';
 import {shardOf, type TenantName, tokenOf} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
 import type {Clock} from '../members/clock.ts';
-import type {Members} from '../members/members.ts';
+import {type Members, placedHosts} from '../members/members.ts';
 import {decodeTenant, TENANT_PREFIX, type TenantRecord} from '../ownership/tenant-record.ts';
 import {CopyRate} from './copy-rate.ts';
 import type {FileInspection, FileState, FileTarget, FileWork} from './file-order.ts';
@@ -213,9 +213,7 @@ export class Standbys {
   async #watchMembers(): Promise<void> {
     const {members, clock} = this.#parts;
     while (!this.#end.signal.aborted) {
-      const live = members.serving().filter(({record}) => record.state === 'live');
-      const hosts = live.map(({host: name, record}) => ({name, capacity: record.capacity}));
-      if (this.#placed.set(hosts)) for (const id of this.#entries.keys()) this.#assign(id);
+      if (this.#placed.set(placedHosts(members.serving()))) for (const id of this.#entries.keys()) this.#assign(id);
       await delay(clock, RENEW_MS);
     }
   }

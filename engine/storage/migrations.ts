@@ -77,8 +77,6 @@ const STEPS: ((db: Connection) => void)[] = [
 
 export const STORAGE_VERSION = STEPS.length;
 assert(STORAGE_VERSION === NEWEST_STORAGE_VERSION, 'other processes know the number of steps');
-/** The oldest storage version whose svc can read and write files of the current one. */
-export const READABLE_FROM = 17;
 /** From this version on a file has the tables of functions. */
 export const FUNCTIONS_VERSION = 2;
 /** From this version on a file has a timeline. */

@@ -5,11 +5,12 @@
  */
 import {ServiceError} from '../../shared/errors.ts';
 import {newestLoggedVersion, readSqliteHeader} from '../../shared/sqlite-header.ts';
+import {READABLE_FROM} from '../../shared/storage-version.ts';
 import {VERSION} from '../../shared/version.ts';
 import {numberTransaction} from './commit-number.ts';
 import type {Connection} from './connection.ts';
 import {metaRow, SET_META, storedMeta} from './meta.ts';
-import {READABLE_FROM, STORAGE_VERSION} from './migrations.ts';
+import {STORAGE_VERSION} from './migrations.ts';
 import {StoredPages} from './stored-pages.ts';
 
 /** The svc that wrote the file last. Null: an svc from before files said so. */

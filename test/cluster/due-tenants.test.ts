@@ -12,9 +12,9 @@ const OF_A = idOf('a');
 const OF_B = idOf('b');
 
 function idOf(host: string): string {
-  const hosts = ['a', 'b'].map(name => ({name, capacity: 1}));
+  const hosts = ['a', 'b'].map(name => ({name, capacity: 1, storage: 1}));
   const ids = Array.from({length: 100}, (_, n) => `tenant-${n}`);
-  return ids.find(id => placementOf({id, pin: null}, hosts, 0).owner === host)!;
+  return ids.find(id => placementOf({id, pin: null, storage: 1}, hosts, 0).owner === host)!;
 }
 
 function member(

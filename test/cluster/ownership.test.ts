@@ -10,7 +10,7 @@ import type {OwnerMutant} from './harness/owning-host.ts';
 const BEGIN = process.env.SVC_CLUSTER_SEED === undefined ? randomInt(2 ** 30) : Number(process.env.SVC_CLUSTER_SEED);
 const SEEDS = Array.from({length: rounds({commit: 20, nightly: 300})}, (_, i) => BEGIN + i);
 /** Those of the mutants are the same in each run. */
-const FIXED_SEEDS = Array.from({length: 20}, (_, i) => i);
+const FIXED_SEEDS = Array.from({length: 60}, (_, i) => i);
 const TIMEOUT_MS = 300_000;
 
 test(

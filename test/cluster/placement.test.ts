@@ -8,11 +8,16 @@ const ALL_SHARDS = Array.from({length: SHARDS}, (_, shard) => shard);
 const HOST = fc.record({
   name: fc.stringMatching(/^[a-z0-9]{1,8}$/),
   capacity: fc.double({min: 0.01, max: CAPACITY_MAX, noNaN: true}),
+  storage: fc.constant(1),
 });
 const HOSTS = fc.uniqueArray(HOST, {minLength: 1, maxLength: 8, selector: ({name}) => name});
-const TENANT = fc.record({id: fc.stringMatching(/^[A-Za-z0-9][\w-]{0,63}$/), pin: fc.constant(null)});
+const TENANT = fc.record({
+  id: fc.stringMatching(/^[A-Za-z0-9][\w-]{0,63}$/),
+  pin: fc.constant(null),
+  storage: fc.nat({max: 1}),
+});
 
-const owners = (hosts: readonly PlacedHost[]) => ALL_SHARDS.map(shard => rankedHosts(shard, hosts)[0]);
+const owners = (hosts: Parameters<typeof rankedHosts>[1]) => ALL_SHARDS.map(shard => rankedHosts(shard, hosts)[0]);
 
 test('the order in which hosts are known changes nothing', () => {
   fc.assert(
@@ -81,13 +86,31 @@ test('all hosts of all versions agree: these shards have had these owners since 
 });
 
 test('a pin names the owner while that host is there, and is ignored while it is not', () => {
-  const hosts = ['a', 'b', 'c'].map(name => ({name, capacity: 1}));
-  const free = placementOf({id: 'acme', pin: null}, hosts, 2);
+  const hosts = ['a', 'b', 'c'].map(name => ({name, capacity: 1, storage: 1}));
+  const placed = (pin: string | null, of = hosts) => placementOf({id: 'acme', pin, storage: 1}, of, 2);
+  const free = placed(null);
   for (const {name} of hosts) {
-    const pinned = placementOf({id: 'acme', pin: name}, hosts, 2);
+    const pinned = placed(name);
     expect(pinned.owner).toBe(name);
     expect(pinned.standbys).toEqual([free.owner, ...free.standbys].filter(other => other !== name));
   }
-  expect(placementOf({id: 'acme', pin: 'd'}, hosts, 2)).toEqual(free);
-  expect(placementOf({id: 'acme', pin: 'a'}, [], 2)).toEqual({owner: null, standbys: []});
+  expect(placed('d')).toEqual(free);
+  expect(placed('a', [])).toEqual({owner: null, standbys: []});
+});
+
+test('hosts of the oldest release get the tenants, and files that a later one has migrated stay with those', () => {
+  const hosts = [
+    ['a', 2],
+    ['b', 1],
+    ['c', 1],
+  ].map(([name, storage]) => ({name, capacity: 1, storage}) as PlacedHost);
+  const old = hosts.filter(({storage}) => storage === 1);
+  for (const id of ['one', 'two', 'three', 'four']) {
+    const tenant = {id, pin: null, storage: 1};
+    const {owner, standbys} = placementOf(tenant, old, 1);
+    expect(placementOf(tenant, hosts, 2)).toEqual({owner, standbys: [...standbys, 'a']});
+    expect(placementOf({...tenant, pin: 'a'}, hosts, 2).owner).toBe(owner);
+    expect(placementOf({...tenant, storage: 2}, hosts, 2)).toEqual({owner: 'a', standbys: []});
+    expect(placementOf({...tenant, storage: 2}, old, 2)).toEqual({owner: null, standbys: []});
+  }
 });

@@ -26,8 +26,8 @@ test('a host that joined gets the tenants that the placement names, once it has 
   const next = rebalance([member('a'), member('b')]);
   expect(next(0)).toEqual([]);
   expect(next(REBALANCE_AFTER_MS - 1)).toEqual([]);
-  const hosts = ['a', 'b'].map(name => ({name, capacity: 1}));
-  const expected = IDS.filter(id => placementOf({id, pin: null}, hosts, 0).owner === 'b');
+  const hosts = ['a', 'b'].map(name => ({name, capacity: 1, storage: 1}));
+  const expected = IDS.filter(id => placementOf({id, pin: null, storage: 1}, hosts, 0).owner === 'b');
   expect(next(REBALANCE_AFTER_MS)).toEqual(expected.slice(0, 32).map(id => ({id, host: 'b'})));
 });
 

@@ -241,7 +241,7 @@ test('of any members, each tenant is kept by its owner and the hosts that would 
       fc.stringMatching(/^[a-z]{1,10}$/),
       fc.nat(5),
       (names, standbys, id, at) => {
-        const hosts = names.map(host => ({name: host, capacity: 1}));
+        const hosts = names.map(host => ({name: host, capacity: 1, storage: 1}));
         const owner = {host: names[at % names.length]!, incarnation: 1};
         const keeping = names.map(host => {
           const kept = new KeptTenants(host, standbys);

@@ -113,8 +113,8 @@ export class SvcHosts {
     };
   }
 
-  /** A further host joins. @param data its directory, which the test removes; default: a new one */
-  async add(data?: string): Promise<SvcHost> {
+  /** A further host joins. @param data its directory, which the test removes; default: a new one. @param dist its build */
+  async add(data?: string, dist = this.#options.dist): Promise<SvcHost> {
     const name = NAMES[this.hosts.length]!;
     const peerPort = await freePort();
     const peerLink = await TcpLink.to(peerPort);
@@ -123,10 +123,10 @@ export class SvcHosts {
     );
     this.#links.push(peerLink, ...natsLinks);
     const machine = this.#options.hasOwnMachines === true ? this.#machine() : null;
-    const dist = machine?.clock.dist ?? this.#options.dist;
+    const its = machine?.clock.dist ?? dist;
     const service = await Service.start({
       spares: this.#options.spares ?? 0,
-      ...(dist === undefined ? {} : {dist}),
+      ...(its === undefined ? {} : {dist: its}),
       ...(machine?.disk ? {data: join(machine.disk.path, 'data')} : {}),
       ...(data === undefined ? {} : {data}),
       env: TOKENS,
