@@ -14,7 +14,10 @@ export const SHARDS = 32;
  * 1 MiB and a large one delays all others. (design)
  */
 export const PART_BYTES = 512 * KIB;
-/** Parts of one record or base: its list of them has to fit into one message. Beyond: the record is refused. (ours) */
+/**
+ * Parts of one record or base: its list of them has to fit into one message. Beyond: the record is refused. Of a tenant, no
+ * more may be in the log without a record that names them. Beyond: its writes are 507. (ours)
+ */
 export const PARTS_MAX = 11_000;
 /** Parts of one record that are sent at the same time, and in memory. Beyond: the next waits. (ours) */
 export const PARTS_AT_ONCE = 4;
@@ -29,6 +32,14 @@ export const APPEND_RETRY_MS = 20;
 export const APPEND_RETRY_MS_MAX = 200;
 /** Bases of a tenant that stay, so that one is there while the next is written or found damaged. (design) */
 export const BASES_KEPT = 2;
+/**
+ * Bytes of a tenant in its shard of the log, since the older of its bases and since its host started. Beyond: it may have no
+ * more than is still free, its writes are 507, and other tenants go on. A worker that has committed more by then appends up
+ * to so much. (ours)
+ */
+export const LOG_SHARE_BYTES = 64 * 1024 * KIB;
+/** They are counted in runs of so many bytes, and a trim removes whole runs. (ours) */
+export const LOG_SHARE_SPAN_BYTES = 4 * 1024 * KIB;
 
 /** Attempts to read all of a tenant that is in use, and is trimmed meanwhile. Beyond: it is a finding. (ours) */
 export const CHECK_ATTEMPTS = 3;

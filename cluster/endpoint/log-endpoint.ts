@@ -18,13 +18,15 @@ import {
   ENDPOINT_UNREAD_BYTES_MAX,
   MESSAGE_BYTES_LEAST,
 } from '../limits.ts';
+import {isAck} from '../log/decided-append.ts';
 import {EngineError, type LogEngine, type Message, type PublishAnswer, type Subject} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
-import {type LogPosition, noteBehindHeader, placeInHeader} from '../log/record.ts';
+import {type LogPosition, noteBehindHeader, partsInHeader, placeInHeader} from '../log/record.ts';
 import {type Subjects, type TenantName, tokenOf} from '../log/subjects.ts';
 import type {OpenOptions, OpenOutcome} from '../log/tenant-log.ts';
 import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer, type LogRequest, logRequestIn} from './endpoint-message.ts';
 import {frameSocket} from './frame-socket.ts';
+import type {LogShare} from './log-share.ts';
 import {fromWire} from './wire-position.ts';
 
 export type LogEndpointParts = {
@@ -38,6 +40,8 @@ export type LogEndpointParts = {
   readonly engine: LogEngine;
   readonly subjects: Subjects;
   readonly ownerEnds: OpenOptions['ownerEnds'];
+  /** What the tenant has in the log. */
+  readonly share: LogShare;
   /** Bytes that are sent to the log for the tenant. */
   readonly onSent?: ((bytes: number) => void) | undefined;
   /** What the log answered to an append, and after how long. */
@@ -193,26 +197,35 @@ export class LogEndpoint {
     }
   }
 
-  async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer) {
-    const {engine, subjects, tenant, epoch, onAnswered, onSent, note, beforeOpen} = this.#parts;
+  async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer): Promise<PublishAnswer> {
+    const {engine, subjects, tenant, epoch, onAnswered, onSent, note, beforeOpen, share} = this.#parts;
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
     const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
     if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
-    onSent?.(body.length);
-    if (subject === parts.name) return await this.#awaited(engine.publish(parts, body, null));
+    const bytes = body.length + subject.length;
+    if (subject === parts.name) {
+      if (!share.takesPart(bytes)) return {kind: 'full'};
+      onSent?.(bytes);
+      const answer = await this.#awaited(engine.publish(parts, body, null));
+      if (isAck(answer)) share.storedPart(answer.sequence, bytes);
+      return answer;
+    }
     if (subject !== log.name || expected === null) throw new MalformedFrame('it publishes to another subject');
     const place = placeInHeader(body, 0);
     if (place === null || place.epoch > epoch) throw new MalformedFrame('it appends no record of its epoch');
     const isOurs = place.epoch === epoch && noteBehindHeader(body) === note;
     if (place.kind === 'open' && !isOurs) throw new MalformedFrame('it opens the log for another owner');
+    if (!share.takes(bytes)) return {kind: 'full'};
     // What it lacks by now is appended before: then this append expects another record, is refused, and follows again.
     if (place.kind === 'open') await beforeOpen(this.#tail);
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
+    onSent?.(bytes);
     const startMs = performance.now();
     const answer = await this.#awaited(engine.publish(log, body, expected));
     onAnswered(answer.kind, performance.now() - startMs);
-    if (answer.kind === 'stored' && !answer.isDuplicate && answer.sequence > 0) {
+    if (isAck(answer)) {
       this.#noteTail({...place, sequence: answer.sequence});
+      share.storedRecord(answer.sequence, bytes, partsInHeader(body));
     }
     return answer;
   }

@@ -7,8 +7,6 @@
  *                └─▶ refused: one sentence              └───────────────────────────────────────────────────────────┘
  */
 import {mkdirSync, rmSync} from 'node:fs';
-import {unreachable} from '../../shared/assert.ts';
-import {type ErrorObject, PAUSED} from '../../shared/errors.ts';
 import type {
   ClusterProcessSettings,
   ClusterToSupervisor,
@@ -45,7 +43,7 @@ import type {NatsEngine} from '../nats/nats-engine.ts';
 import {ServerSpace} from '../nats/server-space.ts';
 import {startOnNats} from '../nats/start-check.ts';
 import {endOwner} from '../ownership/end-owner.ts';
-import {HostTenants, type Located} from '../ownership/host-tenants.ts';
+import {HostTenants} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
 import type {PlacedHost} from '../placement/placement.ts';
@@ -58,7 +56,9 @@ import {dueTenants} from './due-tenants.ts';
 import {FilesOfLogs} from './files-of-logs.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
+import {LogShares} from './log-shares.ts';
 import {LostTails} from './lost-tails.ts';
+import {nowhere} from './nowhere.ts';
 import {type Move, Rebalance} from './rebalance.ts';
 import {type KnownTenant, Rebuilds} from './rebuilds.ts';
 import {WorkerHolder} from './worker-holder.ts';
@@ -79,6 +79,7 @@ export class ClusterHost {
   /** For the copier of this host. */
   readonly spools: LogSpools;
   readonly #freeSpace: FreeSpace;
+  readonly #shares: LogShares;
   readonly #standbys: Standbys;
   readonly #rebalance: Rebalance;
   readonly #fileThreads = new FileThreads();
@@ -183,6 +184,10 @@ export class ClusterHost {
       freeBytes: () => this.#freeSpace.serverBytes,
       forget: tenant => void this.forget(tenant),
     });
+    this.#shares = new LogShares({
+      ...{bases: this.replicated.bases, clock: MONOTONIC_CLOCK, freeBytes: shard => this.#freeSpace.of(shard)},
+      onChange: id => this.#tell(this.#holders.get(id)),
+    });
     const subjects = new Subjects(settings.cluster);
     const lostTails = new LostTails({
       ...{hosts: engine, replicated: this.replicated, members: this.members, clock: MONOTONIC_CLOCK, report, scratch},
@@ -207,7 +212,7 @@ export class ClusterHost {
       holderOf: tenant => {
         const holder = new WorkerHolder({
           ...{tenant, engine, subjects, report, lostTails, localLagMs: settings.localLagMs},
-          lease: () => this.#notice(shardOf(tenant.id)),
+          ...{lease: () => this.#notice(tenant), share: this.#shares.of(tenant)},
           supervisor: {
             granted: grant => send({type: 'granted', grant}),
             handOver: (id, epoch) => send({type: 'hand_over', tenant: id, epoch}),
@@ -238,9 +243,7 @@ export class ClusterHost {
       shards: () => new Set([...this.#holders.values()].map(({shard}) => shard)),
       clock: MONOTONIC_CLOCK,
       onChange: changed => {
-        for (const holder of this.#holders.values()) {
-          if (holder.shard === changed) holder.tell(this.#notice(changed));
-        }
+        for (const holder of this.#holders.values()) if (holder.shard === changed) this.#tell(holder);
       },
     });
     const {members, lease, tenants} = this;
@@ -284,7 +287,7 @@ export class ClusterHost {
     this.#standing = this.#standbys.run(signal);
     const {members, tenants, keys} = this;
     void Promise.all([members.watch(signal), tenants.watch(signal), keys.watch(signal), this.#wakeDue(signal)]);
-    void this.#freeSpace.run(signal);
+    void Promise.all([this.#freeSpace.run(signal), this.#shares.run(signal)]);
     await Promise.all([listed, keys.listed(signal)]);
     for (let ended = previousStart; !signal.aborted; ended = this.#start) {
       if (await this.drain.isRequested()) this.drain.begin();
@@ -360,7 +363,7 @@ export class ClusterHost {
     for (let left = FORGET_ATTEMPTS; left > 0 && !this.#end.signal.aborted; left--) {
       await delay(MONOTONIC_CLOCK, FORGET_AFTER_MS);
       try {
-        if (await forgetTenant(this.replicated, tenant, this.#end.signal)) return;
+        if (await forgetTenant(this.replicated, tenant, this.#end.signal)) return this.#shares.forget(tenant);
       } catch (error) {
         if (!(error instanceof EngineError || error instanceof LogError)) throw error;
         this.#log.warn('a deleted tenant is still in the log', {tenant: tenant.id, error});
@@ -457,12 +460,16 @@ export class ClusterHost {
     }
   }
 
-  #notice(shard: number): LeaseNotice {
-    return {is: 'lease', untilMs: this.lease.untilMs, freeBytes: this.#freeSpace.of(shard)};
+  #notice(tenant: TenantName): LeaseNotice {
+    return {is: 'lease', untilMs: this.lease.untilMs, freeBytes: this.#shares.of(tenant).freeBytes};
+  }
+
+  #tell(holder: WorkerHolder | undefined): void {
+    holder?.tell(this.#notice(holder.tenant));
   }
 
   #tellLease(): void {
-    for (const holder of this.#holders.values()) holder.tell(this.#notice(holder.shard));
+    for (const holder of this.#holders.values()) this.#tell(holder);
     this.#sendState();
   }
 
@@ -470,28 +477,5 @@ export class ClusterHost {
     const leaseUntilMs = this.#isMember ? Math.max(0, this.lease.untilMs) : 0;
     const keysUntilMs = this.keys.currentUntil(leaseUntilMs);
     this.#send({type: 'host_state', leaseUntilMs, keysUntilMs, isDraining: this.drain.hasBegun});
-  }
-}
-
-function nowhere(id: string, located: Exclude<Located, {kind: 'here' | 'there'}>): TenantLocation {
-  const not = (message: string, isTemporary: boolean, code: ErrorObject['code'] = 'session.worker_unavailable') =>
-    ({kind: 'nowhere', error: {code, message}, isTemporary}) as const;
-  switch (located.kind) {
-    case 'missing':
-      return not(`there is no tenant ${JSON.stringify(id)}`, false, 'session.tenant_not_found');
-    case 'paused':
-      return {kind: 'nowhere', error: PAUSED, isTemporary: false};
-    case 'full':
-      return not("the cluster's log is full: free space in it and try again", false, 'session.storage_full');
-    case 'damaged':
-      return not(`the log of tenant ${id} cannot be continued: ${located.sentence}`, false, 'op.storage_damaged');
-    case 'too_new':
-      return not('a host of a later release had the tenant, and none of those serves now', true);
-    case 'apart':
-      return not('this host is no member of the cluster at the moment; try again', true);
-    case 'abandoned':
-      return not('the tenant could not be opened on this host; try again', true);
-    default:
-      return unreachable(located);
   }
 }

@@ -38,6 +38,8 @@ export type WorkerHolderParts = {
   readonly releaseFile: (tenant: string) => void;
   /** Files of other hosts can have what the log has lost. */
   readonly lostTails: Pick<LostTails, 'ask' | 'foundBehind' | 'beforeGrant' | 'beforeOpen'>;
+  /** What the tenant has in the log. */
+  readonly share: LogEndpointParts['share'];
   readonly onAnswered: LogEndpointParts['onAnswered'];
   readonly onSent?: LogEndpointParts['onSent'];
   /** The worker ended by itself while it served. */
@@ -65,6 +67,10 @@ export class WorkerHolder implements Holder {
     this.#whenEnded = new Promise(resolve => {
       this.#resolveEnded = resolve;
     });
+  }
+
+  get tenant(): TenantName {
+    return this.#parts.tenant;
   }
 
   get shard(): number {
@@ -119,14 +125,14 @@ export class WorkerHolder implements Holder {
 
   /** The supervisor has a worker for the grant. */
   worker({socketPath, secret}: EndpointKey): void {
-    const {tenant, engine, subjects, lease, checkOwner, onAnswered, onSent, lostTails} = this.#parts;
+    const {tenant, engine, subjects, lease, checkOwner, share, onAnswered, onSent, lostTails} = this.#parts;
     const {epoch, note, ownerEnds: ends} = this.#grant!;
     const ownerEnds: Grant['ownerEnds'] = owner => {
       checkOwner(owner.openedBy);
       return ends(owner);
     };
     this.#endpoint = new LogEndpoint({
-      ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, onAnswered, onSent},
+      ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, share, onAnswered, onSent},
       beforeOpen: tail => lostTails.beforeOpen(tenant, this.#otherFiles, tail),
       onBehind: () => lostTails.foundBehind(tenant),
       onOpened: outcome => this.#decided?.(outcome),

@@ -167,6 +167,13 @@ export function placeInHeader(bytes: Buffer, sequence: number): LogPosition | nu
     : null;
 }
 
+/** Sequences of the parts that a header names, as far as it goes. */
+export function partsInHeader(bytes: Buffer): number[] {
+  const fitting = Math.floor((bytes.length - HEADER_BYTES) / PART_ENTRY_BYTES);
+  const count = Math.min(bytes.readUInt32BE(12), fitting, PARTS_MAX);
+  return Array.from({length: count}, (_, i) => readNumber(bytes, HEADER_BYTES + i * PART_ENTRY_BYTES));
+}
+
 /** Whether the record can come after the other. Null: it can. */
 export function followFault(before: LogPosition | null, head: RecordHead): string | null {
   const isOpen = head.kind === 'open';

@@ -6,9 +6,11 @@ import {afterEach, beforeEach, expect, test} from 'vitest';
 import {EndpointClient} from '../../cluster/endpoint/endpoint-client.ts';
 import type {LogRequest} from '../../cluster/endpoint/endpoint-message.ts';
 import {LogEndpoint} from '../../cluster/endpoint/log-endpoint.ts';
+import {LogShare} from '../../cluster/endpoint/log-share.ts';
 import {RemoteEngine} from '../../cluster/endpoint/remote-engine.ts';
 import {toWire} from '../../cluster/endpoint/wire-position.ts';
-import {EngineError} from '../../cluster/log/log-engine.ts';
+import {LOG_SHARE_BYTES, PART_BYTES, PARTS_MAX} from '../../cluster/limits.ts';
+import {EngineError, type Subject} from '../../cluster/log/log-engine.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import type {OpenOutcome} from '../../cluster/log/tenant-log.ts';
 import {REAL_TIMING} from '../../cluster/log/timing.ts';
@@ -20,6 +22,9 @@ const NOTE = 'a.1';
 const tenant = newTenant();
 let directory: string;
 let endpoint: LogEndpoint;
+let free: number | null;
+let share: LogShare;
+let engine: MemoryEngine;
 let outcomes: OpenOutcome[];
 let closed: PromiseWithResolvers<string>;
 let client: EndpointClient;
@@ -28,12 +33,14 @@ let worker: ReplicatedLog;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'svc-endpoint-'));
-  const engine = new MemoryEngine(new MemoryStreams(), REAL_TIMING);
+  engine = new MemoryEngine(new MemoryStreams(), REAL_TIMING);
   replicated = new ReplicatedLog(engine, CLUSTER);
+  free = null;
+  share = new LogShare(() => free);
   [outcomes, closed] = [[], Promise.withResolvers()];
   const key = {socketPath: join(directory, 's'), secret: 'secret'};
   endpoint = new LogEndpoint({
-    ...{...key, tenant, epoch: EPOCH, note: NOTE, engine, subjects: SUBJECTS},
+    ...{...key, tenant, epoch: EPOCH, note: NOTE, engine, subjects: SUBJECTS, share},
     ownerEnds: () => new Promise<void>(() => undefined),
     beforeOpen: async () => undefined,
     onBehind: () => undefined,
@@ -84,6 +91,62 @@ test.each<[string, () => Promise<unknown>, string]>([
   void act().catch(error => expect(error).toBeInstanceOf(EngineError));
   expect(await closed.promise).toContain(why);
   expect(outcomes).toEqual([]);
+});
+
+const MIB = 1024 * 1024;
+
+/** Of one tenant, in its stream. */
+async function bytesIn(subject: Subject): Promise<number> {
+  const newest = await engine.last(subject);
+  if (newest === null) return 0;
+  let bytes = 0;
+  for await (const message of engine.messages(subject, {from: 1, to: newest.sequence})) bytes += message.bytes.length;
+  return bytes;
+}
+
+test('a worker whose tenant has more of the log than is free gets no more than it can have committed by then', async () => {
+  const log = worker.tenant(tenant);
+  const opened = await open();
+  if (opened.kind !== 'committed') throw new Error(opened.kind);
+  free = 100 * MIB;
+  share.storedRecord(opened.position.sequence, 101 * MIB, []);
+  expect(share.freeBytes).toBe(0);
+  let tail = opened.position;
+  for (;;) {
+    const appended = await log.append(tail, commit(EPOCH, 'x', PART_BYTES - 1_000));
+    if (appended.kind === 'full') break;
+    if (appended.kind !== 'committed') throw new Error(appended.kind);
+    tail = appended.position;
+  }
+  expect(await bytesIn(SUBJECTS.log(tenant))).toBeLessThan(LOG_SHARE_BYTES + MIB);
+  expect(await worker.tenant(tenant).append(tail, commit(EPOCH, 'large', 2 * PART_BYTES))).toEqual({kind: 'full'});
+  expect(await bytesIn(SUBJECTS.parts(tenant))).toBe(0);
+  // Its older base has all of it.
+  share.trimmed(tail.sequence + 1);
+  expect(await log.append(tail, commit(EPOCH, 'x'))).toMatchObject({kind: 'committed'});
+});
+
+test('parts that no record names are no more than one record can have', async () => {
+  const parts = SUBJECTS.parts(tenant);
+  const remote = new RemoteEngine(client);
+  const answers = new Map<string, number>();
+  const send = async () => {
+    const {kind} = await remote.publish(parts, Buffer.from('part'), null);
+    answers.set(kind, (answers.get(kind) ?? 0) + 1);
+  };
+  for (let n = 0; n < PARTS_MAX + 100; n += 50) await Promise.all(Array.from({length: 50}, send));
+  expect(answers.get('stored')).toBeLessThan(PARTS_MAX + 50);
+  expect(answers.get('full')).toBeGreaterThan(0);
+});
+
+test('parts that a record names make way for the next ones', async () => {
+  const log = worker.tenant(tenant);
+  const opened = await open();
+  if (opened.kind !== 'committed') throw new Error(opened.kind);
+  for (let n = 0; n < PARTS_MAX - 2; n++) share.storedPart(1_000_000 + n, 1);
+  const large = await log.append(opened.position, commit(EPOCH, 'large', 2 * PART_BYTES));
+  if (large.kind !== 'committed') throw new Error(large.kind);
+  expect(await log.append(large.position, commit(EPOCH, 'large', 2 * PART_BYTES))).toMatchObject({kind: 'committed'});
 });
 
 function ask(request: LogRequest): Promise<unknown> {
