@@ -106,13 +106,13 @@ export class ServiceError extends Error {
 
 type Detail = Record<string, unknown>;
 
-/** An operator paused the tenant so that it answers reads only. */
 /** Of a tenant that an operator paused altogether. */
 export const PAUSED: ErrorObject = {
   code: 'session.tenant_paused',
   message: 'the tenant is paused; it answers again when an operator resumes it',
 };
 
+/** An operator paused the tenant so that it answers reads only. */
 export function readOnlyTenant(): ServiceError {
   return new ServiceError(
     'session.tenant_read_only',

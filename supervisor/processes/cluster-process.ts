@@ -22,7 +22,13 @@ import {type OwnOf, RestartedChild, type RestartedOptions} from './restarted-chi
 export type ClusterNotice = Exclude<OwnOf<ClusterToSupervisor>, {type: 'located' | 'answer' | 'joined' | 'refused'}>;
 
 /** Those of which a second one would be refused if the first one was carried out. */
-const CHANGES: ReadonlySet<ClusterProcessRequest['does']> = new Set(['create', 'delete', 'key_put', 'key_remove']);
+const CHANGES: ReadonlySet<ClusterProcessRequest['does']> = new Set([
+  'create',
+  'enter',
+  'delete',
+  'key_put',
+  'key_remove',
+]);
 
 /** Null: it does not answer. */
 export type Membership = Extract<ClusterToSupervisor, {type: 'joined' | 'refused'}>;
