@@ -233,6 +233,15 @@ const REPLACED: Step[] = [
   ...[write('a'), write('a'), write('a'), turns(1)],
 ];
 
+const time: Step = {type: 'time'};
+const user = (client: number, n: number): Step => ({type: 'user', client, n});
+/** A client names the same user again, while the runs for it are from before two writes. */
+const SAME_USER: Step[] = [
+  ...[time, ...ends(3), time, turns(1), ...ends(1), turns(1), user(2, 3), write('a'), ...ends(1)],
+  ...[{type: 'read', run: 0} as const, {type: 'refuse', run: 0, code: 'session.overloaded'} as const, ...ends(3)],
+  ...[write('a'), user(2, 1), turns(1), {type: 'read', run: 0} as const, time, ...ends(1), write('a'), turns(1)],
+];
+
 test('every transition is of one moment, and the last one is the newest', async () => {
   let transitions = 0;
   const property = fc.asyncProperty(fc.array(step, {minLength: 20, maxLength: 200}), async steps => {
@@ -241,6 +250,6 @@ test('every transition is of one moment, and the last one is the newest', async 
     await model.rest();
     transitions += model.transitions;
   });
-  await fc.assert(property, {numRuns: TRIALS, examples: [[REPLACED]]});
+  await fc.assert(property, {numRuns: TRIALS, examples: [[REPLACED], [SAME_USER]]});
   expect(transitions).toBeGreaterThan(TRIALS);
 });

@@ -346,10 +346,11 @@ export class Session implements Identified {
   }
 
   settledAs(identity: string | null): void {
+    // Also if it is the same one: writes can have been acknowledged since.
+    this.#readsNow();
     if (identity !== this.identity) {
       this.identity = identity;
       this.#batch = null;
-      this.#readsNow();
       this.#queries.identityChanged();
     }
     this.#calls?.resume();
