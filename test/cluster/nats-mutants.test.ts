@@ -58,7 +58,8 @@ test('if the lease of a host is not awaited, it still holds it when it is found 
     const members = new Members({records: recordsOf(others), leaseMs: believedLeaseMs});
     const watching = members.watch(end.signal);
     const start = '1'.repeat(32);
-    const lease = new HostLease({records: recordsOf(mine), members, host, start, about: ABOUT, leaseMs: LEASE_MS});
+    const own = new Members({records: recordsOf(mine)});
+    const lease = new HostLease({records: recordsOf(mine), members: own, host, start, about: ABOUT, leaseMs: LEASE_MS});
     expect(await lease.join(start, end.signal)).toEqual({kind: 'joined', incarnation: 1});
     // It renews nothing: the host hangs.
     await until('its end', async () => (await members.outcomeOf(host, 1, end.signal, 0)) === 'ended');
