@@ -50,9 +50,12 @@ export function closedFileState(path: string, nowMs: number): ClosedFile {
   }
 }
 
-/** @throws RangeError */
+/** What is wanted of `meta`. Other values can be long, and are then not in their cells. @throws RangeError */
 function metaOf(stored: StoredPages): ReadonlyMap<unknown, string | number | null> {
-  const rows = stored.rows('meta').map(([key = null, value = null, checksum]) => ({key, value, checksum}));
+  const rows = stored
+    .rows('meta')
+    .map(([key = null, value = null, checksum]) => ({key, value, checksum}))
+    .filter(({key}) => key === 'tenant_timeline' || key === COMMIT_NUMBER);
   const unsound = rows.find(
     ({checksum, ...row}) => !isSoundRow('meta', {...row, checksum: Number(checksum ?? 0) || null}),
   );

@@ -117,12 +117,9 @@ export class StoredPages {
   /** Up to 8 bytes of a row, which continues on other pages when it is long. */
   #payload(page: Buffer, begin: number, length: number, at: number): Buffer {
     const usable = this.header.pageBytes - this.header.reservedBytes;
-    const most = usable - 35;
-    const least = Math.floor(((usable - 12) * 32) / 255) - 23;
-    const fitting = least + ((length - least) % (usable - 4));
-    const here = length <= most ? length : fitting <= most ? fitting : least;
+    const here = bytesInCell(length, TABLE_LEAF, usable);
     const bytes = [page.subarray(begin + Math.min(at, here), begin + here)];
-    let next = length <= most ? 0 : page.readUInt32BE(begin + here);
+    let next = length === here ? 0 : page.readUInt32BE(begin + here);
     for (let from = here; next !== 0 && from < Math.min(at + 8, length); from += usable - 4) {
       const more = this.#page(next);
       next = more.readUInt32BE(0);
@@ -139,6 +136,7 @@ export class StoredPages {
   #walk(number: number): Value[][] {
     if (++this.#visits > STORED_PAGES_MAX) throw new RangeError('the table has more pages than this reads');
     const page = this.#page(number);
+    const usable = this.header.pageBytes - this.header.reservedBytes;
     const at = number === 1 ? 100 : 0;
     const kind = page.readUInt8(at);
     const isInterior = kind === INDEX_INTERIOR || kind === TABLE_INTERIOR;
@@ -150,7 +148,7 @@ export class StoredPages {
     if (this.#rows > STORED_ROWS_MAX) throw new RangeError('the table has more rows than this reads');
     const rows = cells.flatMap(cell => {
       const below = isInterior ? this.#walk(page.readUInt32BE(cell)) : [];
-      return kind === TABLE_INTERIOR ? below : [...below, recordIn(page, isInterior ? cell + 4 : cell, kind)];
+      return kind === TABLE_INTERIOR ? below : [...below, recordIn(page, isInterior ? cell + 4 : cell, kind, usable)];
     });
     return isInterior ? [...rows, ...this.#walk(page.readUInt32BE(at + 8))] : rows;
   }
@@ -209,16 +207,27 @@ function loggedPages(path: string): Logged {
   }
 }
 
-/** The columns that are in the cell itself: long rows continue on other pages. */
-function recordIn(page: Buffer, cell: number, kind: number): Value[] {
-  let at = varint(page, cell).next;
-  if (kind === TABLE_LEAF) at = varint(page, at).next;
+/** Of a row, in its cell: the rest of a long one is on other pages, as SQLite's file format says. */
+function bytesInCell(length: number, kind: number, usable: number): number {
+  const most = kind === TABLE_LEAF ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23;
+  if (length <= most) return length;
+  const least = Math.floor(((usable - 12) * 32) / 255) - 23;
+  const fitting = least + ((length - least) % (usable - 4));
+  return fitting <= most ? fitting : least;
+}
+
+/** The first columns, up to one that is not in the cell as a whole. */
+function recordIn(page: Buffer, cell: number, kind: number, usable: number): Value[] {
+  const {value: length, next: begin} = varint(page, cell);
+  const at = kind === TABLE_LEAF ? varint(page, begin).next : begin;
+  const end = Math.min(at + bytesInCell(length, kind, usable), page.length);
   const {value: headerBytes, next} = varint(page, at);
   let body = at + headerBytes;
   const values: Value[] = [];
-  for (let type = next; type < at + headerBytes && body <= page.length && values.length < STORED_COLUMNS; ) {
+  for (let type = next; type < at + headerBytes && values.length < STORED_COLUMNS; ) {
     const serial = varint(page, type);
     type = serial.next;
+    if (body + bytesOfType(serial.value) > end) break;
     const {value, bytes} = valueAt(page, body, serial.value);
     values.push(value);
     body += bytes;

@@ -9,6 +9,7 @@ import {closedFileState, moveLog} from '../../engine/replication/closed-file.ts'
 import {savePlace} from '../../engine/replication/place-file.ts';
 import {numberTransaction} from '../../engine/storage/commit-number.ts';
 import {openReader, openWriter} from '../../engine/storage/database.ts';
+import {metaRow, SET_META} from '../../engine/storage/meta.ts';
 import {snapshotOf} from '../copies/tenant-capture.ts';
 import {makeMemoryDirectory} from '../harness/memory-directory.ts';
 
@@ -80,6 +81,17 @@ describe('a closed file says the same as its SQL', () => {
     leaveFiles(db);
     expect(closedFileState(path, 7)).toMatchObject({commit: 102, sequence: 1});
   });
+});
+
+test.each([900, 1_000, 1_100, 1_300, 1_600, 2_500, 4_100, 9_000])('other values can have %i bytes', length => {
+  const db = openWriter(path);
+  writeRecords(db, 1, [10]);
+  for (const key of ['a_value', 'function_settings', 'z_value']) {
+    db.prepare(SET_META).run(...metaRow(key, 'x'.repeat(length)));
+  }
+  db.transaction(() => numberTransaction(db))();
+  leaveFiles(db);
+  expect(closedFileState(path, 7)).toMatchObject({commit: 102, sequence: 1, timeline: bySql(path).timeline});
 });
 
 test('what the log has is moved into the file', () => {
