@@ -100,7 +100,7 @@ async function enter(
   const begun = {epoch, owner: host.self, dueMs: 0, storage: READABLE_FROM};
   const entry = withPause({...newTenant(generation, createdMs), ...begun}, paused);
   const outcome = await host.entries.add(id, entry);
-  if (outcome.kind === 'exists') void host.forget({id, generation});
+  if (outcome.kind === 'exists' || outcome.kind === 'full') void host.forget({id, generation});
   recordOf(id, outcome);
 }
 

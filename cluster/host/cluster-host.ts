@@ -400,6 +400,7 @@ export class ClusterHost {
     const {generation, createdMs, epoch, isDeleted} = entry;
     if (before !== null && (isDeleted || before.generation !== generation)) {
       this.#known.delete(tokenOf({id, generation: before.generation}));
+      this.#shares.forget({id, generation: before.generation});
     }
     this.spools.changed(id, entry);
     if (isDeleted) this.#send({type: 'tenant_gone', tenant: id, generation});
