@@ -1,11 +1,11 @@
 /** Crons by expression, changes of crons, runs that are asked for and histories, on a real file with a clock that can be set. */
-import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {describe, expect, test} from 'vitest';
 import {CRON_RUNS_KEEP} from '../../engine/limits.ts';
 import {CronRunReader} from '../../engine/scheduler/cron-runs.ts';
 import {type CronChange, changeCron, deleteCron, runCronNow} from '../../engine/scheduler/crons.ts';
 import {smallTablesFinding} from '../../engine/storage/row-sums.ts';
 import type {CronRun} from '../../shared/protocol/schedule.ts';
-import {Schedule, START_MS} from './movable-schedule.ts';
+import {eachWithSchedule, type Schedule, START_MS} from './movable-schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -15,13 +15,8 @@ const HOURLY = '0 * * * *';
 const FAILS = JSON.stringify({type: 'delete', table: 't', id: 'none'});
 
 let schedule: Schedule;
-beforeEach(() => {
-  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
-  schedule = new Schedule();
-});
-afterEach(() => {
-  schedule.remove();
-  vi.useRealTimers();
+eachWithSchedule(own => {
+  schedule = own;
 });
 
 const ran = (name: string) =>

@@ -3,7 +3,7 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import Database from 'better-sqlite3';
-import {vi} from 'vitest';
+import {afterEach, beforeEach, vi} from 'vitest';
 import {BackgroundWrites} from '../../engine/commit/background.ts';
 import type {Stage} from '../../engine/commit/commit.ts';
 import {CommitGroups} from '../../engine/commit/group.ts';
@@ -165,4 +165,18 @@ export class Schedule {
   nextRun(name: string): number {
     return this.writer.statements.cron.get(name)!.next_run;
   }
+}
+
+/** Each test of a file has one of its own, and timers that it drives. To be called at the top level. */
+export function eachWithSchedule(use: (schedule: Schedule) => void): void {
+  let schedule: Schedule;
+  beforeEach(() => {
+    vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+    schedule = new Schedule();
+    use(schedule);
+  });
+  afterEach(() => {
+    schedule.remove();
+    vi.useRealTimers();
+  });
 }

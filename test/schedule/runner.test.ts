@@ -3,7 +3,7 @@
  * nothing is due. Timers are driven by hand, so a test waits for nothing.
  */
 import fc from 'fast-check';
-import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {beforeEach, describe, expect, test, vi} from 'vitest';
 import {insertEffect} from '../../engine/commit/mutation.ts';
 import {
   BACKGROUND_RETRY_MS,
@@ -17,7 +17,7 @@ import {failureText} from '../../engine/scheduler/work.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {CLOCK_CHECK_MS} from '../../shared/limits.ts';
 import {nightly, rounds} from '../harness/nightly.ts';
-import {Schedule, START_MS, WORK} from './movable-schedule.ts';
+import {eachWithSchedule, Schedule, START_MS, WORK} from './movable-schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -25,13 +25,8 @@ const DAY = 24 * HOUR;
 const TRACE = {id: 'r', jobs: 1};
 
 let schedule: Schedule;
-beforeEach(() => {
-  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
-  schedule = new Schedule();
-});
-afterEach(() => {
-  schedule.remove();
-  vi.useRealTimers();
+eachWithSchedule(own => {
+  schedule = own;
 });
 
 describe('a job', () => {

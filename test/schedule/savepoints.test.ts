@@ -1,18 +1,13 @@
 /** Jobs run without savepoints where their work leaves nothing to roll back; one that fails changes nothing but itself. */
-import {afterEach, beforeEach, expect, test, vi} from 'vitest';
+import {expect, test, vi} from 'vitest';
 import {insertEffect} from '../../engine/commit/mutation.ts';
 import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {Schedule, START_MS} from './movable-schedule.ts';
+import {eachWithSchedule, type Schedule, START_MS} from './movable-schedule.ts';
 
 let schedule: Schedule;
-beforeEach(() => {
-  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
-  schedule = new Schedule();
-});
-afterEach(() => {
-  schedule.remove();
-  vi.useRealTimers();
+eachWithSchedule(own => {
+  schedule = own;
 });
 
 const all = (sql: string) => schedule.db.prepare(sql).pluck().all();
