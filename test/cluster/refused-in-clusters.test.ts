@@ -9,8 +9,8 @@ const cluster = await hostsOfFile({hosts: 2, natsServers: 1});
 await cluster.tenant('acme');
 
 test.each([
-  ['a restore in the place of a tenant', 'POST', '/api/tenants/acme/restore?replace=true', undefined],
-  ['a file in the place of a tenant', 'PUT', '/api/tenants/acme/file?replace=true', 'SQLite format 3\0'],
+  ['a restore that replaces a tenant', 'POST', '/api/tenants/acme/restore?replace=true', undefined],
+  ['a file that replaces a tenant', 'PUT', '/api/tenants/acme/file?replace=true', 'SQLite format 3\0'],
   ['an upgrade of all tenants', 'POST', '/api/upgrade', undefined],
 ])('%s is a 409 with one sentence', async (_, method, path, body) => {
   for (const {service} of cluster.hosts) {

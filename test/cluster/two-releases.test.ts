@@ -43,7 +43,7 @@ test('a host of a later release gets tenants when no other one is left, and keep
   for (const id of IDS) expect(await write(a, id, 3)).toMatchObject({status: 201});
   const toOlder = await a.service.post('/api/cluster/move', {tenant: 'one', host: 'a'});
   expect(toOlder).toMatchObject({status: 409, body: {error: {message: expect.stringContaining('an earlier release')}}});
-  // Nobody opens them until a host of that release is back.
+  // No host opens them until one of that release is back.
   await c.service.end('SIGTERM');
   await until('a to know it', async () => (await write(a, 'one', 4)).text.includes('a host of a later release'));
   await c.service.run();
