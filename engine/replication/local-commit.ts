@@ -18,6 +18,7 @@ import type {LogReader} from '../copies/log-reader.ts';
 import {LOCAL_FULL_RETRY_MS, LOCAL_SET_PAGES, PLACE_PAGES} from '../limits.ts';
 import type {CommitPages} from './commit-pages.ts';
 import {noteLocal, removeLocalNote} from './local-note.ts';
+import {removeMadeNote} from './made-note.ts';
 import {type FilePlace, savePlace} from './place-file.ts';
 import {appendFirst, logFull, type ReplicatedCommitParts} from './replicated-commit.ts';
 
@@ -50,6 +51,7 @@ export class LocalCommit implements Durability {
   static async begin(parts: LocalCommitParts): Promise<LocalCommit> {
     const {log, pages} = await appendFirst(parts);
     noteLocal(parts.path);
+    removeMadeNote(parts.path);
     return new LocalCommit(parts, log, pages);
   }
 

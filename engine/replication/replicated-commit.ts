@@ -17,6 +17,7 @@ import {PLACE_PAGES} from '../limits.ts';
 import type {Appender, LogPlace} from './appender.ts';
 import {CommitPages} from './commit-pages.ts';
 import {removeLocalNote} from './local-note.ts';
+import {removeMadeNote} from './made-note.ts';
 import {type FilePlace, savePlace} from './place-file.ts';
 
 export type ReplicatedCommitParts = {
@@ -47,6 +48,7 @@ export class ReplicatedCommit implements Durability {
   static async begin(parts: ReplicatedCommitParts): Promise<ReplicatedCommit> {
     const {log, pages} = await appendFirst(parts);
     removeLocalNote(parts.path);
+    removeMadeNote(parts.path);
     return new ReplicatedCommit(parts, log, pages);
   }
 

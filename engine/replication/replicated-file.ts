@@ -28,6 +28,7 @@ import {keepLogFiles, syncDirectory} from '../storage/file-guard.ts';
 import type {LogPlace} from './appender.ts';
 import {type ClosedFile, closedFileState, moveLog, refuseDamagedLog} from './closed-file.ts';
 import {hasLocalNote, removeLocalNote} from './local-note.ts';
+import {isMade, noteMade} from './made-note.ts';
 import {readPlace, savePlace} from './place-file.ts';
 import {type AsideReason, copyAside, removeFile, setAside} from './set-aside.ts';
 import {writeWholeFile} from './whole-file.ts';
@@ -208,9 +209,12 @@ export class ReplicatedFile {
     if (this.#at !== null && this.#place !== null) savePlace(this.#path, {at: this.#at, log: this.#place});
   }
 
-  /** A record without pages. After an `open` no commit of the file's last owner can be in the log. */
+  /**
+   * A record without pages. After an `open` no commit of the file's last owner can be in the log as it is. Acknowledged ones
+   * stay until another owner has committed: a host that pauses a tenant, or ended before it served it, has not.
+   */
   pass(kind: 'open' | 'close', place: LogPlace): void {
-    if (kind === 'open') this.cut();
+    if (kind === 'open' && !hasLocalNote(this.#path)) this.cut();
     this.#place = place;
   }
 
@@ -250,14 +254,15 @@ export class ReplicatedFile {
     const keepsAhead = hasLocalNote(this.#path);
     if (!keepsAhead) this.cut();
     const isCopy = this.#copy !== null;
-    this.#isWhole = this.#own !== null && this.#aside === null;
+    this.#isWhole = this.#own !== null && !isMade(this.#path);
     this.close();
     if (this.#at === null) return;
     savePlace(this.#path, {at: this.#at, log: place});
     if (!isCopy) return;
     removeLocalNote(this.#path);
     keepLogFiles(this.#path);
-    rmSync(positionPath(this.#path));
+    // From one name to the other, because without either the file is that of a worker.
+    noteMade(this.#path);
     syncDirectory(dirname(this.#path));
   }
 

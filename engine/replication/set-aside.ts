@@ -25,6 +25,7 @@ import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
 import {DISK} from '../copies/disk.ts';
 import {positionPath} from '../copies/position-file.ts';
 import {localNotePath} from './local-note.ts';
+import {madeNotePath} from './made-note.ts';
 import {placePath} from './place-file.ts';
 
 export type AsideReason = 'diverged' | 'replaced';
@@ -34,7 +35,7 @@ const ASIDE = /^(?:diverged|replaced)-\d+(?:\.\d+)?$/;
 /** The file, and what lies beside it. The file first: without it, the others are of no use. */
 export function filesOf(path: string): string[] {
   const applying = `${path}.applying`;
-  const notes = [placePath(path), positionPath(path), localNotePath(path), applying, logNote(path)];
+  const notes = [placePath(path), positionPath(path), localNotePath(path), madeNotePath(path), applying, logNote(path)];
   return [path, `${path}-wal`, `${path}-shm`, ...notes];
 }
 

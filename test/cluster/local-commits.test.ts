@@ -5,6 +5,7 @@
 import {expect, test} from 'vitest';
 import {delay} from '../../cluster/log/timing.ts';
 import {sourceOf} from '../../engine/copies/bytes.ts';
+import {isMade} from '../../engine/replication/made-note.ts';
 import {rounds} from '../harness/nightly.ts';
 import {seededRandom} from '../harness/random.ts';
 import {memoryRig} from './harness/memory-rig.ts';
@@ -108,18 +109,40 @@ test('also if its host has closed the log behind it', () =>
     expect([...a.aside]).toEqual([]);
   }));
 
-test('once another host has opened the tenant, it is set aside, and reported', () =>
+test('also if the log was opened elsewhere, and nothing was committed there', () =>
   withHosts(async ({connections, a, b}) => {
     await served(a, 1);
     expect(await write(a, 0)).toBe('acknowledged');
-    await served(b, 2).catch(() => undefined);
-    b.kill();
     cut(connections[0], true);
     expect(await write(a, 1)).toBe('acknowledged');
     a.kill(true);
+    await connections[0].engine.settled();
     cut(connections[0], false);
-    await b.bring(3);
-    await a.bring(4);
+    await b.bring(2);
+    b.kill();
+    // A worker that ends before it serves leaves a file that is not its own yet.
+    expect([isMade(a.path), isMade(b.path)]).toEqual([false, true]);
+    await served(a, 3);
+    await a.close();
+    await served(b, 4);
+    expect(isMade(b.path)).toBe(false);
+    expect(documentsOf(b.path)).toEqual([0, 1]);
+    expect([...a.aside]).toEqual([]);
+  }));
+
+test('once another host has committed, it is set aside, and reported', () =>
+  withHosts(async ({connections, a, b}) => {
+    await served(a, 1);
+    expect(await write(a, 0)).toBe('acknowledged');
+    cut(connections[0], true);
+    expect(await write(a, 1)).toBe('acknowledged');
+    a.kill(true);
+    await connections[0].engine.settled();
+    cut(connections[0], false);
+    await served(b, 2);
+    expect(await write(b, 2)).toBe('acknowledged');
+    await b.close();
+    await a.bring(3);
     expect(documentsOf(a.path)).toEqual(documentsOf(b.path));
     expect(documentsOf(a.path)).not.toContain(1);
     expect([...a.aside]).toContain(1);
@@ -169,6 +192,11 @@ async function randomOwners(rig: Rig, seed: number): Promise<string[]> {
     endFaults();
     for (const host of [a, b]) host.kill();
     await Promise.all(connections.map(one => one.engine.settled()));
+    // What only one of them has is appended, or set aside.
+    for (const host of [a, b]) {
+      await served(host, ++epoch);
+      await host.close();
+    }
     for (const host of [last, a, b]) await host.bring(++epoch);
     const documents = documentsOf(last.path);
     for (const host of [a, b]) expect(documentsOf(host.path), `seed ${seed}`).toEqual(documents);
