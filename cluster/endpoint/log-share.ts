@@ -43,7 +43,8 @@ export class LogShare {
   /** Whether it could be that bases have let some of it go. */
   get isLarge(): boolean {
     const free = this.#freeOfShard();
-    return free !== null && this.bytes > Math.max(LOG_SHARE_BYTES, free / 4);
+    const isOver = free !== null && this.bytes > Math.max(LOG_SHARE_BYTES, free / 4);
+    return isOver || this.#unnamed.size > PARTS_MAX / 2;
   }
 
   takesPart(bytes: number): boolean {

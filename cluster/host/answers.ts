@@ -48,12 +48,12 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       return {tenant, generation, createdMs, owner, epoch} satisfies OwnedTenant;
     }
     case 'end_deleted':
-      await host.endOwner(request.tenant, 'deleted');
+      await host.endings.end(request.tenant, 'deleted');
       return null;
     case 'pause':
       return await pause(host, request.tenant, request.paused);
     case 'end_paused':
-      await host.endOwner(request.tenant, 'paused');
+      await host.endings.end(request.tenant, 'paused');
       return null;
     case 'due': {
       const {tenant, dueMs} = request;
@@ -96,7 +96,10 @@ async function enter(
   host: ClusterHost,
   {tenant: id, generation, createdMs, paused, epoch}: ClusterTenant & ClusterPause,
 ): Promise<void> {
-  if (host.state === 'joining') throw unavailable('this host is no member of the cluster at the moment; try again');
+  if (host.state === 'joining') {
+    void host.forget({id, generation});
+    throw unavailable('this host is no member of the cluster at the moment; try again');
+  }
   const begun = {epoch, owner: host.self, dueMs: 0, storage: READABLE_FROM};
   const entry = withPause({...newTenant(generation, createdMs), ...begun}, paused);
   const outcome = await host.entries.add(id, entry);
@@ -104,12 +107,12 @@ async function enter(
   recordOf(id, outcome);
 }
 
-/** A tenant that is paused altogether, and was before, can still be served by a host that does not know it. */
+/** A tenant that is paused, and was before, can still be served by a host that does not know it: it is awaited again. */
 async function pause(host: ClusterHost, tenant: string, paused: PauseMode | null): Promise<PausedTenant> {
   let before: OwnedTenant | null = null;
   const outcome = await host.entries.update(tenant, record => {
     before = null;
-    if ((record.paused ?? null) === paused && paused !== 'nothing') return record;
+    if (record.paused === undefined && paused === null) return record;
     const {generation, createdMs, owner, epoch} = record;
     before = {tenant, generation, createdMs, owner, epoch};
     return withPause({...record, epoch: epoch + 1}, paused);

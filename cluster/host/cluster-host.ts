@@ -10,7 +10,6 @@ import {mkdirSync, rmSync} from 'node:fs';
 import type {
   ClusterProcessSettings,
   ClusterToSupervisor,
-  OwnedTenant,
   SupervisorToCluster,
   TenantLocation,
 } from '../../shared/ipc/cluster.ts';
@@ -42,7 +41,6 @@ import {readCredentials} from '../nats/credentials.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
 import {ServerSpace} from '../nats/server-space.ts';
 import {startOnNats} from '../nats/start-check.ts';
-import {endOwner} from '../ownership/end-owner.ts';
 import {HostTenants} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
@@ -59,6 +57,7 @@ import {HostMetrics} from './host-metrics.ts';
 import {LogShares} from './log-shares.ts';
 import {LostTails} from './lost-tails.ts';
 import {nowhere} from './nowhere.ts';
+import {OwnerEndings} from './owner-endings.ts';
 import {type Move, Rebalance} from './rebalance.ts';
 import {type KnownTenant, Rebuilds} from './rebuilds.ts';
 import {WorkerHolder} from './worker-holder.ts';
@@ -76,6 +75,7 @@ export class ClusterHost {
   readonly metrics = new HostMetrics();
   readonly drain: Drain;
   readonly files: FilesOfLogs;
+  readonly endings: OwnerEndings;
   /** For the copier of this host. */
   readonly spools: LogSpools;
   readonly #freeSpace: FreeSpace;
@@ -237,6 +237,10 @@ export class ClusterHost {
       changed: (id, entry, before) => this.#changed(id, entry, before),
       listed: () => this.#isListed?.(),
     });
+    this.endings = new OwnerEndings({
+      ...{replicated: this.replicated, members: this.members, clock: MONOTONIC_CLOCK, signal: this.#end.signal},
+      ...{tenants: this.tenants, self: () => this.self, waitMs: LEASE_WAIT * leaseMs + END_DELETED_MS},
+    });
     this.#freeSpace = new FreeSpace({
       freeBytes: stream => engine.freeBytes(stream),
       serverBytes: () => serverSpace.freeBytes(),
@@ -345,17 +349,6 @@ export class ClusterHost {
     if (to === undefined) return 'unknown_host';
     const isMoved = await this.tenants.move(id, {host, incarnation: to.record.incarnation}, this.#end.signal);
     return isMoved ? 'moved' : 'failed';
-  }
-
-  /** Resolves when no host serves the tenant as it was before it was deleted or paused. @throws EngineError: it is not known in time */
-  async endOwner({tenant: id, generation, owner, epoch}: OwnedTenant, mark: 'deleted' | 'paused'): Promise<void> {
-    const {replicated, members, self, tenants} = this;
-    const untilLeft = this.#end.signal;
-    const waitMs = LEASE_WAIT * this.settings.leaseMs + END_DELETED_MS;
-    const signal = AbortSignal.any([untilLeft, AbortSignal.timeout(waitMs)]);
-    await tenants.releaseUpTo(id, epoch, signal);
-    const parts = {replicated, members, clock: MONOTONIC_CLOCK, self, signal, untilLeft};
-    return endOwner(parts, {id, generation}, {owner, epoch}, mark);
   }
 
   /** Removes what a deleted tenant has in the log, when its owner has had the time to close it. */

@@ -87,7 +87,7 @@ export class FilesOfLogs {
 
   /** @param path of a new file, on the file system of the scratch directory. @throws ServiceError; EngineError */
   async copy(tenant: TenantName, path: string): Promise<void> {
-    const {replicated, files, rate, scratch, report} = this.#parts;
+    const {replicated, files, rate, scratch, report, signal} = this.#parts;
     const directory = join(scratch, `copy-${randomBytes(8).toString('hex')}`);
     mkdirSync(directory, {mode: 0o700});
     const target = {path: join(directory, TENANT_FILE), owner: null};
@@ -99,6 +99,7 @@ export class FilesOfLogs {
     });
     try {
       for (let is = await standby.step(); is !== 'current'; is = await standby.step()) {
+        if (signal.aborted) throw unavailable('this host leaves the cluster; try again');
         if (is === 'base_needed' && !(await standby.seed())) throw unavailable('no base of the tenant is sound');
       }
       if (!existsSync(target.path)) throw conflict(`tenant ${tenant.id} has nothing yet: it was never used`);

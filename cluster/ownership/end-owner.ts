@@ -15,7 +15,7 @@ import {LogError} from '../log/log-error.ts';
 import type {LogPosition} from '../log/record.ts';
 import type {ReplicatedLog} from '../log/replicated-log.ts';
 import type {TenantName} from '../log/subjects.ts';
-import type {OpenOptions, TenantLog} from '../log/tenant-log.ts';
+import {noteOf, type OpenOptions, type TenantLog} from '../log/tenant-log.ts';
 import {delay} from '../log/timing.ts';
 import type {Clock} from '../members/clock.ts';
 import type {Members} from '../members/members.ts';
@@ -28,9 +28,8 @@ export type EndOwnerParts = {
   readonly clock: Clock;
   /** This host: its own worker has ended. */
   readonly self: Owner;
+  /** Aborts when this host leaves the cluster. Until then it goes on: an `open` without a `close` names a host that lives. */
   readonly signal: AbortSignal;
-  /** Aborts when this host leaves the cluster. Default: as `signal`. */
-  readonly untilLeft?: AbortSignal;
 };
 
 /** @param last its entry before it was marked. @param mark of it. @throws EngineError: the signal has aborted, and it can still be served */
@@ -67,20 +66,16 @@ export async function endOwner(
   throw new EngineError(`the tenant ${tenant.id} is ${mark}, and the host that served it may not know it yet`);
 }
 
-/** Goes on when the caller does not wait any more: the next owner would wait for the end of this host. */
-async function close(
-  {clock, self, signal, untilLeft = signal}: EndOwnerParts,
-  log: TenantLog,
-  opened: LogPosition,
-): Promise<void> {
+/** The next owner would wait for the end of this host. */
+async function close({clock, self, signal}: EndOwnerParts, log: TenantLog, opened: LogPosition): Promise<void> {
   const body = sourceOf(Buffer.from(noteOfOwner(self)));
-  for (; !untilLeft.aborted; await delay(clock, OWNER_RETRY_MS)) {
+  for (; !signal.aborted; await delay(clock, OWNER_RETRY_MS)) {
     try {
-      const outcome = await log.append(opened, {kind: 'close', epoch: opened.epoch, body}, untilLeft);
-      if (outcome.kind === 'unknown') await outcome.decided;
-      if (outcome.kind !== 'full') return;
+      const outcome = await log.append(opened, {kind: 'close', epoch: opened.epoch, body}, signal);
+      const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+      if (kind !== 'full') return;
     } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
+      if (!(error instanceof EngineError || error instanceof LogError)) throw error;
     }
   }
 }
@@ -92,8 +87,11 @@ async function placeOf(
   log: TenantLog,
   {owner, epoch}: Pick<TenantRecord, 'owner' | 'epoch'>,
 ): Promise<Pick<OpenOptions, 'from' | 'openedBy'>> {
-  const tail = await log.tail();
-  if (tail === null) return {from: null, openedBy: null};
+  const newest = await log.newest();
+  if (newest === null) return {from: null, openedBy: null};
+  const tail = newest.position;
+  // A host that pauses the tenant opens it as well.
+  if (tail.kind === 'open') return {from: tail, openedBy: await noteOf(newest)};
   if (tail.epoch === epoch && owner !== null) return {from: tail, openedBy: noteOfOwner(owner)};
   const base = (await bases.list(tenant)).at(-1);
   return {from: base?.position ?? null, openedBy: base?.openedBy ?? null};

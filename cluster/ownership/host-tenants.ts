@@ -16,6 +16,7 @@
  */
 import {sourceOf} from '../../engine/copies/bytes.ts';
 import {assert} from '../../shared/assert.ts';
+import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import {OWNER_RETRY_MS, RENEW_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
@@ -95,7 +96,6 @@ export type Located =
 type Held = {
   readonly owner: Owner;
   readonly epoch: number;
-  readonly paused: TenantRecord['paused'];
   readonly log: TenantLog;
   readonly holder: Holder;
   /** Aborts when the holder ends. */
@@ -156,7 +156,7 @@ export class HostTenants {
     }
   }
 
-  /** Releases tenants whose entry has another owner or pause, until the signal aborts. */
+  /** Releases tenants whose entry has a later epoch, of another owner or a pause, until the signal aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     const {replicated, clock} = this.#parts;
     while (!signal.aborted) {
@@ -205,7 +205,7 @@ export class HostTenants {
   #releaseMoved(id: string): void {
     const [held, entry] = [this.#held.get(id), this.#watched.get(id)];
     if (held === undefined || entry === undefined || entry.epoch <= held.epoch) return;
-    if (!isSameOwner(entry.owner, held.owner) || entry.paused !== held.paused) void this.release(id);
+    void this.release(id);
   }
 
   /** Stops serving the tenant in order: the next owner need not wait for a lease. @returns whether this host served it */
@@ -287,7 +287,8 @@ export class HostTenants {
       const outcome = await members.outcomeOf(other.host, other.incarnation, signal);
       if (outcome === 'alive') return {host: other.host};
     }
-    if (isForwarded || isSameOwner(other, owner)) return null;
+    const canOpen = (record.storage ?? 0) <= NEWEST_STORAGE_VERSION;
+    if (canOpen && (isForwarded || isSameOwner(other, owner))) return null;
     const chosen = placementOf(placedTenant(id, record), placedHosts(members.serving()), 0).owner;
     return chosen === owner.host ? null : {host: chosen};
   }
@@ -305,12 +306,11 @@ export class HostTenants {
     const tenant = {id, generation: found.record.generation};
     const log = replicated.tenant(tenant);
     const life = new AbortController();
-    const {paused} = found.record;
-    const held: Held = {owner, epoch: claimed.epoch, paused, log, holder: holderOf(tenant), life, state: 'opening'};
+    const held: Held = {owner, epoch: claimed.epoch, log, holder: holderOf(tenant), life, state: 'opening'};
     this.#held.set(id, held);
     const untilEnd = AbortSignal.any([signal, life.signal]);
     const ownerEnds = formerOwnerEnds({log, members, clock, self: owner, signal: untilEnd});
-    const isReadOnly = paused === 'reads';
+    const isReadOnly = found.record.paused === 'reads';
     const {epoch} = held;
     const grant: Grant = {tenant, log, epoch, note: noteOfOwner(owner), isReadOnly, ownerEnds, signal: untilEnd};
     const outcome = await this.#opened(id, held, grant);

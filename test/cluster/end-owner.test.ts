@@ -152,3 +152,14 @@ test('a paused tenant is closed for epochs before the pause, and opened in later
     await end(2, owner, 'paused').promise;
     expect(await log.tail()).toMatchObject({kind: 'open', epoch: 3});
   }));
+
+test('an `open` of a pause that was not closed names the host that paused, not the owner in the entry', () =>
+  course(async all => {
+    const {a, owner, log, end} = all;
+    const tail = await served(all);
+    await log.append(tail, note('close', 1));
+    const self = noteOfOwner({host: 'a', incarnation: a.lease.incarnation});
+    await log.append(await log.tail(), note('open', 2, self));
+    await end(2, owner, 'paused').promise;
+    expect(await log.tail()).toMatchObject({kind: 'close', epoch: 3});
+  }));
