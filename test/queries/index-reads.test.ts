@@ -19,9 +19,10 @@ const NOTES = `
 
 test('an index has the time of its last read, by queries, functions and the threads that scan', async () => {
   const app = await App.deploy(service, {'schema.ts': SCHEMA, 'notes.ts': NOTES});
-  const lines = Array.from({length: 3_000}, () => '{"a":1,"b":1}').join('\n');
+  const lines = Array.from({length: 1_500}, () => '{"a":1,"b":1}').join('\n');
   const sent = {'content-type': 'application/x-ndjson'};
-  expect((await app.admin('POST', '/import?table=notes', lines, sent)).status).toBe(200);
+  const half = async () => expect((await app.admin('POST', '/import?table=notes', lines, sent)).status).toBe(200);
+  await half();
   const read = async () => {
     const {since, indexes} = (await app.admin('GET', '/indexes')).body as IndexList;
     expect(since).toBeLessThanOrEqual(Date.now());
@@ -33,10 +34,11 @@ test('an index has the time of its last read, by queries, functions and the thre
     );
   };
   expect(await read()).toEqual({
-    'notes.by_a': [1, 3_000, false],
-    'notes.by_b': [1, 3_000, false],
+    'notes.by_a': [1, 1_500, false],
+    'notes.by_b': [1, 1_500, false],
     'more.by_a': [1, 0, false],
   });
+  await half();
   await app.query('notes:read', {});
   expect(await read()).toMatchObject({'notes.by_b': [1, 3_000, true], 'notes.by_a': [1, 3_000, false]});
   await app.mutation('notes:write', {});

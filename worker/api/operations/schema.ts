@@ -16,7 +16,7 @@ const tableSchemaBody = bodyType<'schema.put'>(TableSchema);
 export const schema: Handlers<Extract<Operation, `schema.${string}` | 'tables.list' | 'tables.rename' | 'limits.get'>> =
   {
     'schema.all': read((_, {catalog}) => allSchemasText(catalog)),
-    'schema.indexes': read((_, {catalog}) => json<'schema.indexes'>(indexList(catalog))),
+    'schema.indexes': read((_, {catalog, reader}) => json<'schema.indexes'>(indexList(catalog, reader.db))),
     'schema.get': read(({params}, {catalog}) => schemaText(catalog, params.table)),
     'schema.put': (request, {schemas, tasks}) => {
       const {params, body} = request;
