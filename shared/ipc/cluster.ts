@@ -99,7 +99,7 @@ export type ClusterProcessRequest =
   | {does: 'enter'; tenant: ClusterTenant & ClusterPause}
   /** Answered when the file at the path has everything that the log has of the tenant. */
   | {does: 'copy'; tenant: string; path: string}
-  /** Answered with a `OwnedTenant`: no host becomes its owner any more. */
+  /** Answered with an `OwnedTenant`: no host becomes its owner any more. */
   | {does: 'delete'; tenant: string}
   /** This host serves it no more. Answered when no other host does. */
   | {does: 'end_deleted'; tenant: OwnedTenant}

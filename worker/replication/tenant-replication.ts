@@ -207,7 +207,7 @@ async function broughtFile(
             await endpoint.ask('done', {does: 'await_owner', openedBy, tail: toWire(tail)});
           },
         });
-        return {outcome, isWhole: file.isWhole && !isAside};
+        return {outcome, isWhole: file.isWhole};
       } catch (error) {
         if (!isAside && existsSync(path) && cannotContinue(error)) {
           isAside = true;
