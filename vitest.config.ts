@@ -1,4 +1,5 @@
 import {defineConfig} from 'vitest/config';
+import {LongestFirst} from './test/harness/longest-first.ts';
 import {nightlySample, tiersOf} from './test/harness/tiers.ts';
 
 /**
@@ -21,6 +22,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     retry: 0,
+    sequence: {sequencer: LongestFirst},
     projects: [
       {extends: true, test: {name: 'pure', include: rest(pure), isolate: false}},
       {
