@@ -141,11 +141,15 @@ export class ClusterHost {
     this.lease = new HostLease({
       ...{records, members: this.members, host: settings.host, start, leaseMs},
       about: {peer: settings.peerAddress, capacity: settings.capacity, versions},
+      onStored: (revision, sentMs) => this.keys.ownStored(revision, sentMs),
       onDeadline: () => this.#tellLease(),
     });
     this.#rebalance = new Rebalance(this.members);
     this.entries = new TenantEntries(records, this.#end.signal);
-    this.keys = new ClusterKeys({records, clock: MONOTONIC_CLOCK, leaseMs, send, report});
+    this.keys = new ClusterKeys({
+      ...{records, clock: MONOTONIC_CLOCK, host: settings.host, leaseMs, send, report},
+      onCurrent: () => this.#sendState(),
+    });
     const {scratch} = settings;
     const copyBytesPerSecond = settings.copyRateBytes === 0 ? null : settings.copyRateBytes;
     rmSync(scratch, {recursive: true, force: true});

@@ -10,6 +10,9 @@
  *             └─▶ again: another host was first
  *
  * A change is one of the cluster from when `key-turn` has it, whatever happens to its host. A revocation needs no turn.
+ *
+ * The watch receives this host's own entry as well, which is updated each second. What it has then received is everything
+ * that was stored before that update, however far behind the server is that sends it.
  */
 import {ServiceError} from '../../shared/errors.ts';
 import type {ClusterToSupervisor, KeyChanged} from '../../shared/ipc/cluster.ts';
@@ -20,16 +23,22 @@ import {LogError} from '../log/log-error.ts';
 import type {SetDecision, SmallRecord, SmallRecords} from '../log/small-records.ts';
 import {delay} from '../log/timing.ts';
 import type {Clock} from '../members/clock.ts';
+import {memberKey} from '../members/member-record.ts';
 import {decodeChange, decodeKey, encodeChange, encodeKey, type KeyChange} from './stored-key.ts';
 
 const PREFIX = 'key.';
 const TURN = 'key-turn';
+/** Updates of the own entry that the watch has not received; beyond it the oldest is forgotten. */
+const UPDATES_MAX = 64;
 
 export type ClusterKeysParts = {
   readonly records: SmallRecords;
   readonly clock: Clock;
+  readonly host: string;
   /** A key that was revoked is valid for so long at most on a host that does not receive it. */
   readonly leaseMs: number;
+  /** `currentUntil` has moved. */
+  readonly onCurrent: () => void;
   readonly send: (notice: Extract<ClusterToSupervisor, {type: 'key_is' | 'key_gone'}>) => void;
   /** Receives a sentence about each record that cannot be read. Such a key is not valid. */
   readonly report: (sentence: string) => void;
@@ -47,8 +56,13 @@ export class ClusterKeys {
   /** The watch has received all keys that no later change has replaced, up to this revision. -1: it lists them. */
   #watchedTo = -1;
   readonly #waiting = new Set<() => void>();
-  /** When the watch ended that no other one has followed yet; null: it is there. */
-  #endedAtMs: number | null = null;
+  /** Stored updates of the own entry that the watch has not received, oldest first. */
+  #updates: {readonly revision: number; readonly sentMs: number}[] = [];
+  /** The newest revision of the own entry that the watch has received. */
+  #ownRevision = 0;
+  /** When the update was sent that the watch has received: the keys are those of then, or of later. */
+  #currentMs = Number.NEGATIVE_INFINITY;
+  #watch: {readonly end: AbortController; readonly beganMs: number} | null = null;
 
   constructor(parts: ClusterKeysParts) {
     this.#parts = parts;
@@ -56,32 +70,42 @@ export class ClusterKeys {
 
   /** Receives all keys until the signal aborts. While the log does not answer, it tries again each second. */
   async watch(signal: AbortSignal): Promise<void> {
-    const {records, clock} = this.#parts;
+    const {records, clock, host} = this.#parts;
+    const own = memberKey(host);
     while (!signal.aborted) {
+      const end = new AbortController();
+      this.#watch = {end, beganMs: clock.nowMs};
       try {
         let listedTo = 0;
         let isListing = true;
-        for await (const change of records.watch(PREFIX, signal)) {
-          if (change !== null) this.#observe(change.key.slice(PREFIX.length), change.record);
-          if (change === null) [isListing, this.#endedAtMs] = [false, null];
-          else listedTo = Math.max(listedTo, change.record.revision);
+        for await (const change of records.watch([PREFIX, own], AbortSignal.any([signal, end.signal]))) {
+          if (change === null) isListing = false;
+          else if (change.key === own) this.#ownReceived(change.record.revision);
+          else if (change.key.startsWith(PREFIX)) this.#observe(change.key.slice(PREFIX.length), change.record);
+          if (change !== null) listedTo = Math.max(listedTo, change.record.revision);
           if (!isListing) this.#received(listedTo);
         }
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
       }
-      this.#endedAtMs ??= clock.nowMs;
+      this.#watch = null;
       if (!signal.aborted) await delay(clock, RENEW_MS);
     }
   }
 
-  /**
-   * Until when the keys are those of the cluster, or were within a lease. A watch that ended can have missed what was
-   * changed since its newest sign; the lease is renewed by another server than the one that sends it.
-   */
+  /** An update of the host's own entry was stored. A watch that does not receive them begins again, by another server if it can. */
+  ownStored(revision: number, sentMs: number): void {
+    this.#updates = [...this.#updates, {revision, sentMs}].slice(-UPDATES_MAX);
+    this.#countReceived();
+    const [oldest] = this.#updates;
+    if (oldest === undefined || this.#watch === null) return;
+    if (this.#parts.clock.nowMs - Math.max(oldest.sentMs, this.#watch.beganMs) > NATS_SILENT_MS)
+      this.#watch.end.abort();
+  }
+
+  /** Until when the keys are those of the cluster, or were within a lease. */
   currentUntil(leaseUntilMs: number): number {
-    if (this.#endedAtMs === null) return leaseUntilMs;
-    return Math.min(leaseUntilMs, this.#endedAtMs - NATS_SILENT_MS + this.#parts.leaseMs);
+    return Math.min(leaseUntilMs, this.#currentMs + this.#parts.leaseMs);
   }
 
   /** Resolves when the supervisor has received all keys that there were when the watch began, or the signal aborts. */
@@ -202,6 +226,20 @@ export class ClusterKeys {
       this.#parts.report(`${error.message}: it is not valid on this host`);
       return null;
     }
+  }
+
+  #ownReceived(revision: number): void {
+    this.#ownRevision = Math.max(this.#ownRevision, revision);
+    if (this.#countReceived()) this.#parts.onCurrent();
+  }
+
+  /** @returns whether the keys are newer than before */
+  #countReceived(): boolean {
+    const received = this.#updates.findLast(({revision}) => revision <= this.#ownRevision);
+    if (received === undefined) return false;
+    this.#updates = this.#updates.filter(({revision}) => revision > this.#ownRevision);
+    this.#currentMs = Math.max(this.#currentMs, received.sentMs);
+    return true;
   }
 
   #received(revision: number): void {

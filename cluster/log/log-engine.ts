@@ -53,11 +53,11 @@ export interface LogEngine {
   /** Removes the messages of the subject before this sequence. @throws EngineError */
   removeBefore(subject: Subject, sequence: number): Promise<void>;
   /**
-   * The messages of all subjects with the prefix, in order: those from this sequence, then new ones as they arrive. It
+   * The messages of all subjects with one of the prefixes, in order: those from this sequence, then new ones as they arrive. It
    * ends when the signal aborts. `null`, once: what was there when it began, according to a read, has been returned.
    * @throws EngineError when it might miss a message: its server is lost. The caller begins again, and gets another `null`.
    */
-  watch(stream: StreamName, prefix: string, options: WatchOptions): AsyncIterable<Message | null>;
+  watch(stream: StreamName, prefixes: readonly string[], options: WatchOptions): AsyncIterable<Message | null>;
 }
 
 export type WatchOptions = {

@@ -33,7 +33,7 @@ export class ReplicatedLog {
   async *newRecords(shard: number, signal: AbortSignal): AsyncGenerator<string | null> {
     const stream = {kind: 'log', shard} as const;
     const prefix = this.#subjects.prefix(stream);
-    for await (const message of this.#engine.watch(stream, prefix, {from: null, signal, isBare: true})) {
+    for await (const message of this.#engine.watch(stream, [prefix], {from: null, signal, isBare: true})) {
       const token = message === null ? null : message.subject.slice(prefix.length);
       // Parts are sent before their record.
       if (token === null || !token.includes('.')) yield token;

@@ -75,14 +75,15 @@ export class SmallRecords {
   }
 
   /**
-   * The records whose keys have the prefix: those that are there, `null` once when these have been returned, and then each
+   * The records whose keys have one of the prefixes: those that are there, `null` once when these have been returned, and then each
    * change. A record that changes quickly may be returned in its newest state only.
    * @throws EngineError
    */
-  async *watch(keyPrefix: string, signal: AbortSignal): AsyncGenerator<RecordChange | null> {
+  async *watch(keyPrefixes: readonly string[], signal: AbortSignal): AsyncGenerator<RecordChange | null> {
     const stream = {kind: 'records'} as const;
     const prefix = this.#subjects.prefix(stream);
-    for await (const message of this.#engine.watch(stream, prefix + keyPrefix, {from: 1, signal})) {
+    const prefixes = keyPrefixes.map(keyPrefix => prefix + keyPrefix);
+    for await (const message of this.#engine.watch(stream, prefixes, {from: 1, signal})) {
       yield message === null ? null : {key: message.subject.slice(prefix.length), record: recordOf(message)};
     }
   }
@@ -90,7 +91,7 @@ export class SmallRecords {
   /** Values that are there, in order, by the rests of their keys. @throws EngineError */
   async list(keyPrefix: string): Promise<Map<string, Buffer>> {
     const found = new Map<string, Buffer>();
-    for await (const change of this.watch(keyPrefix, new AbortController().signal)) {
+    for await (const change of this.watch([keyPrefix], new AbortController().signal)) {
       if (change === null) break;
       const {key, record} = change;
       const rest = key.slice(keyPrefix.length);

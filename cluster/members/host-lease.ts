@@ -43,6 +43,8 @@ export type HostLeaseOptions = {
   readonly leaseMs?: number | undefined;
   /** Between updates. Default: `RENEW_MS`. */
   readonly renewMs?: number | undefined;
+  /** An update was stored. @param sentMs an instant of the clock */
+  readonly onStored?: ((revision: number, sentMs: number) => void) | undefined;
   /** The deadline has moved: an instant of the clock, in milliseconds. */
   readonly onDeadline?: ((untilMs: number) => void) | undefined;
 };
@@ -179,6 +181,7 @@ export class HostLease {
   #stored(revision: number, sentMs: number): void {
     this.#revision = revision;
     this.#options.members.ownStored();
+    this.#options.onStored?.(revision, sentMs);
     this.#setUntil(Math.max(this.#untilMs, sentMs + this.#leaseMs));
   }
 

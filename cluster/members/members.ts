@@ -94,7 +94,7 @@ export class Members {
     while (!signal.aborted) {
       try {
         let isListing = true;
-        for await (const change of this.#records.watch(MEMBER_PREFIX, signal)) {
+        for await (const change of this.#records.watch([MEMBER_PREFIX], signal)) {
           if (change === null) isListing = false;
           else this.#observe(change.key.slice(MEMBER_PREFIX.length), change.record, !isListing);
         }

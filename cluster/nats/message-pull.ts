@@ -25,7 +25,7 @@ export type PullOptions = {
   /** Its name on the servers. */
   readonly stream: string;
   /** Subjects, with wildcards. */
-  readonly filter: string;
+  readonly filters: readonly string[];
   /** Sequence of the first message that is of interest. */
   readonly from: number;
   readonly signal?: AbortSignal | undefined;
@@ -48,7 +48,7 @@ const NANOSECONDS = 1_000_000;
 export async function* pulledMessages(
   connection: NatsConnection,
   create: (subject: string, request: object) => Promise<void>,
-  {stream, filter, from, signal, isBare = false}: PullOptions,
+  {stream, filters, from, signal, isBare = false}: PullOptions,
 ): AsyncGenerator<Message | null> {
   const send = async () => {
     const name = `svc-${randomBytes(12).toString('hex')}`;
@@ -58,7 +58,7 @@ export async function* pulledMessages(
         name,
         deliver_policy: 'by_start_sequence',
         opt_start_seq: Math.max(from, 1),
-        filter_subjects: [filter],
+        filter_subjects: filters,
         ack_policy: 'none',
         headers_only: isBare,
         mem_storage: true,

@@ -110,8 +110,8 @@ export class NatsEngine implements LogEngine {
       if (at > to) return;
     }
     const stream = streamNameOf(this.#subjects, subject.stream);
-    const filter = subject.name;
-    for await (const message of pulledMessages(this.#connection, this.#create, {stream, filter, from: at})) {
+    const filters = [subject.name];
+    for await (const message of pulledMessages(this.#connection, this.#create, {stream, filters, from: at})) {
       if (message === null) throw new EngineError('the server that sends the messages is behind');
       if (message.sequence <= to) yield message;
       if (message.sequence >= to) return;
@@ -131,12 +131,15 @@ export class NatsEngine implements LogEngine {
 
   async *watch(
     name: StreamName,
-    prefix: string,
+    prefixes: readonly string[],
     {from: first, signal, isBare}: WatchOptions,
   ): AsyncGenerator<Message | null> {
-    const filter = `${prefix.slice(0, prefix.lastIndexOf('.'))}.>`;
+    const filters = [...new Set(prefixes.map(prefix => `${prefix.slice(0, prefix.lastIndexOf('.'))}.>`))];
     const stream = streamNameOf(this.#subjects, name);
-    const newest = async () => (await this.#found(name, {last_by_subj: filter}))?.sequence ?? 0;
+    const newest = async () => {
+      const found = await Promise.all(filters.map(filter => this.#found(name, {last_by_subj: filter})));
+      return Math.max(...found.map(message => message?.sequence ?? 0));
+    };
     // Of the leader: the server that sends the messages can be behind.
     let mark = await newest();
     const from = first ?? mark + 1;
@@ -145,12 +148,12 @@ export class NatsEngine implements LogEngine {
     if (!isBehind) yield null;
     for await (const message of pulledMessages(this.#connection, this.#create, {
       stream,
-      filter,
+      filters,
       from,
       signal,
       isBare,
     })) {
-      if (message?.subject.startsWith(prefix) === true) yield message;
+      if (message !== null && prefixes.some(prefix => message.subject.startsWith(prefix))) yield message;
       seen = message?.sequence ?? seen;
       // The newest one can have been removed.
       if (isBehind && message === null) mark = await newest();

@@ -161,7 +161,7 @@ export class HostTenants {
     const {replicated, clock} = this.#parts;
     while (!signal.aborted) {
       try {
-        for await (const change of replicated.records.watch(TENANT_PREFIX, signal)) {
+        for await (const change of replicated.records.watch([TENANT_PREFIX], signal)) {
           if (change !== null) this.#changed(change);
           else this.#parts.listed?.();
         }

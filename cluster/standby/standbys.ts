@@ -200,7 +200,7 @@ export class Standbys {
     const {signal} = this.#end;
     while (!signal.aborted) {
       try {
-        for await (const change of replicated.records.watch(TENANT_PREFIX, signal)) {
+        for await (const change of replicated.records.watch([TENANT_PREFIX], signal)) {
           if (change !== null) this.#changed(change);
         }
       } catch (error) {

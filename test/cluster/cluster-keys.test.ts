@@ -5,11 +5,12 @@ import {join} from 'node:path';
 import fc from 'fast-check';
 import {afterAll, expect, test} from 'vitest';
 import {ClusterKeys} from '../../cluster/host/cluster-keys.ts';
-import {LEASE_MS, NATS_SILENT_MS} from '../../cluster/limits.ts';
+import {LEASE_MS, NATS_SILENT_MS, RENEW_MS} from '../../cluster/limits.ts';
 import {EngineError} from '../../cluster/log/log-engine.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import type {RecordChange} from '../../cluster/log/small-records.ts';
 import {delay} from '../../cluster/log/timing.ts';
+import {memberKey} from '../../cluster/members/member-record.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {SupervisorToRouter} from '../../shared/ipc/control.ts';
 import type {Grant, KeyRecord, KeyRequest} from '../../shared/ipc/keys.ts';
@@ -45,7 +46,7 @@ class Host {
     const {records} = new ReplicatedLog(clock.pausing(engine, faults?.lagMs), CLUSTER, clock);
     const {signal} = this.#end;
     this.#cluster = new ClusterKeys({
-      ...{records, clock, leaseMs: LEASE_MS},
+      ...{records, clock, host: 'a', leaseMs: LEASE_MS, onCurrent: () => undefined},
       send: notice => this.keys.received(notice),
       report: sentence => this.reports.push(sentence),
     });
@@ -207,34 +208,53 @@ test('names are unique and acknowledged changes stay, whatever hosts do at the s
   );
 }, 120_000);
 
-test('keys are current as long as their watch; behind one that ended, for the rest of a lease from its last sign', async () => {
+test('keys are current as of the newest own update that their watch received, and a watch that receives none is replaced', async () => {
   const time = new VirtualTime();
   const clock = new PausableHost(time);
-  let isCut = false;
   const end = new AbortController();
-  async function* watch(): AsyncGenerator<RecordChange | null> {
-    if (isCut) throw new EngineError('no server has a consumer');
+  const received: number[] = [];
+  const begun: number[] = [];
+  async function* watch(_: readonly string[], signal: AbortSignal): AsyncGenerator<RecordChange | null> {
+    begun.push(clock.nowMs);
     yield null;
-    while (!isCut && !end.signal.aborted) await delay(time, 10);
-    if (isCut) throw new EngineError('the server that sends is silent');
+    for (; !signal.aborted; await delay(time, 10)) {
+      for (const revision of received.splice(0)) yield {key: memberKey('a'), record: {value: Buffer.of(1), revision}};
+    }
   }
-  const records = {watch} as never;
-  const keys = new ClusterKeys({records, clock, leaseMs: LEASE_MS, send: () => undefined, report: () => undefined});
+  let changes = 0;
+  const keys = new ClusterKeys({
+    ...{records: {watch} as never, clock, host: 'a', leaseMs: LEASE_MS},
+    ...{send: () => undefined, report: () => undefined, onCurrent: () => changes++},
+  });
+  const forever = 1e9;
   await time.run(
     (async () => {
       const watching = keys.watch(end.signal);
       await keys.listed(end.signal);
-      const forever = 1e9;
-      expect(keys.currentUntil(forever)).toBe(forever);
-      isCut = true;
+      expect(keys.currentUntil(forever)).toBe(Number.NEGATIVE_INFINITY);
+      const [first, second] = [clock.nowMs, clock.nowMs + 100];
+      keys.ownStored(5, first);
+      expect(keys.currentUntil(forever)).toBe(Number.NEGATIVE_INFINITY);
+      received.push(5);
       await delay(time, 100);
-      const cutMs = clock.nowMs;
-      await delay(time, 5_000);
-      expect(keys.currentUntil(forever)).toBeLessThanOrEqual(cutMs - NATS_SILENT_MS + LEASE_MS);
-      expect(keys.currentUntil(cutMs)).toBe(cutMs);
-      isCut = false;
-      await delay(time, 2_000);
-      expect(keys.currentUntil(forever)).toBe(forever);
+      expect(keys.currentUntil(forever)).toBe(first + LEASE_MS);
+      expect(keys.currentUntil(first)).toBe(first);
+      expect(changes).toBe(1);
+      // It can be received before the answer to it.
+      received.push(8);
+      await delay(time, 100);
+      expect(keys.currentUntil(forever)).toBe(first + LEASE_MS);
+      keys.ownStored(8, second);
+      expect(keys.currentUntil(forever)).toBe(second + LEASE_MS);
+      for (let revision = 9; begun.length === 1; revision++) {
+        keys.ownStored(revision, clock.nowMs);
+        await delay(time, RENEW_MS);
+      }
+      expect(begun[1]! - second).toBeLessThan(NATS_SILENT_MS + 4 * RENEW_MS);
+      expect(keys.currentUntil(forever)).toBe(second + LEASE_MS);
+      received.push(1_000);
+      await delay(time, 100);
+      expect(keys.currentUntil(forever)).toBeGreaterThan(clock.nowMs);
       end.abort();
       await watching;
     })(),

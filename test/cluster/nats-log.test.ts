@@ -55,7 +55,7 @@ test('a watch goes on after it has returned what was there, in order and without
   const expected = [tail.sequence];
   const watching = (async () => {
     const options = {from: tail.sequence, signal: end.signal};
-    for await (const message of engine.watch(LOG, SUBJECTS.log(tenant).name, options)) {
+    for await (const message of engine.watch(LOG, [SUBJECTS.log(tenant).name], options)) {
       if (message === null) isUpToDate = true;
       else seen.push(message.sequence);
     }

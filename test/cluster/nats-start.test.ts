@@ -117,7 +117,7 @@ test('a host starts with what it is allowed, and starts again; a stream that som
   const subject = SUBJECTS.record('member.a');
   expect(await engine.publish(subject, Buffer.from('x'), 0)).toMatchObject({kind: 'stored'});
   const end = new AbortController();
-  for await (const message of engine.watch({kind: 'records'}, SUBJECTS.prefix({kind: 'records'}), {
+  for await (const message of engine.watch({kind: 'records'}, [SUBJECTS.prefix({kind: 'records'})], {
     from: 1,
     signal: end.signal,
   })) {

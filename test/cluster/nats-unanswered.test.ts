@@ -58,7 +58,7 @@ test('a place in a stream is requested again under another name, and one that is
   await api.flush();
   const end = new AbortController();
   const watching = (async () => {
-    for await (const _ of engine.watch(LOG, SUBJECTS.prefix(LOG), {from: null, signal: end.signal}));
+    for await (const _ of engine.watch(LOG, [SUBJECTS.prefix(LOG)], {from: null, signal: end.signal}));
   })();
   ((await read).value as Msg).respond(JSON.stringify(message));
   const unanswered = (await first).value as Msg;

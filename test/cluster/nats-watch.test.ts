@@ -81,7 +81,7 @@ test('a watch ends with an error while nothing reaches its host, and a new one r
     while (!end.signal.aborted) {
       try {
         const options = {from: (seen.at(-1) ?? 0) + 1, signal: end.signal};
-        for await (const message of host.engine.watch(LOG, name, options)) {
+        for await (const message of host.engine.watch(LOG, [name], options)) {
           if (message === null) isUpToDate = true;
           else seen.push(message.sequence);
         }

@@ -296,7 +296,7 @@ const smallRecords: Scenario = async rig => {
   const end = new AbortController();
   const seen: string[] = [];
   const watching = (async () => {
-    for await (const change of replicated.records.watch(key, end.signal)) {
+    for await (const change of replicated.records.watch([key], end.signal)) {
       seen.push(change === null ? 'now' : `${change.record.value}`);
       if (change?.record.value === null) return;
     }

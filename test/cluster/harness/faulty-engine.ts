@@ -78,8 +78,8 @@ export class FaultyEngine implements LogEngine {
     if (fault === 'lost' || fault === 'ack_lost') throw new EngineError('no answer');
   }
 
-  watch(stream: StreamName, prefix: string, options: WatchOptions) {
-    return this.#engine.watch(stream, prefix, options);
+  watch(stream: StreamName, prefixes: readonly string[], options: WatchOptions) {
+    return this.#engine.watch(stream, prefixes, options);
   }
 
   async #read(subject: Subject, read: () => Promise<Message | null>): Promise<Message | null> {

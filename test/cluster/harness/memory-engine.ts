@@ -111,7 +111,11 @@ export class MemoryEngine implements LogEngine {
     );
   }
 
-  async *watch(name: StreamName, prefix: string, {from, signal, isBare}: WatchOptions): AsyncGenerator<Message | null> {
+  async *watch(
+    name: StreamName,
+    prefixes: readonly string[],
+    {from, signal, isBare}: WatchOptions,
+  ): AsyncGenerator<Message | null> {
     const stream = this.#streams.of(name);
     let notify = () => {};
     const onChange = () => notify();
@@ -128,7 +132,8 @@ export class MemoryEngine implements LogEngine {
         });
         for (const message of stream.messages.filter(({sequence}) => sequence >= at)) {
           at = message.sequence + 1;
-          if (message.subject.startsWith(prefix)) yield isBare ? {...message, bytes: Buffer.alloc(0)} : message;
+          if (prefixes.some(prefix => message.subject.startsWith(prefix)))
+            yield isBare ? {...message, bytes: Buffer.alloc(0)} : message;
         }
         if (isFirst) yield null;
         if (!signal.aborted) await changed;

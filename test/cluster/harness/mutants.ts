@@ -28,6 +28,6 @@ function withPublish(engine: LogEngine, publish: LogEngine['publish']): LogEngin
     messages: (subject, range) => engine.messages(subject, range),
     last: subject => engine.last(subject),
     removeBefore: (subject, sequence) => engine.removeBefore(subject, sequence),
-    watch: (stream, prefix, options) => engine.watch(stream, prefix, options),
+    watch: (stream, prefixes, options) => engine.watch(stream, prefixes, options),
   };
 }

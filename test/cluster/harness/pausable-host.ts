@@ -70,10 +70,10 @@ export class PausableHost implements Clock {
     const watch = async function* (
       this: PausableHost,
       stream: StreamName,
-      prefix: string,
+      prefixes: readonly string[],
       options: WatchOptions,
     ): AsyncGenerator<Message | null> {
-      for await (const message of engine.watch(stream, prefix, options)) {
+      for await (const message of engine.watch(stream, prefixes, options)) {
         await delay(this.#time, lagMs());
         await this.step();
         yield message;
