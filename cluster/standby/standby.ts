@@ -201,27 +201,32 @@ export class Standby {
       return send(batch.records.splice(0));
     };
     let isComplete = true;
-    for await (const record of this.#parts.log.read(this.#tail)) {
-      this.#read = record.position.n;
-      if (record.head.parts.length > 0) {
-        await sendBatch();
-        await withFetched(record.body(), this.#parts.scratch, async () => {
-          await send([{kind: 'pages', pages: this.#parts.scratch, place: this.#placeOf(record)}]);
-          await applied;
-        });
-      } else {
-        batch.records.push(await this.#ordered(record));
-        batch.bytes += record.head.bodyBytes;
-        if (batch.bytes > STANDBY_BYTES || batch.records.length === STANDBY_RECORDS) await sendBatch();
+    try {
+      for await (const record of this.#parts.log.read(this.#tail)) {
+        this.#read = record.position.n;
+        if (record.head.parts.length > 0) {
+          await sendBatch();
+          await withFetched(record.body(), this.#parts.scratch, async () => {
+            await send([{kind: 'pages', pages: this.#parts.scratch, place: this.#placeOf(record)}]);
+            await applied;
+          });
+        } else {
+          batch.records.push(await this.#ordered(record));
+          batch.bytes += record.head.bodyBytes;
+          if (batch.bytes > STANDBY_BYTES || batch.records.length === STANDBY_RECORDS) await sendBatch();
+        }
+        this.#due.read(record.head.bodyBytes);
+        if (this.#isEnding || orders === STANDBY_ORDERS_IN_A_ROW) {
+          isComplete = false;
+          break;
+        }
       }
-      this.#due.read(record.head.bodyBytes);
-      if (this.#isEnding || orders === STANDBY_ORDERS_IN_A_ROW) {
-        isComplete = false;
-        break;
-      }
+      await sendBatch();
+      await applied;
+    } finally {
+      // The reading can fail while an order is under way: the file is closed when it has ended.
+      await applied.catch(() => undefined);
     }
-    await sendBatch();
-    await applied;
     if (this.#isEnding) return 'ended';
     if (this.#tail !== null) await this.#due.learn(async () => (await this.#parts.bases.list(this.tenant)).at(-1));
     return isComplete ? 'current' : 'more';

@@ -95,8 +95,8 @@ export class Standbys {
   readonly #held = new Set<string>();
   readonly #kept = new Map<string, Kept>();
   readonly #ids = new Map<string, string>();
-  /** Orders about files that are not kept. */
-  readonly #inspecting = new Map<string, Promise<unknown>>();
+  /** What is under way on files that are not kept, or not any more. */
+  readonly #leaving = new Map<string, Promise<unknown>>();
   readonly #rate: CopyRate;
   readonly #watches: ShardWatches;
   readonly #steps = new WorkQueue(STANDBY_STEPS_AT_ONCE, id => this.#step(id));
@@ -126,12 +126,13 @@ export class Standbys {
     await Promise.all([this.#watchEntries(), this.#watchMembers()]);
     for (const id of [...this.#kept.keys()]) this.#drop(id);
     await Promise.all([this.#watches.close(), this.#steps.close(), this.#seeds.close(), this.#bases.close()]);
+    await Promise.all(this.#leaving.values());
   }
 
   /** A worker needs the file. It is closed when it resolves, and stays so until `release`. */
   async hold(id: string): Promise<void> {
     this.#held.add(id);
-    await this.#inspecting.get(id);
+    await this.#left(id);
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     kept.isHeld = true;
@@ -144,6 +145,7 @@ export class Standbys {
    */
   async inspect(tenant: TenantName, wish: FileInspection, isHeld = false): Promise<FileState | null> {
     const {id} = tenant;
+    await this.#left(id);
     if (this.#held.has(id) !== isHeld) return null;
     const kept = isHeld ? undefined : this.#kept.get(id);
     try {
@@ -153,9 +155,8 @@ export class Standbys {
       const target = this.#parts.fileOf(tenant);
       if (target === null || !existsSync(target.path)) return null;
       const inspecting = this.#parts.files.run({...target, ...wish, end: new Int32Array(new SharedArrayBuffer(4))});
-      this.#inspecting.set(id, inspecting);
+      this.#leaves(id, inspecting);
       const answer = await inspecting;
-      if (this.#inspecting.get(id) === inspecting) this.#inspecting.delete(id);
       return answer.kind === 'done' ? answer.state : null;
     } catch (error) {
       if (!(error instanceof Error)) throw error;
@@ -277,12 +278,23 @@ export class Standbys {
     this.#steps.add(id);
   }
 
+  #leaves(id: string, work: Promise<unknown>): void {
+    const all = Promise.allSettled([this.#leaving.get(id), work]).then(() => {
+      if (this.#leaving.get(id) === all) this.#leaving.delete(id);
+    });
+    this.#leaving.set(id, all);
+  }
+
+  async #left(id: string): Promise<void> {
+    while (this.#leaving.has(id)) await this.#leaving.get(id);
+  }
+
   /** The file stays. */
   #drop(id: string): void {
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     kept.cancelRetry();
-    void kept.standby.stop();
+    this.#leaves(id, kept.standby.stop());
     this.#kept.delete(id);
     this.#ids.delete(kept.token);
     this.#watchShards();
@@ -355,7 +367,7 @@ export class Standbys {
   }
 
   async #attempt(id: string, work: (kept: Kept) => Promise<void>): Promise<void> {
-    await this.#inspecting.get(id);
+    await this.#left(id);
     const kept = this.#kept.get(id);
     if (kept === undefined || kept.isHeld || this.#end.signal.aborted) return;
     kept.cancelRetry();

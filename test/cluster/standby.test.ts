@@ -2,7 +2,9 @@
 import {readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {expect, test} from 'vitest';
+import {STANDBY_RECORDS} from '../../cluster/limits.ts';
 import {LogError} from '../../cluster/log/log-error.ts';
+import {delay} from '../../cluster/log/timing.ts';
 import {StandbyError} from '../../cluster/standby/standby.ts';
 import {snapshotOf} from '../copies/tenant-capture.ts';
 import {type Parts, scenario, untilEnd} from './harness/file-scenario.ts';
@@ -176,5 +178,36 @@ test(
     await write(owner, 2);
     await expect(standby.standby.step()).rejects.toThrow('applying.new is not a file');
     expect(readFileSync(victim, 'utf8')).toBe('whole');
+  }),
+);
+
+test(
+  'a step whose reading fails ends when its order has ended, and no worker gets the file before',
+  scenario(async parts => {
+    const {rig, owner, standby, connection} = parts;
+    await serve(owner, 1);
+    for (let n = 0; n < STANDBY_RECORDS + 40; n++) await write(owner, n);
+    const seen: string[] = [];
+    let begin = () => {};
+    const begun = new Promise<void>(resolve => {
+      standby.before = async ({kind}) => {
+        if (kind !== 'apply') return;
+        resolve();
+        await new Promise<void>(go => {
+          begin = go;
+        });
+        seen.push('applied');
+      };
+    });
+    connection.script('read', [...Array(STANDBY_RECORDS + 20).fill('none'), 'lost']);
+    const step = standby.standby.step().catch((error: Error) => seen.push(error.message));
+    await begun;
+    await delay(rig.timing, 10_000); // the reading has failed
+    const stopped = standby.standby.stop().then(() => seen.push('stopped'));
+    await delay(rig.timing, 10_000);
+    expect(seen).toEqual([]);
+    begin();
+    await Promise.all([step, stopped]);
+    expect(seen).toEqual(['applied', 'no answer', 'stopped']);
   }),
 );

@@ -35,6 +35,8 @@ class StandbyProcess {
   readonly orders: FileOrder[] = [];
   /** Names of live hosts. */
   live = ['owner', 'standby'];
+  /** Resolves when the order begins. */
+  before: (order: FileOrder) => Promise<void> | void = () => undefined;
   fault: (order: FileOrder) => FileAnswer | null = () => null;
   readonly #end = new AbortController();
   readonly #rig: Rig;
@@ -67,6 +69,7 @@ class StandbyProcess {
       files: {
         run: async order => {
           this.orders.push(order);
+          await this.before(order);
           return this.fault(order) ?? runOrder(order, 0);
         },
       },
@@ -228,6 +231,39 @@ test(
     expect(host.standbys.lag().get(tenant.id)!.records).toBeGreaterThanOrEqual(0);
     host.fault = () => null;
     await host.follows(tenant.id, owner);
+    await host.stop();
+  }),
+);
+
+test(
+  'a worker gets the file of a tenant that was just dropped when its order has ended',
+  scenario(async (rig, connection) => {
+    const tenant = newTenant();
+    const owner = await ownerOf(rig, connection, tenant);
+    const host = new StandbyProcess(rig, connection);
+    await host.follows(tenant.id, owner);
+    const seen: string[] = [];
+    let begin = () => {};
+    const begun = new Promise<void>(resolve => {
+      host.before = async () => {
+        resolve();
+        await new Promise<void>(go => {
+          begin = go;
+        });
+        seen.push('applied');
+      };
+    });
+    await write(owner, 1);
+    await begun;
+    host.live = ['owner'];
+    await host.until('its end', () => !host.standbys.lag().has(tenant.id));
+    const held = host.standbys.hold(tenant.id).then(() => seen.push('held'));
+    await delay(rig.timing, 10_000);
+    expect(seen).toEqual([]);
+    host.before = () => undefined;
+    begin();
+    await held;
+    expect(seen).toEqual(['applied', 'held']);
     await host.stop();
   }),
 );

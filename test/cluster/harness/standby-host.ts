@@ -22,6 +22,8 @@ export class StandbyHost {
   readonly reports: string[] = [];
   readonly #rig: Rig;
   readonly #host: Host;
+  /** Resolves when the order begins. */
+  before: (order: FileOrder) => Promise<void> | void = () => undefined;
   /** Null: the order is done. */
   fault: (order: FileOrder) => FileAnswer | null = () => null;
 
@@ -34,7 +36,12 @@ export class StandbyHost {
       tenant,
       log: host.log(tenant),
       bases: host.replicated.bases,
-      files: {run: async order => this.fault(order) ?? runOrder(order, 0)},
+      files: {
+        run: async order => {
+          await this.before(order);
+          return this.fault(order) ?? runOrder(order, 0);
+        },
+      },
       target: {path: this.path, owner: null},
       scratch: join(this.root, 'scratch', 'fetched'),
       rate: new CopyRate(null, clock),
