@@ -153,6 +153,8 @@ describe('CSV', () => {
     ['a column twice', 'a,a\n1,2\n', 400, /twice/],
     ['a column without a name', 'a,\n1,2\n', 400, /column 2 .* no name/],
     ['a quote that never ends', 'a\n"x\n', 400, /not CSV/],
+    ['a quote in a cell without quotes', 'a\nx"y\n', 400, /not CSV/],
+    ['text after the quotes', 'a\n"x"y\n', 400, /not CSV/],
     ['no UTF-8', Buffer.from([0x61, 0x0a, 0xff, 0x0a]), 400, /UTF-8/],
     ['a record with too many cells', 'a\n1,2\n', 400, /^line 2: the record has 2 cells, the header has 1$/],
     ['an endless record', `a\n"${'x'.repeat(IMPORT_LINE_BYTES_MAX + 1024)}`, 413, /longer than/],

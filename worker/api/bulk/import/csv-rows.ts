@@ -5,7 +5,7 @@
  */
 import type {Buffer} from 'node:buffer';
 import {Readable} from 'node:stream';
-import {type CsvError, parse} from 'csv-parse';
+import {CsvError, parse} from 'csv-parse';
 import type {CatalogTable} from '../../../../engine/storage/catalog.ts';
 import {invalid, type ServiceError, tooLarge} from '../../../../shared/errors.ts';
 import {IMPORT_LINE_BYTES_MAX} from '../../../../shared/limits.ts';
@@ -58,7 +58,7 @@ export async function* csvRows(
       }
     }
   } catch (caught) {
-    throw isCsvError(caught) ? csvFault(caught) : caught;
+    throw caught instanceof CsvError ? csvFault(caught) : caught;
   } finally {
     source.destroy();
     parser.destroy();
@@ -161,14 +161,6 @@ async function* checkedText(chunks: AsyncIterable<Buffer>): AsyncGenerator<strin
   };
   for await (const chunk of chunks) yield decoded(chunk);
   yield decoded();
-}
-
-function isCsvError(caught: unknown): caught is CsvError {
-  return (
-    caught instanceof Error &&
-    typeof (caught as CsvError).code === 'string' &&
-    (caught as CsvError).code.startsWith('CSV_')
-  );
 }
 
 function csvFault({code, message}: CsvError): ServiceError {
