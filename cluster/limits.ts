@@ -115,7 +115,10 @@ export const FILE_ASK_SILENT_MS = 250;
 export const GIVE_BACK_POLL_MS = 200;
 /** Files that a host lists in one answer. Beyond: the next page. (ours) */
 export const FILES_LISTED_MAX = 32;
-/** Readings in a row that end before the file of a worker. Fewer can be stale; then the log has lost records. (ours) */
+/**
+ * Readings in a row that end before the file of a worker, or before the message that an append expects. Fewer can be stale;
+ * then the log has lost records. (ours)
+ */
 export const READS_BEHIND_MAX = 5;
 
 /* Workers */

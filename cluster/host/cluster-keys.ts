@@ -77,13 +77,16 @@ export class ClusterKeys {
       this.#watch = {end, beganMs: clock.nowMs};
       try {
         let listedTo = 0;
-        let isListing = true;
-        for await (const change of records.watch([PREFIX, own], AbortSignal.any([signal, end.signal]))) {
-          if (change === null) isListing = false;
-          else if (change.key === own) this.#ownReceived(change.record.revision);
-          else if (change.key.startsWith(PREFIX)) this.#observe(change.key.slice(PREFIX.length), change.record);
-          if (change !== null) listedTo = Math.max(listedTo, change.record.revision);
-          if (!isListing) this.#received(listedTo);
+        const found = records.follow([PREFIX, own], AbortSignal.any([signal, end.signal]));
+        for await (const {isListing, records: changed} of found) {
+          for (const [key, record] of changed) {
+            if (key.startsWith(PREFIX)) this.#observe(key.slice(PREFIX.length), record, isListing);
+            listedTo = Math.max(listedTo, record.revision);
+          }
+          if (isListing) this.#notListed(changed);
+          const ownNow = changed.get(own);
+          if (ownNow !== undefined) this.#ownReceived(ownNow.revision);
+          this.#received(listedTo);
         }
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
@@ -95,7 +98,10 @@ export class ClusterKeys {
 
   /** An update of the host's own entry was stored. A watch that does not receive them begins again, by another server if it can. */
   ownStored(revision: number, sentMs: number): void {
-    this.#updates = [...this.#updates, {revision, sentMs}].slice(-UPDATES_MAX);
+    // Later revisions are of servers that have lost them.
+    if (revision < this.#ownRevision) this.#ownRevision = 0;
+    const earlier = this.#updates.filter(update => update.revision < revision);
+    this.#updates = [...earlier, {revision, sentMs}].slice(-UPDATES_MAX);
     this.#countReceived();
     const [oldest] = this.#updates;
     if (oldest === undefined || this.#watch === null) return;
@@ -169,7 +175,7 @@ export class ClusterKeys {
         const decision = await this.#set(PREFIX + id, null, revision, within);
         const now = this.#decided(decision);
         const removed = decision.kind === 'stored' ? {value: null, revision: decision.revision} : now!;
-        this.#observe(id, removed);
+        this.#observe(id, removed, true);
         if (removed.value === null) return;
         revision = removed.revision;
       }
@@ -185,7 +191,7 @@ export class ClusterKeys {
     const value = encodeKey(key);
     const decision = await this.#set(PREFIX + key.id, value, revision, signal);
     const now = this.#decided(decision) ?? {value, revision: (decision as {revision: number}).revision};
-    this.#observe(key.id, now);
+    this.#observe(key.id, now, true);
     return now.revision;
   }
 
@@ -211,11 +217,23 @@ export class ClusterKeys {
     }
   }
 
-  #observe(id: string, {value, revision}: SmallRecord): void {
-    if (revision <= (this.#seen.get(id)?.revision ?? -1)) return;
+  /** @param isNow it is so now, also if it had a later revision before: that is lost */
+  #observe(id: string, {value, revision}: SmallRecord, isNow: boolean): void {
+    const seen = this.#seen.get(id);
+    if (seen !== undefined && (isNow ? revision === seen.revision : revision <= seen.revision)) return;
+    if (seen?.isGone && revision < seen.revision) {
+      // It stays revoked here.
+      this.#seen.set(id, {...seen, revision});
+      return;
+    }
     const key = value === null ? null : this.#decoded(id, value);
     this.#seen.set(id, {isGone: key === null, revision});
     this.#parts.send(key === null ? {type: 'key_gone', key: id} : {type: 'key_is', key});
+  }
+
+  /** Keys that the servers have lost stay as they are here, and their next change makes their records again. */
+  #notListed(listed: ReadonlyMap<string, SmallRecord>): void {
+    for (const [id, seen] of this.#seen) if (!listed.has(PREFIX + id)) this.#seen.set(id, {...seen, revision: 0});
   }
 
   #decoded(id: string, value: Buffer): KeyRecord | null {
@@ -243,7 +261,7 @@ export class ClusterKeys {
   }
 
   #received(revision: number): void {
-    this.#watchedTo = Math.max(this.#watchedTo, revision);
+    this.#watchedTo = revision;
     for (const notify of [...this.#waiting]) notify();
   }
 

@@ -11,19 +11,28 @@ import type {Timing} from './timing.ts';
 export type SmallRecord = {
   /** Null: it was removed. */
   readonly value: Buffer | null;
+  /** 0: there is none. */
   readonly revision: number;
 };
 
 export type SetDecision =
   | {readonly kind: 'stored'; readonly revision: number}
-  /** Its revision is another one now. The value was not stored, or was replaced since. */
+  /**
+   * Its revision is another one now. The value was not stored, or was replaced since. An earlier revision: the servers have
+   * lost the later ones.
+   */
   | {readonly kind: 'conflict'; readonly now: SmallRecord}
   | {readonly kind: 'full'}
   | {readonly kind: 'abandoned'};
 
 export type SetOutcome = SetDecision | Unknown<SetDecision>;
 
+/** Those that there are, once, and then each change. */
+export type FollowedRecords = {readonly isListing: boolean; readonly records: ReadonlyMap<string, SmallRecord>};
+
 export type RecordChange = {readonly key: string; readonly record: SmallRecord};
+
+const NO_RECORD: SmallRecord = {value: null, revision: 0};
 
 /** Each value begins with random bytes, which tell a writer whether the newest one is its own. */
 const ID_BYTES = 16;
@@ -68,7 +77,7 @@ export class SmallRecords {
         return {kind: 'stored', revision: decision.sequence};
       case 'refused':
       case 'unknowable':
-        return {kind: 'conflict', now: recordOf(decision.by)};
+        return {kind: 'conflict', now: decision.by === null ? NO_RECORD : recordOf(decision.by)};
       default:
         return decision;
     }
@@ -88,17 +97,32 @@ export class SmallRecords {
     }
   }
 
+  /**
+   * As `watch`, with all that are there as one. A record that is not listed is not there, and one that is has this
+   * revision, also if it had a later one before: servers with older stores have lost that.
+   * @throws EngineError
+   */
+  async *follow(keyPrefixes: readonly string[], signal: AbortSignal): AsyncGenerator<FollowedRecords> {
+    const listed = new Map<string, SmallRecord>();
+    let isListing = true;
+    for await (const change of this.watch(keyPrefixes, signal)) {
+      if (change === null) {
+        isListing = false;
+        yield {isListing: true, records: listed};
+      } else if (isListing) listed.set(change.key, change.record);
+      else yield {isListing, records: new Map([[change.key, change.record]])};
+    }
+  }
+
   /** Values that are there, in order, by the rests of their keys. @throws EngineError */
   async list(keyPrefix: string): Promise<Map<string, Buffer>> {
-    const found = new Map<string, Buffer>();
-    for await (const change of this.watch([keyPrefix], new AbortController().signal)) {
-      if (change === null) break;
-      const {key, record} = change;
-      const rest = key.slice(keyPrefix.length);
-      if (record.value === null) found.delete(rest);
-      else found.set(rest, record.value);
+    for await (const {records} of this.follow([keyPrefix], new AbortController().signal)) {
+      const found = [...records].flatMap(([key, {value}]) =>
+        value === null ? [] : [[key.slice(keyPrefix.length), value] as const],
+      );
+      return new Map(found.sort(([one], [other]) => (one < other ? -1 : 1)));
     }
-    return new Map([...found].sort(([one], [other]) => (one < other ? -1 : 1)));
+    return new Map();
   }
 }
 

@@ -69,6 +69,8 @@ export class HostLease {
   readonly #renewMs: number;
   #state: 'live' | 'draining' = 'live';
   #incarnation = 0;
+  /** Of the newest membership. The entry has an earlier one if the servers have lost it. */
+  #newest = 0;
   #counter = 0;
   #revision = 0;
   #untilMs = Number.NEGATIVE_INFINITY;
@@ -170,10 +172,11 @@ export class HostLease {
 
   async #begin(record: MemberRecord | null, revision: number, signal: AbortSignal): Promise<boolean> {
     const sentMs = this.#clock.nowMs;
-    this.#incarnation = (record?.incarnation ?? 0) + 1;
+    this.#incarnation = Math.max(record?.incarnation ?? 0, this.#newest) + 1;
     this.#counter = 1;
     const decision = await this.#set(this.#record(this.#state), revision, signal);
     if (decision.kind !== 'stored') return false;
+    this.#newest = this.#incarnation;
     this.#stored(decision.revision, sentMs);
     return true;
   }

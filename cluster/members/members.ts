@@ -93,10 +93,10 @@ export class Members {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        let isListing = true;
-        for await (const change of this.#records.watch([MEMBER_PREFIX], signal)) {
-          if (change === null) isListing = false;
-          else this.#observe(change.key.slice(MEMBER_PREFIX.length), change.record, !isListing);
+        for await (const {isListing, records} of this.#records.follow([MEMBER_PREFIX], signal)) {
+          for (const [key, record] of records) {
+            this.#observe(key.slice(MEMBER_PREFIX.length), record, {isFresh: !isListing, isNow: isListing});
+          }
         }
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
@@ -196,17 +196,21 @@ export class Members {
     };
     const outcome = await this.#records.set(memberKey(host), encodeMember(expired), revision, signal);
     const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
-    if (decision.kind === 'conflict') this.#observe(host, decision.now, true);
-    else if (decision.kind === 'full') await this.#changed(RENEW_MS, signal);
+    if (decision.kind === 'conflict') {
+      const {now} = decision;
+      this.#observe(host, now, {isFresh: now.revision > revision, isNow: true});
+    }
+    if (decision.kind === 'full') await this.#changed(RENEW_MS, signal);
     // It replaced what was heard at that time: no later update of the host is stored.
     else if (decision.kind === 'stored' && this.#seen.get(host) === seen) {
       this.#seen.set(host, {...seen, record: expired, revision: decision.revision});
     }
   }
 
-  #observe(host: string, {value, revision}: SmallRecord, isFresh: boolean): void {
+  /** @param isNow it is so now, also if it had a later revision before: that is lost */
+  #observe(host: string, {value, revision}: SmallRecord, {isFresh, isNow}: {isFresh: boolean; isNow: boolean}): void {
     const before = this.#seen.get(host);
-    if (before !== undefined && revision <= before.revision) return;
+    if (before !== undefined && (isNow ? revision === before.revision : revision <= before.revision)) return;
     if (before === undefined && this.#seen.size >= HOSTS_MAX) this.#forgetEnded();
     if (before === undefined && (this.#seen.size >= HOSTS_MAX || !isHostName(host))) {
       this.#report(`the entry of the host ${host} is ignored: its name is wrong, or there are over ${HOSTS_MAX}`);

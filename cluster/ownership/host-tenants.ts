@@ -385,6 +385,7 @@ export class HostTenants {
         if (kind === 'committed') return;
         const tail = await log.tail();
         if (tail !== null && tail.n > after.n) after = tail;
+        else if (kind === 'unknowable') return; // the log has lost it: the next open gets it back
       } catch (error) {
         if (error instanceof LogError) return report(`the tenant ${id}: ${error.message}`);
         if (!(error instanceof EngineError)) throw error;

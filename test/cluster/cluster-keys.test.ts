@@ -8,7 +8,7 @@ import {ClusterKeys} from '../../cluster/host/cluster-keys.ts';
 import {LEASE_MS, NATS_SILENT_MS, RENEW_MS} from '../../cluster/limits.ts';
 import {EngineError} from '../../cluster/log/log-engine.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
-import type {RecordChange} from '../../cluster/log/small-records.ts';
+import type {FollowedRecords} from '../../cluster/log/small-records.ts';
 import {delay} from '../../cluster/log/timing.ts';
 import {memberKey} from '../../cluster/members/member-record.ts';
 import {ServiceError} from '../../shared/errors.ts';
@@ -90,7 +90,12 @@ class Host {
   }
 }
 
-async function inCluster(work: (start: (random?: () => number, path?: string) => Host) => Promise<void>) {
+type Work = (
+  start: (random?: () => number, path?: string) => Host,
+  parts: {time: VirtualTime; streams: MemoryStreams},
+) => Promise<void>;
+
+async function inCluster(work: Work) {
   const time = new VirtualTime();
   const streams = new MemoryStreams();
   const hosts: Host[] = [];
@@ -100,7 +105,7 @@ async function inCluster(work: (start: (random?: () => number, path?: string) =>
     return host;
   };
   await time.run(
-    work(start).finally(() => {
+    work(start, {time, streams}).finally(() => {
       for (const host of hosts) host.close();
     }),
   );
@@ -135,6 +140,34 @@ test('a server that becomes a host brings its keys, but not one that the cluster
     const again = await start(undefined, path).join();
     expect([...again.routers.keys()]).toEqual([]);
     expect([...a.routers.keys()]).toEqual([]);
+  }));
+
+test('servers that come back with older stores: keys are changed and revoked on all hosts that run', () =>
+  inCluster(async (start, {time, streams}) => {
+    const records = {kind: 'records'} as const;
+    const hosts = [await start().join(), await start().join()] as const;
+    const [a, b] = hosts;
+    const {key: kept} = await a.create('kept');
+    const {key: revoked} = await a.create('revoked');
+    const {sequence} = streams.of(records);
+    const {key: lost} = await a.create('lost');
+    await a.ask({action: 'key_rotate', actor: null, key: kept.id, overlapMs: 0});
+    await a.ask({action: 'key_revoke', actor: null, key: revoked.id});
+    await delay(time, RENEW_MS);
+    streams.loseAfter(records, sequence);
+    await delay(time, 2 * RENEW_MS);
+    const ids = () => hosts.map(({routers}) => [...routers.keys()].sort());
+    expect(ids(), 'a key that was revoked stays so where that is known').toEqual(
+      hosts.map(() => [kept.id, lost.id].sort()),
+    );
+    await b.ask({action: 'key_rotate', actor: null, key: kept.id, overlapMs: 0});
+    await b.ask({action: 'key_rotate', actor: null, key: lost.id, overlapMs: 0});
+    await delay(time, RENEW_MS);
+    expect([...a.routers.values()]).toEqual([...b.routers.values()]);
+    for (const key of [kept, lost]) await a.ask({action: 'key_revoke', actor: null, key: key.id});
+    await delay(time, RENEW_MS);
+    expect(ids()).toEqual([[], []]);
+    expect([...(await start().join()).routers.keys()], 'the log has the older state of this one').toEqual([revoked.id]);
   }));
 
 test('names are unique and acknowledged changes stay, whatever hosts do at the same time', async () => {
@@ -214,16 +247,17 @@ test('keys are current as of the newest own update that their watch received, an
   const end = new AbortController();
   const received: number[] = [];
   const begun: number[] = [];
-  async function* watch(_: readonly string[], signal: AbortSignal): AsyncGenerator<RecordChange | null> {
+  async function* follow(_: readonly string[], signal: AbortSignal): AsyncGenerator<FollowedRecords> {
     begun.push(clock.nowMs);
-    yield null;
+    yield {isListing: true, records: new Map()};
     for (; !signal.aborted; await delay(time, 10)) {
-      for (const revision of received.splice(0)) yield {key: memberKey('a'), record: {value: Buffer.of(1), revision}};
+      for (const revision of received.splice(0))
+        yield {isListing: false, records: new Map([[memberKey('a'), {value: Buffer.of(1), revision}]])};
     }
   }
   let changes = 0;
   const keys = new ClusterKeys({
-    ...{records: {watch} as never, clock, host: 'a', leaseMs: LEASE_MS},
+    ...{records: {follow} as never, clock, host: 'a', leaseMs: LEASE_MS},
     ...{send: () => undefined, report: () => undefined, onCurrent: () => changes++},
   });
   const forever = 1e9;
@@ -254,7 +288,14 @@ test('keys are current as of the newest own update that their watch received, an
       expect(keys.currentUntil(forever)).toBe(second + LEASE_MS);
       received.push(1_000);
       await delay(time, 100);
-      expect(keys.currentUntil(forever)).toBeGreaterThan(clock.nowMs);
+      const newest = keys.currentUntil(forever);
+      expect(newest).toBeGreaterThan(clock.nowMs);
+      // Servers with older stores give earlier revisions again: those were not received.
+      keys.ownStored(7, clock.nowMs);
+      expect(keys.currentUntil(forever)).toBe(newest);
+      received.push(7);
+      await delay(time, 100);
+      expect(keys.currentUntil(forever)).toBeGreaterThan(newest);
       end.abort();
       await watching;
     })(),

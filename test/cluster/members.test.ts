@@ -19,7 +19,7 @@ const SEEDS = Array.from({length: rounds({commit: 30, nightly: 300})}, (_, i) =>
 const FIXED_SEEDS = Array.from({length: 20}, (_, i) => i);
 const TIMEOUT_MS = 300_000;
 
-type Cluster = {time: VirtualTime; start: (options: MemberOptions) => TestMember};
+type Cluster = {time: VirtualTime; streams: MemoryStreams; start: (options: MemberOptions) => TestMember};
 
 /** Runs a scenario, then ends its hosts. */
 async function inCluster(scenario: (cluster: Cluster) => Promise<void>): Promise<void> {
@@ -31,7 +31,7 @@ async function inCluster(scenario: (cluster: Cluster) => Promise<void>): Promise
     hosts.push(host);
     return host;
   };
-  await time.run(scenario({time, start}).finally(() => Promise.all(hosts.map(host => host.kill()))));
+  await time.run(scenario({time, streams, start}).finally(() => Promise.all(hosts.map(host => host.kill()))));
 }
 
 /** @returns the incarnation */
@@ -181,6 +181,33 @@ test('a host whose entry was lost is expired by an entry that is made for it', (
     const a = start({host: 'a'});
     expect(await joined(a)).toBe(8);
   }));
+
+const RECORDS = {kind: 'records'} as const;
+
+test.each(['their entries of before', 'no entries'])(
+  'servers that come back with older stores and %s: hosts that run join again, under incarnations that are new',
+  which =>
+    inCluster(async ({time, streams, start}) => {
+      const hosts = [start({host: 'a'}), start({host: 'b'})] as const;
+      const [a, b] = hosts;
+      await Promise.all(hosts.map(host => joined(host)));
+      const kept = which === 'no entries' ? 0 : streams.of(RECORDS).sequence;
+      const renewing = hosts.map(host => host.lease.renew(host.signal));
+      await delay(time, 10 * RENEW_MS);
+      streams.loseAfter(RECORDS, kept);
+      expect(await Promise.all(renewing)).toEqual(['expired', 'expired']);
+      expect(await Promise.all(hosts.map(host => joined(host)))).toEqual([2, 2]);
+      const again = hosts.map(host => host.lease.renew(host.signal));
+      await delay(time, 2 * RENEW_MS);
+      for (const {members} of hosts) expect(members.serving().map(({host}) => host)).toEqual(['a', 'b']);
+      expect(await b.members.outcomeOf('a', 2, b.signal)).toBe('alive');
+      await a.kill();
+      await delay(time, MEMBER_SILENT_MS);
+      expect(await b.members.outcomeOf('a', 2, b.signal)).toBe('ended');
+      await b.kill();
+      expect(await Promise.all(again)).toEqual(['stopped', 'stopped']);
+    }),
+);
 
 test('hosts that were invented do not keep out a new one', () =>
   inCluster(async ({time, start}) => {

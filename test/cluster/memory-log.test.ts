@@ -4,9 +4,9 @@ import type {BaseInfo} from '../../cluster/log/base-list.ts';
 import {delay} from '../../cluster/log/timing.ts';
 import {sourceOf} from '../../engine/copies/bytes.ts';
 import {rounds} from '../harness/nightly.ts';
-import {rivals, SCENARIOS} from './harness/conformance.ts';
+import {committed, decided, rivals, SCENARIOS} from './harness/conformance.ts';
 import {memoryRig} from './harness/memory-rig.ts';
-import {hostOf, newTenant, opened} from './harness/rig.ts';
+import {commit, hostOf, newTenant, opened, SUBJECTS} from './harness/rig.ts';
 
 const RIVAL_ROUNDS = rounds({commit: 2_000, nightly: 10_000});
 
@@ -35,5 +35,31 @@ test('a writer of a base whose parts another host has removed ends, and the list
     isStalled = false;
     expect(await first).toEqual({kind: 'superseded'});
     expect(await b.replicated.bases.list(tenant)).toEqual([(second as {base: BaseInfo}).base]);
+  });
+});
+
+test('what expects a message that the servers have lost is decided, and not sent for ever', async () => {
+  const rig = memoryRig();
+  await rig.run(async () => {
+    const a = await hostOf(rig);
+    const [tenant, key] = [newTenant(), 'settings'];
+    const position = await opened(a.log(tenant), 1);
+    const lost = await committed(a.log(tenant).append(position, commit(1, 'lost')));
+    rig.loseAfter(SUBJECTS.log(tenant).stream, position.sequence);
+    expect((await decided(a.log(tenant).append(lost, commit(1, 'next')))).kind).toBe('unknowable');
+    const {records} = a.replicated;
+    const stored = async (value: string, revision: number) => {
+      const outcome = await records.set(key, Buffer.from(value), revision);
+      if (outcome.kind !== 'stored') throw new Error(outcome.kind);
+      return outcome.revision;
+    };
+    const first = await stored('first', 0);
+    const second = await stored('second', first);
+    rig.loseAfter({kind: 'records'}, first);
+    const now = {value: Buffer.from('first'), revision: first};
+    expect(await records.set(key, Buffer.from('third'), second)).toEqual({kind: 'conflict', now});
+    rig.loseAfter({kind: 'records'}, 0);
+    const none = {value: null, revision: 0};
+    expect(await records.set(key, Buffer.from('third'), first)).toEqual({kind: 'conflict', now: none});
   });
 });

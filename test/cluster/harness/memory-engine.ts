@@ -2,13 +2,14 @@
  * The engine in memory: streams as they should be. A message needs a moment to be stored after it was accepted, and the
  * retry of a message that is under way is refused, as servers do. `faulty-engine.ts` adds what goes wrong.
  */
-import type {
-  LogEngine,
-  Message,
-  PublishAnswer,
-  StreamName,
-  Subject,
-  WatchOptions,
+import {
+  EngineError,
+  type LogEngine,
+  type Message,
+  type PublishAnswer,
+  type StreamName,
+  type Subject,
+  type WatchOptions,
 } from '../../../cluster/log/log-engine.ts';
 import {delay, type Timing} from '../../../cluster/log/timing.ts';
 
@@ -18,12 +19,16 @@ const keyOf = (stream: StreamName) => JSON.stringify(stream);
 
 class MemoryStream {
   readonly messages: Message[] = [];
+  /** Those that a later one of their subject has replaced. */
+  readonly replaced: Message[] = [];
   /** Accepted, and not stored yet: the sequence by subject. */
   readonly underWay = new Map<string, number>();
   sequence = 0;
   /** Reads miss what is after it. */
   readableTo = Number.POSITIVE_INFINITY;
   readonly watchers = new Set<() => void>();
+  /** Starts with older stores: they end what is watched. */
+  losses = 0;
 
   newestOf(subject: string): number {
     return this.underWay.get(subject) ?? this.messages.findLast(message => message.subject === subject)?.sequence ?? 0;
@@ -46,7 +51,14 @@ export class MemoryStreams {
   loseAfter(stream: StreamName, sequence: number): void {
     const found = this.of(stream);
     remove(found, message => message.sequence > sequence);
+    const older = found.replaced.filter(message => message.sequence <= sequence);
+    for (const message of older.toReversed()) {
+      if (!found.messages.some(({subject}) => subject === message.subject)) found.messages.push(message);
+    }
+    found.messages.sort((one, other) => one.sequence - other.sequence);
     found.sequence = sequence;
+    found.losses++;
+    for (const notify of found.watchers) notify();
   }
 }
 
@@ -71,7 +83,9 @@ export class MemoryEngine implements LogEngine {
     stream.underWay.set(subject.name, sequence);
     await delay(this.#timing, STORE_MS);
     if (stream.underWay.get(subject.name) === sequence) stream.underWay.delete(subject.name);
-    if (subject.stream.kind === 'records') remove(stream, message => message.subject === subject.name);
+    if (subject.stream.kind === 'records') {
+      stream.replaced.push(...remove(stream, message => message.subject === subject.name));
+    }
     stream.messages.push({subject: subject.name, sequence, bytes: Buffer.from(bytes)});
     for (const notify of stream.watchers) notify();
     return this.#answer({kind: 'stored', sequence, isDuplicate: false});
@@ -117,6 +131,7 @@ export class MemoryEngine implements LogEngine {
     {from, signal, isBare}: WatchOptions,
   ): AsyncGenerator<Message | null> {
     const stream = this.#streams.of(name);
+    const {losses} = stream;
     let notify = () => {};
     const onChange = () => notify();
     stream.watchers.add(onChange);
@@ -137,6 +152,7 @@ export class MemoryEngine implements LogEngine {
         }
         if (isFirst) yield null;
         if (!signal.aborted) await changed;
+        if (stream.losses !== losses) throw new EngineError('the server is lost');
       }
     } finally {
       stream.watchers.delete(onChange);
@@ -149,7 +165,10 @@ export class MemoryEngine implements LogEngine {
   }
 }
 
-function remove(stream: MemoryStream, isGone: (message: Message) => boolean): void {
+/** @returns those that are gone */
+function remove(stream: MemoryStream, isGone: (message: Message) => boolean): Message[] {
   const left = stream.messages.filter(message => !isGone(message));
+  const gone = stream.messages.filter(isGone);
   stream.messages.splice(0, stream.messages.length, ...left);
+  return gone;
 }
