@@ -62,7 +62,7 @@ export class LostTails {
   /** Tenants whose worker found that the log ends before its file. */
   readonly #behind = new Set<string>();
   /** What is being given back here. */
-  readonly #giving = new Map<string, Promise<Outcome>>();
+  readonly #giving = new Map<string, {readonly own: MemberFile; readonly outcome: Promise<Outcome>}>();
 
   constructor(parts: LostTailsParts) {
     this.#parts = parts;
@@ -94,11 +94,11 @@ export class LostTails {
     if (!this.#behind.delete(tokenOf(tenant))) return;
     try {
       const [state, others] = [await inspect(tenant, FIND, true), await otherFiles];
-      const own = state === null ? null : fileIn({host, place: state.place ?? '', commit: state.commit});
+      const own = ownFile(host, state);
       if (own === null) return;
       const all = [{...own, isKnownAhead: true}, ...others];
       const newest = newestAhead(all, await replicated.tenant(tenant).tail());
-      if (newest?.host === host) await this.#give(tenant, all, true);
+      if (newest?.host === host) await this.#give(tenant, own, all, true);
       else if (newest !== null) await this.#givenBack(tenant, newest, others);
     } catch (error) {
       if (!(error instanceof EngineError || error instanceof LogError || error instanceof CopyError)) throw error;
@@ -122,16 +122,20 @@ export class LostTails {
   /** Of another host. @returns null: there is nothing to say */
   async answer(request: unknown): Promise<unknown> {
     if (!Value.Check(HostRequest, request)) return null;
+    const {inspect, host, clock} = this.#parts;
     const tenant = {id: request.tenant, generation: request.generation};
-    const state = await this.#parts.inspect(tenant, FIND);
+    const token = tokenOf(tenant);
+    // Nothing looks at a file while it is read for this, and an answer that is late would not count.
+    const own = this.#giving.get(token)?.own ?? ownFile(host, await inspect(tenant, FIND));
+    if (own === null) return null;
     if (request.does === 'file') {
-      return state === null || state.place === null ? null : {place: state.place, commit: state.commit};
+      const {place, commit} = shownOf(own);
+      return {place, commit};
     }
-    const own = fileIn({host: this.#parts.host, place: state?.place ?? '', commit: state?.commit ?? 0});
     const all = [...request.others.map(fileIn), own].filter(file => file !== null);
-    const giving = this.#giving.get(tokenOf(tenant)) ?? this.#give(tenant, all, false);
-    const working = delay(this.#parts.clock, FILE_ASK_MS / 2).then(() => 'working' as const);
-    return {is: await Promise.race([giving, working])};
+    const outcome = this.#giving.get(token)?.outcome ?? this.#give(tenant, own, all, false);
+    const working = delay(clock, FILE_ASK_MS / 2).then(() => 'working' as const);
+    return {is: await Promise.race([outcome, working])};
   }
 
   /** @returns false: the host does not answer any more. @throws EngineError: it could not give back what it has */
@@ -152,10 +156,10 @@ export class LostTails {
   }
 
   /** From the file of this host. @param isHeld it is held for a worker that is to start */
-  #give(tenant: TenantName, files: readonly MemberFile[], isHeld: boolean): Promise<Outcome> {
+  #give(tenant: TenantName, own: MemberFile, files: readonly MemberFile[], isHeld: boolean): Promise<Outcome> {
     const {replicated, host, inspect, scratch, signal, report} = this.#parts;
     const token = tokenOf(tenant);
-    const giving = restoreLostTail({
+    const outcome = restoreLostTail({
       log: replicated.tenant(tenant),
       bases: {bases: replicated.bases, tenant, report},
       files: {
@@ -173,9 +177,13 @@ export class LostTails {
         return 'failed';
       })
       .finally(() => this.#giving.delete(token));
-    this.#giving.set(token, giving);
-    return giving;
+    this.#giving.set(token, {own, outcome});
+    return outcome;
   }
+}
+
+function ownFile(host: string, state: FileState | null): MemberFile | null {
+  return state === null ? null : fileIn({host, place: state.place ?? '', commit: state.commit});
 }
 
 function shownOf({host, position, openedBy, commit}: MemberFile) {
