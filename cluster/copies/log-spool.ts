@@ -118,6 +118,17 @@ export class LogSpool {
 
   /** @param withBase whatever the repository has */
   async #begin(withBase: boolean): Promise<void> {
+    // One that is requested meanwhile is for the next step.
+    this.#isBaseWanted = false;
+    try {
+      await this.#begun(withBase);
+    } catch (error) {
+      this.#isBaseWanted ||= withBase;
+      throw error;
+    }
+  }
+
+  async #begun(withBase: boolean): Promise<void> {
     this.#tail = undefined;
     const confirmed = this.#listed()?.confirmed ?? null;
     this.#empty();
@@ -127,7 +138,6 @@ export class LogSpool {
       [this.#tail, this.#commit] = [start.tail, confirmed!.commit];
       this.#writePosition(confirmed!);
     }
-    this.#isBaseWanted = false;
   }
 
   /** The newest place in the log after which no commit is missing that the repository lacks. Null: there is none. */

@@ -33,14 +33,19 @@ class Receiver {
   }
 
   /** Of a cluster process that begins now, with what the repository has. */
-  spool(): LogSpool {
+  spool(onList = () => {}): LogSpool {
     const {connection, tenant} = this.#parts;
     if (this.position !== null) {
       mkdirSync(join(this.directory, 'spool'), {recursive: true});
       writeFileSync(join(this.directory, 'spool', 'confirmed'), encodePosition(this.position));
     }
     const {bases} = connection.replicated;
-    return new LogSpool({tenant, log: connection.log(tenant), bases, directory: this.directory});
+    const list: typeof bases.list = of => {
+      onList();
+      return bases.list(of);
+    };
+    const read: typeof bases.read = (...of) => bases.read(...of);
+    return new LogSpool({tenant, log: connection.log(tenant), bases: {list, read}, directory: this.directory});
   }
 
   /** @returns first and last commits of what it took */
@@ -152,6 +157,27 @@ test(
     receiver.take();
     expect(spool.isFull).toBe(false);
     expect(receiver.position!.commit).toBeGreaterThan(LOG_SPOOL_SETS);
+    await owner.close();
+  }),
+);
+
+test(
+  'a base that is requested while a spool begins without one is in the next step',
+  scenario(async parts => {
+    const {owner, standby} = parts;
+    await serve(owner, 1);
+    await write(owner, 1);
+    await standby.follow();
+    expect(await standby.storeBase()).toBe('stored');
+    const receiver = new Receiver(parts, 'copies');
+    await receiver.spool().step();
+    receiver.take();
+    await write(owner, 2);
+    const spool: LogSpool = receiver.spool(() => spool.wantBase());
+    await spool.step();
+    expect(receiver.take().map(([first]) => first === 0)).toEqual([false]);
+    await spool.step();
+    expect(receiver.take()[0]![0]).toBe(0);
     await owner.close();
   }),
 );
