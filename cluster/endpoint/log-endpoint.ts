@@ -254,6 +254,7 @@ export class LogEndpoint {
   }
 
   async #readNow({subject, from, to}: Extract<LogRequest, {does: 'messages'}>): Promise<Message[]> {
+    await this.#whenTaken();
     if (this.#isEnded) return [];
     const found: Message[] = [];
     let bytes = 0;
@@ -263,6 +264,21 @@ export class LogEndpoint {
       if (found.length >= ENDPOINT_MESSAGES_MAX || bytes >= ENDPOINT_MESSAGES_BYTES) break;
     }
     return found;
+  }
+
+  /** Requests that were read before have large answers as well. Resolves when the worker has read what it was sent, or is gone. */
+  async #whenTaken(): Promise<void> {
+    const socket = this.#socket;
+    if (socket === null || socket.destroyed || socket.writableLength <= ENDPOINT_UNREAD_BYTES_MAX) return;
+    await new Promise<void>(resolve => {
+      const done = () => {
+        socket.off('drain', done);
+        socket.off('close', done);
+        resolve();
+      };
+      socket.on('drain', done);
+      socket.on('close', done);
+    });
   }
 
   #messages(messages: Message[]): [LogAnswer, Buffer] {

@@ -1,19 +1,29 @@
 /** A worker at the endpoint of its tenant's log: what it can do, and what ends its connection. */
+import {once} from 'node:events';
 import {mkdtempSync, rmSync} from 'node:fs';
+import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {setImmediate as turn} from 'node:timers/promises';
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {EndpointClient} from '../../cluster/endpoint/endpoint-client.ts';
-import type {LogRequest} from '../../cluster/endpoint/endpoint-message.ts';
-import {LogEndpoint} from '../../cluster/endpoint/log-endpoint.ts';
+import {type EndpointAddress, EndpointClient} from '../../cluster/endpoint/endpoint-client.ts';
+import {ENDPOINT_VERSION, type LogRequest} from '../../cluster/endpoint/endpoint-message.ts';
+import {LogEndpoint, type LogEndpointParts} from '../../cluster/endpoint/log-endpoint.ts';
 import {LogShare} from '../../cluster/endpoint/log-share.ts';
 import {RemoteEngine} from '../../cluster/endpoint/remote-engine.ts';
 import {toWire} from '../../cluster/endpoint/wire-position.ts';
-import {LOG_SHARE_BYTES, PART_BYTES, PARTS_MAX} from '../../cluster/limits.ts';
+import {
+  ENDPOINT_MESSAGES_BYTES,
+  ENDPOINT_UNREAD_BYTES_MAX,
+  LOG_SHARE_BYTES,
+  PART_BYTES,
+  PARTS_MAX,
+} from '../../cluster/limits.ts';
 import {EngineError, type Subject} from '../../cluster/log/log-engine.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import type {OpenOutcome} from '../../cluster/log/tenant-log.ts';
-import {REAL_TIMING} from '../../cluster/log/timing.ts';
+import {REAL_TIMING, type Timing} from '../../cluster/log/timing.ts';
+import {FrameFlag, FrameKind, FrameWriter} from '../../shared/ipc/frame.ts';
 import {MemoryEngine, MemoryStreams} from './harness/memory-engine.ts';
 import {CLUSTER, commit, newTenant, note, opened, SUBJECTS} from './harness/rig.ts';
 
@@ -31,6 +41,18 @@ let client: EndpointClient;
 let replicated: ReplicatedLog;
 let worker: ReplicatedLog;
 
+function partsOf(key: EndpointAddress, of: MemoryEngine): LogEndpointParts {
+  return {
+    ...{...key, tenant, epoch: EPOCH, note: NOTE, engine: of, subjects: SUBJECTS, share},
+    ownerEnds: () => new Promise<void>(() => undefined),
+    beforeOpen: async () => undefined,
+    onBehind: () => undefined,
+    onAnswered: () => undefined,
+    onOpened: outcome => outcomes.push(outcome),
+    onClosed: closed.resolve,
+  };
+}
+
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'svc-endpoint-'));
   engine = new MemoryEngine(new MemoryStreams(), REAL_TIMING);
@@ -39,15 +61,7 @@ beforeEach(async () => {
   share = new LogShare(() => free);
   [outcomes, closed] = [[], Promise.withResolvers()];
   const key = {socketPath: join(directory, 's'), secret: 'secret'};
-  endpoint = new LogEndpoint({
-    ...{...key, tenant, epoch: EPOCH, note: NOTE, engine, subjects: SUBJECTS, share},
-    ownerEnds: () => new Promise<void>(() => undefined),
-    beforeOpen: async () => undefined,
-    onBehind: () => undefined,
-    onAnswered: () => undefined,
-    onOpened: outcome => outcomes.push(outcome),
-    onClosed: closed.resolve,
-  });
+  endpoint = new LogEndpoint(partsOf(key, engine));
   client = await EndpointClient.connect(key, {lease: () => undefined, closed: () => undefined});
   worker = new ReplicatedLog(new RemoteEngine(client), CLUSTER);
 });
@@ -152,3 +166,44 @@ test('parts that a record names make way for the next ones', async () => {
 function ask(request: LogRequest): Promise<unknown> {
   return client.ask('done', request);
 }
+
+/** Without time, so that what can go on does so in the next turns. */
+const TURNS: Timing = {
+  after: (_, fire) => {
+    const next = setImmediate(fire);
+    return () => clearImmediate(next);
+  },
+};
+const REQUESTS = 32;
+
+test('a worker that reads no answers costs the memory of a few, however many it requests', async () => {
+  const quick = new MemoryEngine(new MemoryStreams(), TURNS);
+  const subject = SUBJECTS.parts(tenant);
+  for (let bytes = 0; bytes < ENDPOINT_MESSAGES_BYTES; bytes += PART_BYTES)
+    await quick.publish(subject, Buffer.alloc(PART_BYTES), null);
+  let reads = 0;
+  const messages = quick.messages.bind(quick);
+  quick.messages = (...of) => {
+    reads++;
+    return messages(...of);
+  };
+  const key = {socketPath: join(directory, 'other'), secret: 'secret'};
+  const other = new LogEndpoint(partsOf(key, quick));
+  const socket = connect(key.socketPath);
+  const writer = new FrameWriter(bytes => socket.write(bytes));
+  writer.frame(FrameKind.hello, 0, FrameFlag.none, key.secret, String(ENDPOINT_VERSION));
+  const request = JSON.stringify({does: 'messages', subject: subject.name, from: 1, to: 1_000} satisfies LogRequest);
+  for (let i = 1; i <= REQUESTS; i++) writer.frame(FrameKind.request, i, FrameFlag.none, request, '');
+  writer.flush();
+  while (reads === 0) await turn();
+  for (let left = 50 * REQUESTS; left > 0; left--) await turn();
+  expect(reads * ENDPOINT_MESSAGES_BYTES).toBeLessThanOrEqual(2 * ENDPOINT_UNREAD_BYTES_MAX);
+  let received = 0;
+  socket.on('data', chunk => {
+    received += chunk.length;
+  });
+  while (received < REQUESTS * ENDPOINT_MESSAGES_BYTES) await once(socket, 'data');
+  expect(reads).toBe(REQUESTS);
+  socket.destroy();
+  await other.end();
+});
