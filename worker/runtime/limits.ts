@@ -10,7 +10,9 @@ const MIB = 1024 * KIB;
 
 /**
  * CPU time of one query or mutation, including the host's work for it. Beyond: the function fails and its realm is
- * dropped. (reference 11.4)
+ * dropped. Code that runs while isolated-vm reads an error is not counted, such as a getter of the error of a promise
+ * without a handler, or of one that a module throws. If it never ends, its process is killed as a hung one.
+ * (reference 11.4)
  */
 export const FUNCTION_MS_MAX = 1_000;
 /** Wall-clock time of a query on a busy machine; other calls wait for it. Beyond: 503. (ours) */
