@@ -311,6 +311,12 @@ export const FUNCTION_WRITTEN_DOCUMENTS_MAX = 16_000;
 export const FUNCTION_WRITTEN_BYTES_MAX = 16 * MIB;
 /** A warning is logged when a function has used this part of a limit. */
 export const FUNCTION_LIMIT_WARNING = 0.8;
+/**
+ * Documents that a mutation has read or written and that are held until it ends, and the characters of each. Beyond:
+ * they are read from the file again. (ours)
+ */
+export const KNOWN_ROWS_MAX = 64;
+export const KNOWN_ROW_CHARS_MAX = 16 * 1024;
 /** Text of documents sent to an isolate at once; at least one document is sent. (ours) */
 export const QUERY_BATCH_CHARS = 1 * MIB;
 /** Operators, fields and values in the filters of one query. Beyond: the call fails. (ours) */

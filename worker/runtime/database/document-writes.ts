@@ -15,15 +15,18 @@ import type {Value} from '../../../shared/values/value.ts';
 import {checkWireDocument, encodeDocument, holdsFloats, ValueError} from '../../../shared/values/wire-value.ts';
 import type {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
+import type {KnownRows} from './known-rows.ts';
 import {parseRealmJson} from './realm-json.ts';
 
 export class DocumentWrites {
   readonly #writer: Writer;
   readonly #budget: Budget;
+  readonly #known: KnownRows;
 
-  constructor(writer: Writer, budget: Budget) {
+  constructor(writer: Writer, budget: Budget, known: KnownRows) {
     this.#writer = writer;
     this.#budget = budget;
+    this.#known = known;
   }
 
   /** @param wire text of the fields. @returns the new id */
@@ -39,9 +42,11 @@ export class DocumentWrites {
     }
     checkNames(fields);
     const {body, flags} = this.#stored(fields);
-    return schemaFaults(table, () =>
+    const id = schemaFaults(table, () =>
       this.#writer.insert(this.#writer.table(table), fields as Fields, body, undefined, flags),
     );
+    this.#known.set(this.#writer.lastStored);
+    return id;
   }
 
   /** @param removed JSON array of the top-level fields to remove */
@@ -59,17 +64,19 @@ export class DocumentWrites {
     const {body, flags} = this.#stored(fields as Record<string, Value>);
     const table = this.#writer.catalog.tableOfDoc(row.doc);
     schemaFaults(table.name, () => this.#writer.update(table, row, old, fields, body, flags));
+    this.#known.set(this.#writer.lastStored);
   }
 
   delete(id: string): void {
     const row = this.#existing(id, 'delete', 'Delete');
     this.#budget.wrote(0);
     this.#writer.delete(this.#writer.catalog.tableOfDoc(row.doc), row);
+    this.#known.delete(row.id);
   }
 
   #existing(id: string, call: 'patch' | 'delete', action: 'Update' | 'Delete'): DocumentRow {
     if (id.length > DOCUMENT_ID_CHARS_MAX) throw undecodable(call);
-    const row = this.#writer.documentById(id);
+    const row = this.#known.get(id) ?? this.#writer.documentById(id);
     if (row !== undefined) return row;
     const decoded = decodeId(id);
     if (decoded === null) throw undecodable(call);

@@ -10,6 +10,7 @@ import type {ReadSet} from '../../../engine/reads/read-set.ts';
 import {storedDocumentText} from '../../../engine/storage/document.ts';
 import type {FunctionReader} from '../../../engine/storage/function-reader.ts';
 import {decodeId} from '../../../engine/storage/ids.ts';
+import type {DocumentRow} from '../../../engine/storage/rows.ts';
 import {DOCS_PER_TABLE} from '../../../engine/storage/tables.sql.ts';
 import {assert} from '../../../shared/assert.ts';
 import {ServiceError} from '../../../shared/errors.ts';
@@ -19,6 +20,7 @@ import {HostOp} from '../guest/host-call.ts';
 import {Budget} from './budget.ts';
 import {DatabaseFault, undecodable} from './database-fault.ts';
 import {DocumentWrites} from './document-writes.ts';
+import {KnownRows} from './known-rows.ts';
 import {OpenQuery} from './open-query.ts';
 import {pageOptions, paginate} from './paginate.ts';
 import {QueryPlan} from './query-plan.ts';
@@ -29,6 +31,8 @@ type Argument = string | number | undefined;
 export class HostDatabase {
   readonly #reader: FunctionReader;
   readonly #writes: DocumentWrites | null;
+  /** Null: nothing is written, so few documents are read twice. */
+  readonly #known: KnownRows | null;
   readonly #budget = new Budget();
   readonly #open = new Map<number, OpenQuery>();
   #lastHandle = 0;
@@ -40,7 +44,8 @@ export class HostDatabase {
   /** @param writer null: read-only */
   constructor(reader: FunctionReader, writer: Writer | null) {
     this.#reader = reader;
-    this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget);
+    this.#known = writer === null ? null : new KnownRows();
+    this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget, this.#known!);
   }
 
   /**
@@ -52,10 +57,12 @@ export class HostDatabase {
     this.#endCursor = endCursor;
     this.#reads = new ReadLog();
     this.#paginated = null;
+    this.#known?.clear();
   }
 
   end(): void {
     this.#open.clear();
+    this.#known?.clear();
     this.#warnings = this.#budget.warnings();
   }
 
@@ -133,7 +140,7 @@ export class HostDatabase {
     // Checked before the id is recorded: an overlong id would only cost memory and time.
     if (id.length > DOCUMENT_ID_CHARS_MAX) throw undecodable('get');
     this.#reads.id(id);
-    const row = this.#reader.documentById(id);
+    const row = this.#row(id);
     if (row === undefined) {
       if (decodeId(id) !== null) return '';
       throw undecodable('get');
@@ -144,6 +151,14 @@ export class HostDatabase {
     return storedDocumentText(row);
   }
 
+  #row(id: string): DocumentRow | undefined {
+    const known = this.#known?.get(id);
+    if (known !== undefined) return known;
+    const row = this.#reader.documentById(id);
+    if (row !== undefined) this.#known?.set(row);
+    return row;
+  }
+
   /** An id of the service names its table; a caller's own id must be looked up. */
   #tableOf(id: string): string {
     const decoded = decodeId(id);
@@ -151,14 +166,14 @@ export class HostDatabase {
     if (id.length > DOCUMENT_ID_CHARS_MAX) return '';
     this.#budget.read();
     this.#reads.id(id);
-    const row = this.#reader.documentById(id);
+    const row = this.#row(id);
     return row === undefined ? '' : (this.#reader.tableName(Math.floor(row.doc / DOCS_PER_TABLE)) ?? '');
   }
 
   #openQuery(spec: string, wanted: number): string {
     this.#budget.read();
     const plan = new QueryPlan(this.#reader, spec);
-    const query = new OpenQuery(plan, this.#budget, {canWrite: this.#writes !== null});
+    const query = new OpenQuery(plan, this.#budget, this.#known);
     this.#reads.query(() => query.readSet());
     const handle = ++this.#lastHandle;
     assert(!this.#open.has(handle), `handle ${handle} is given once`);

@@ -5,6 +5,7 @@ import type {Scan} from '../../../engine/reads/scan.ts';
 import {storedDocumentText} from '../../../engine/storage/document.ts';
 import {QUERY_BATCH_CHARS} from '../limits.ts';
 import type {Budget} from './budget.ts';
+import type {KnownRows} from './known-rows.ts';
 import type {QueryPlan} from './query-plan.ts';
 
 export class OpenQuery {
@@ -16,12 +17,15 @@ export class OpenQuery {
    * it reads would be returned again, and a loop that moves each document would never end. Null: nothing is written.
    */
   readonly #given: Set<number> | null;
+  readonly #known: KnownRows | null;
 
-  constructor(plan: QueryPlan, budget: Budget, {canWrite}: {canWrite: boolean}) {
+  /** @param known of a mutation; null: nothing is written */
+  constructor(plan: QueryPlan, budget: Budget, known: KnownRows | null) {
     this.#plan = plan;
     this.#scan = plan.scan(null);
     this.#budget = budget;
-    this.#given = canWrite ? new Set() : null;
+    this.#known = known;
+    this.#given = known === null ? null : new Set();
   }
 
   /** What was read so far. */
@@ -39,6 +43,7 @@ export class OpenQuery {
       this.#budget.scanned(row.body);
       if (!this.#plan.passes(row) || this.#given?.has(row.doc) === true) continue;
       this.#given?.add(row.doc);
+      this.#known?.set(row);
       const text = storedDocumentText(row);
       chars += text.length;
       texts.push(text);
