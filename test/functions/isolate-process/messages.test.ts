@@ -171,7 +171,8 @@ describe('queries and their runs', () => {
         expect(sent).toHaveLength(1);
         const [[message, args]] = sent as [[ToIsolates & {type: 'queries'}, string]];
         const heard = JSON.parse(JSON.stringify(message)) as ToIsolates & {type: 'queries'};
-        expect(unpacked(heard, args)).toEqual(executions);
+        const env = {KEY: 'value'};
+        expect(unpacked(heard, args, env)).toEqual(executions.map(one => ({...one, env})));
         expect(heard.slots).toEqual(executions.map((_, number) => [number, 0, 1]));
         const functions = new Set(executions.map(({path, deployment}) => `${path} ${deployment.id}`));
         expect(heard.functions).toHaveLength(functions.size);

@@ -147,11 +147,11 @@ export class FunctionIsolates {
     return answer;
   }
 
-  #isApart({names}: IsolateCall): boolean {
-    if (!this.#hasSuspects) return false;
+  #isApart(call: IsolateCall): boolean {
+    if (!this.#hasSuspects) return false; // the names need a digest of the arguments
     const nowMs = performance.now();
     for (const [name, {untilMs}] of this.#apart) if (untilMs <= nowMs) this.#apart.delete(name);
-    return names.some(({name}) => this.#apart.has(name));
+    return call.names.some(({name}) => this.#apart.has(name));
   }
 
   #setApart(names: Iterable<string>, isGuilty: boolean): void {

@@ -56,8 +56,8 @@ function received(message: ToIsolates, tail: Buffer): void {
       env = message.env;
       return;
     case 'queries':
-      for (const [number, execution] of unpacked(message, tail.toString()).entries()) {
-        query(message.slots[number]!, {...execution, env});
+      for (const [number, execution] of unpacked(message, tail.toString(), env).entries()) {
+        query(message.slots[number]!, execution);
       }
       return;
     case 'action':
@@ -90,6 +90,14 @@ function poolsOf(databasePath: string): {queries: QueryPool; actions: ActionPool
 }
 
 function query([id, at, count]: QuerySlot, execution: Execution): void {
+  if (count === 1) {
+    answer(id, () =>
+      opened()
+        .queries.run(execution)
+        .then(run => frames.add(id, 0, run)),
+    );
+    return;
+  }
   const all = batching.get(id) ?? [];
   all.push(execution);
   if (all.length < count) {
@@ -98,15 +106,19 @@ function query([id, at, count]: QuerySlot, execution: Execution): void {
   }
   assert(at === count - 1, 'queries of one snapshot come in their order');
   batching.delete(id);
-  const {queries} = opened();
-  const runs =
-    count === 1 ? called(() => queries.run(all[0]!).then(run => [run])) : called(() => queries.runTogether(all));
-  runs.then(
-    ran => {
-      for (const [number, run] of ran.entries()) frames.add(id, number, run);
-    },
-    caught => failed(id, caught),
-  );
+  answer(id, async () => {
+    for (const [number, run] of (await opened().queries.runTogether(all)).entries()) frames.add(id, number, run);
+  });
+}
+
+/** @param run answers the queries with this id, or throws, at once or later */
+function answer(id: number, run: () => Promise<void>): void {
+  const refuse = (caught: unknown) => failed(id, caught);
+  try {
+    run().catch(refuse);
+  } catch (caught) {
+    refuse(caught);
+  }
 }
 
 async function action({id, request}: ToIsolates & {type: 'action'}, args: string): Promise<void> {
@@ -165,9 +177,4 @@ function reasonOf(caught: unknown): string {
 function opened(): {queries: QueryPool; actions: ActionPool} {
   assert(pools !== null, 'a process is opened before it is asked');
   return pools;
-}
-
-/** Turns a refusal that is thrown at once into a rejected promise. */
-async function called<T>(run: () => Promise<T>): Promise<T> {
-  return await run();
 }

@@ -76,12 +76,13 @@ export class ExecutionPacker {
 }
 
 /** In the order in which they were added. */
-export function unpacked({functions, calls}: PackedExecutions, args: string): PackedExecution[] {
+export function unpacked({functions, calls}: PackedExecutions, args: string, env: Execution['env']): Execution[] {
   let at = 0;
   return calls.map(([called, chars, nowMs, seed, who, endCursor, isWatched]) => {
     const {deployment, path, module, name, paginated} = functions[called]!;
     const caller: Caller = typeof who === 'string' || who === null ? {identity: who} : who;
-    const execution = {
+    const execution: Execution = {
+      env,
       deployment,
       path,
       module,

@@ -53,16 +53,15 @@ export default function runTask(task: QueryTask): QueryBatchResult {
 }
 
 function runBatch({env, executions: packed, args, isWhole, slot}: QueryBatch): QueryBatchResult {
-  const executions = unpacked(packed, args);
+  const executions = unpacked(packed, args, env);
   try {
     reading(() => reader.inSnapshot());
     const sequence = reading(() => journalHead.get() ?? 0);
     const endMs = performance.now() + QUERY_SLICE_MS;
     const results: QueryBatchResult = [];
     do {
-      const next = executions[results.length];
-      if (next === undefined) break;
-      const execution = {...next, env};
+      const execution = executions[results.length];
+      if (execution === undefined) break;
       Atomics.store(progress, PROGRESS_FIRST + slot, runner.isLoaded(execution) ? 0 : 1);
       if (Atomics.add(progress, slot, 1) >= PROGRESS_TAKEN) break;
       results.push(runAlone(execution, sequence));
