@@ -191,6 +191,13 @@ export const GROUP_WORK_MS_MAX = 5;
 export const GROUP_AHEAD_WRITES_MAX = 512;
 export const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 /**
+ * A tenant with more space left than this is far from its `--tenant-storage-max`: its usage is read once in so many
+ * groups, and a write in between is not refused. Groups of documents that are nearly all keys of 32 indexes write about
+ * this much. (ours)
+ */
+export const QUOTA_FAR_BYTES = 1024 * 1024 * 1024;
+export const QUOTA_FAR_GROUPS = 4;
+/**
  * In a closed loop a group lingers for writers that just got their replies: for this many syncs, and at most this long.
  * It does not linger if a sync is quicker than this, because timers have a resolution of one millisecond, or if there
  * are more writers than this. After lingers in vain, up to this many groups do not linger. (ours)

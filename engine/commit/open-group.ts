@@ -60,7 +60,7 @@ export class OpenGroup {
     const mark = writer.mark();
     writer.cause = write.cause ?? SYSTEM;
     // Over the quota, a write fails after its last change.
-    if (write.checksFirst === true && quota?.isLimited !== true && 'run' in write) {
+    if (write.checksFirst === true && quota?.isNear !== true && 'run' in write) {
       this.outcomes.push(this.#withoutSavepoint(write.run, mark));
       return;
     }

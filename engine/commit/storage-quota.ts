@@ -5,10 +5,12 @@
  *
  * Over the quota, writes that add data get 507 for that tenant alone. Reads still work, and so do deletes and all other
  * writes that remove more than they add, which is how space is freed. The usage is read once before each group; the
- * growth by the group's own writes is estimated.
+ * growth by the group's own writes is estimated. SQLite plans the statement that reads it again each time. So a tenant
+ * that is far from its quota has it read once in QUOTA_FAR_GROUPS groups, and its writes are not checked.
  */
 import type Database from 'better-sqlite3';
 import {ServiceError} from '../../shared/errors.ts';
+import {QUOTA_FAR_BYTES, QUOTA_FAR_GROUPS} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import type {Mark, Writer} from './writer.ts';
 
@@ -18,6 +20,8 @@ export class StorageQuota {
   readonly #pages: Database.Statement<[], number>;
   readonly #freePages: Database.Statement<[], number>;
   #usedAtBegin = 0;
+  /** Groups that begin before the usage is read again; only a tenant that is far from its quota has any. */
+  #groupsUnread = 0;
 
   /** @param bytesMax 0: no limit */
   constructor(db: Connection, bytesMax: number) {
@@ -27,8 +31,9 @@ export class StorageQuota {
     this.#freePages = db.prepare<[], number>('PRAGMA freelist_count').pluck();
   }
 
-  get isLimited(): boolean {
-    return this.#bytesMax > 0;
+  /** Whether a write of the group could exceed the quota. */
+  get isNear(): boolean {
+    return this.#bytesMax > 0 && this.#bytesMax - this.#usedAtBegin < QUOTA_FAR_BYTES;
   }
 
   get usedBytes(): number {
@@ -37,7 +42,9 @@ export class StorageQuota {
 
   /** A group of writes begins. */
   beginGroup(): void {
-    if (this.isLimited) this.#usedAtBegin = this.usedBytes;
+    if (this.#bytesMax === 0 || this.#groupsUnread-- > 0) return;
+    this.#usedAtBegin = this.usedBytes;
+    this.#groupsUnread = this.isNear ? 0 : QUOTA_FAR_GROUPS - 1;
   }
 
   /**
@@ -47,7 +54,7 @@ export class StorageQuota {
    */
   check(writer: Writer, before: Mark): void {
     const hasGrown = writer.grownWrites > before.grownWrites && writer.grownBytes >= before.grownBytes;
-    if (this.#bytesMax === 0 || !hasGrown) return;
+    if (!hasGrown || !this.isNear) return;
     // `bytesWritten` is the length of the journal records; the documents in them are also written to their tables.
     const usedBytes = this.#usedAtBegin + 2 * writer.bytesWritten;
     if (usedBytes <= this.#bytesMax) return;

@@ -1,12 +1,13 @@
 /** Writes that check everything before their first change run without a savepoint, and a refused one changes nothing. */
 import {rmSync} from 'node:fs';
 import {join} from 'node:path';
-import {afterEach, beforeEach, expect, test} from 'vitest';
+import {afterEach, beforeEach, expect, test, vi} from 'vitest';
 import {CommitGroups} from '../../engine/commit/group.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
 import {OpenGroup} from '../../engine/commit/open-group.ts';
 import {StorageQuota} from '../../engine/commit/storage-quota.ts';
 import {Writer} from '../../engine/commit/writer.ts';
+import {QUOTA_FAR_BYTES, QUOTA_FAR_GROUPS} from '../../engine/limits.ts';
 import {addIndexes} from '../../engine/schema/install.ts';
 import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
@@ -91,6 +92,32 @@ test('a write over the quota fails after its changes, and is rolled back', async
   expect(outcome).toMatchObject({code: 'session.storage_full'});
   expect(all('SELECT count(*) FROM documents')).toEqual([0]);
   expect(all('SELECT count(*) FROM journal')).toEqual([0]);
+});
+
+test.each([
+  ['has none', 0, 0],
+  ['is far', 2 * QUOTA_FAR_BYTES, 0],
+  ['is near', QUOTA_FAR_BYTES, 1],
+])(
+  'a tenant whose quota %s (%i bytes): a write that checks first takes %i savepoints',
+  async (_, storageBytesMax, savepoints) => {
+    const taken = vi.spyOn(writer.statements.savepoint, 'run');
+    expect(await outcomeOf(groupsOf(storageBytesMax), insertEffect('t', {n: 1}))).toMatch(/^[0-9a-z]{32}$/);
+    expect(taken).toHaveBeenCalledTimes(savepoints);
+  },
+);
+
+test('the usage of a tenant far from its quota is read again after some groups', () => {
+  const usedBytes = new StorageQuota(db, 1).usedBytes;
+  const quota = new StorageQuota(db, usedBytes + QUOTA_FAR_BYTES);
+  quota.beginGroup();
+  db.exec('CREATE TABLE large (body); INSERT INTO large VALUES (zeroblob(100000))');
+  for (let group = 1; group < QUOTA_FAR_GROUPS; group++) {
+    quota.beginGroup();
+    expect(quota.isNear).toBe(false);
+  }
+  quota.beginGroup();
+  expect(quota.isNear).toBe(true);
 });
 
 test('a write that fails after a change is a failed assertion, which ends the process', () => {
