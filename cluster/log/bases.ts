@@ -60,9 +60,14 @@ export class Bases {
   ): Promise<StoredBase> {
     const id = randomBytes(16).toString('hex');
     const before = await this.#listed(tenant);
-    const begun = await this.#set(tenant, before, {...before.list, garbage: [...before.list.garbage, id]}, signal);
+    const {garbage} = before.list;
+    const noted = await this.#set(tenant, before, {...before.list, garbage: [...garbage, id]}, signal);
+    if ('kind' in noted) return noted;
+    for (const old of garbage) await this.#remove(this.#subjects.base(tenant, old));
+    // A stream without space is tried again and again: the list must not grow with it.
+    const begun =
+      garbage.length === 0 ? noted : await this.#set(tenant, noted, {...before.list, garbage: [id]}, signal);
     if ('kind' in begun) return begun;
-    for (const old of before.list.garbage) await this.#remove(this.#subjects.base(tenant, old));
     const subject = this.#subjects.base(tenant, id);
     const sent = await this.#send(tenant, {subject, file: base.file, begun}, signal);
     if ('kind' in sent) return sent;

@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {PART_BYTES} from '../../cluster/limits.ts';
-import type {BaseInfo} from '../../cluster/log/base-list.ts';
+import {type BaseInfo, decodeBaseList} from '../../cluster/log/base-list.ts';
+import {tokenOf} from '../../cluster/log/subjects.ts';
 import {delay} from '../../cluster/log/timing.ts';
 import {sourceOf} from '../../engine/copies/bytes.ts';
 import {rounds} from '../harness/nightly.ts';
@@ -61,5 +62,22 @@ test('what expects a message that the servers have lost is decided, and not sent
     rig.loseAfter({kind: 'records'}, 0);
     const none = {value: null, revision: 0};
     expect(await records.set(key, Buffer.from('third'), first)).toEqual({kind: 'conflict', now: none});
+  });
+});
+
+test('the list of bases does not grow while there is no space for another one', async () => {
+  const rig = memoryRig();
+  await rig.run(async () => {
+    const {replicated, log} = await hostOf(rig);
+    const tenant = newTenant();
+    const position = await opened(log(tenant), 1);
+    const base = {position, openedBy: 'a', file: sourceOf(Buffer.alloc(3 * PART_BYTES))};
+    await rig.setSpace(tenant, 2 * PART_BYTES);
+    for (let attempt = 0; attempt < 5; attempt++)
+      expect(await replicated.bases.put(tenant, base)).toEqual({kind: 'full'});
+    const list = await replicated.records.get(`base.${tokenOf(tenant)}`);
+    expect(decodeBaseList(list!.value!).garbage.length).toBe(1);
+    await rig.setSpace(tenant, 4 * PART_BYTES);
+    expect((await replicated.bases.put(tenant, base)).kind).toBe('stored');
   });
 });
