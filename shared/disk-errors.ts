@@ -5,6 +5,17 @@ export function isNoSpace(caught: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(caught));
 }
 
+/** @returns false: the disk has no space for the act. @throws what else it throws */
+export function hadSpace(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch (caught) {
+    if (!isNoSpace(caught)) throw caught;
+    return false;
+  }
+}
+
 /** The disk accepts no writes: it is read-only, or writes fail. */
 export function isUnwritable(caught: unknown): boolean {
   return /^(EROFS|EIO|SQLITE_(IOERR|READONLY|CANTOPEN).*)$/.test(codeOf(caught));

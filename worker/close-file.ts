@@ -41,7 +41,7 @@ export async function closeFile(file: ClosingFile): Promise<void> {
   if (replication !== null && !(await replication.last(last))) {
     throw new Error(`the log has not taken commit ${commit}, the last one`);
   }
-  unlessFull(() => emptyLog(file));
+  if (replication?.durability.beforeCheckpoint() !== false) unlessFull(() => emptyLog(file));
   files.noteIfLogged();
   db.close();
   // Closing also empties the WAL, if the obstacle of a moment ago is gone.

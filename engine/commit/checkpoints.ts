@@ -31,7 +31,7 @@ import {
 } from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {storageFailure} from '../storage/database.ts';
-import type {DurabilityLag} from './durability.ts';
+import type {Durability} from './durability.ts';
 
 /** A user of long-lived snapshots, which run one after the other. */
 export interface Pausable {
@@ -51,8 +51,7 @@ export type CheckpointParts = {
   scans?: Pausable | undefined;
   /** Undefined: nothing but readers uses the WAL. */
   copies?: Captured | undefined;
-  /** Undefined: all commits are in the log of the cluster, or there is none. */
-  lag?: DurabilityLag | undefined;
+  durability?: Pick<Durability, 'lag' | 'beforeCheckpoint'> | undefined;
   /** Scans have released the WAL for a checkpoint. */
   onDue: () => void;
 };
@@ -84,7 +83,7 @@ export class Checkpoints {
 
   get isDue(): boolean {
     if (this.#pages >= this.#pagesDue || this.#resume !== null) return true;
-    return this.#areCopiesDue && this.#parts.lag?.isPending !== true;
+    return this.#areCopiesDue && this.#parts.durability?.lag?.isPending !== true;
   }
 
   /** The WAL is so long that writes wait for a checkpoint. It is made when the log of the cluster has all commits. */
@@ -123,8 +122,8 @@ export class Checkpoints {
   }
 
   #isTaken(): boolean {
-    const {copies, lag} = this.#parts;
-    if (lag?.isPending === true) return false;
+    const {copies, durability} = this.#parts;
+    if (durability?.lag?.isPending === true) return false;
     // Writes that are faster than the capture, as those of an import, are slowed down before the log is too long.
     const waitMs = Math.min(CAPTURE_WAIT_MS_MAX, (CAPTURE_WAIT_MS * this.#pages) / CHECKPOINT_WAL_PAGES);
     if (copies === undefined || copies.isTaken(waitMs)) return true;
@@ -142,8 +141,9 @@ export class Checkpoints {
 
   /** @returns pages of the WAL */
   #checkpoint(): number {
-    const {db, metrics, log} = this.#parts;
+    const {db, metrics, durability} = this.#parts;
     const started = performance.now();
+    if (durability?.beforeCheckpoint() === false) return this.#putOff();
     try {
       const [found] = db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
       metrics.observe('svc_checkpoint_seconds', (performance.now() - started) / 1000);
@@ -151,8 +151,12 @@ export class Checkpoints {
     } catch (caught) {
       // Without space the WAL stays as it is, complete and durable; the next checkpoint retries.
       if (storageFailure(caught) !== 'full') throw caught;
-      log.error('the disk is full; a checkpoint was put off');
-      return 0;
+      return this.#putOff();
     }
+  }
+
+  #putOff(): 0 {
+    this.#parts.log.error('the disk is full; a checkpoint was put off');
+    return 0;
   }
 }

@@ -16,6 +16,11 @@ export interface Durability {
   refusal(pages: number): ServiceError | null;
   /** The commit is in the WAL, and no other one before `done`. */
   begin(facts: CommitFacts, events: DurabilityEvents): void;
+  /**
+   * All commits are on disk and not pending, and a checkpoint follows: the pages before them are gone then, with which the
+   * next open would compare them. @returns false: the disk has no space to note that, so no checkpoint can be made
+   */
+  beforeCheckpoint(): boolean;
 }
 
 export type DurabilityEvents = {

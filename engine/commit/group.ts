@@ -118,11 +118,10 @@ export class CommitGroups {
     this.refusal = parts.refusal ?? null;
     this.#writer = parts.writer;
     this.#durableSequence = parts.writer.head.sequence;
-    const {writer, metrics, log, scans, copies} = parts;
-    const lag = parts.durability?.lag;
+    const {writer, metrics, log, scans, copies, durability} = parts;
     const onDue = () => this.#schedule();
-    this.#checkpoints = new Checkpoints({db: writer.db, metrics, log, scans, copies, lag, onDue});
-    lag?.whenShorter(onDue);
+    this.#checkpoints = new Checkpoints({db: writer.db, metrics, log, scans, copies, durability, onDue});
+    durability?.lag?.whenShorter(onDue);
   }
 
   /** An operator paused the tenant: nothing runs that could change anything, also outside of it. */

@@ -12,6 +12,7 @@
  * - The oldest pending commit is at most `lagMaxMs` old when another group begins.
  * - The note `.local` is beside a file that can have acknowledged commits which the log lacks.
  */
+import {hadSpace} from '../../shared/disk-errors.ts';
 import type {Durability, DurabilityEvents, DurabilityLag} from '../commit/durability.ts';
 import type {CommitFacts} from '../copies/captured-set.ts';
 import type {LogReader} from '../copies/log-reader.ts';
@@ -91,6 +92,11 @@ export class LocalCommit implements Durability {
     done();
   }
 
+  /** Its commits up to here are known to be in the log: the next open compares only those behind. */
+  beforeCheckpoint(): boolean {
+    return hadSpace(() => this.#savePlace(0));
+  }
+
   /** As of `ReplicatedCommit`: resolves when the log has all commits. */
   async last(facts: CommitFacts): Promise<boolean> {
     const newest = this.#pending.at(-1)?.facts.commit ?? this.#pages.position.commit;
@@ -164,11 +170,10 @@ export class LocalCommit implements Durability {
   }
 
   /** Every commit that was appended is on disk now, because another one follows. */
-  #savePlace(): void {
-    const {path, placePages = PLACE_PAGES} = this.#parts;
-    if (this.#appended === null || this.#pagesSinceSaved < placePages) return;
+  #savePlace(pages = this.#parts.placePages ?? PLACE_PAGES): void {
+    if (this.#appended === null || this.#pagesSinceSaved < pages) return;
+    savePlace(this.#parts.path, this.#appended);
     this.#pagesSinceSaved = 0;
-    savePlace(path, this.#appended);
   }
 }
 

@@ -5,6 +5,7 @@
  *                                 ├─ unknown ─▶ undecided ──▶ decided: committed │ lost
  *                                 └─ refused, full ─▶ lost: the process ends, and the next open cuts the commit off
  */
+import {hadSpace} from '../../shared/disk-errors.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import type {Durability, DurabilityEvents} from '../commit/durability.ts';
 import {MemorySink} from '../copies/bytes.ts';
@@ -70,6 +71,11 @@ export class ReplicatedCommit implements Durability {
     });
   }
 
+  /** Its commits up to here are known to be in the log: the next open compares only those behind. */
+  beforeCheckpoint(): boolean {
+    return hadSpace(() => this.#savePlace(0));
+  }
+
   /**
    * Appends the last commit, which was made outside of groups, once it is on disk. Until it is decided.
    * @returns false: the log has not taken it, and the process ends without closing its log
@@ -78,7 +84,9 @@ export class ReplicatedCommit implements Durability {
     if (facts.commit === this.#pages.position.commit) return true;
     const outcome = await this.#parts.appender.append(this.#pages.next(facts));
     const decision = outcome.kind === 'unknown' ? await outcome.decided : outcome;
-    return decision.kind === 'committed';
+    if (decision.kind !== 'committed') return false;
+    this.#appended = decision.place;
+    return true;
   }
 
   /**
@@ -108,11 +116,10 @@ export class ReplicatedCommit implements Durability {
    * Of the newest commit, once it is on disk as well: a place is never ahead of its file. One that is old costs the next
    * open the time to read the records since.
    */
-  #savePlace(): void {
-    const {path, placePages = PLACE_PAGES} = this.#parts;
-    if (this.#appended === null || this.#pagesSinceSaved < placePages) return;
+  #savePlace(pages = this.#parts.placePages ?? PLACE_PAGES): void {
+    if (this.#appended === null || this.#pagesSinceSaved < pages) return;
+    savePlace(this.#parts.path, {at: this.#pages.position, log: this.#appended});
     this.#pagesSinceSaved = 0;
-    savePlace(path, {at: this.#pages.position, log: this.#appended});
   }
 }
 

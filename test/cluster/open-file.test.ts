@@ -1,11 +1,13 @@
 /** What becomes of one commit of an owner that ends, is fenced or meets a full log, on real files. */
-import {rmSync, writeFileSync} from 'node:fs';
+import {rmSync, statSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {expect, test, vi} from 'vitest';
 import {delay} from '../../cluster/log/timing.ts';
+import {pagesOfGroup} from '../../engine/commit/checkpoints.ts';
 import {CopyError} from '../../engine/copies/copy-error.ts';
 import {CopyFile} from '../../engine/copies/copy-file.ts';
+import {CHECKPOINT_WAL_PAGES} from '../../engine/limits.ts';
 import {asideDirectories} from '../../engine/replication/set-aside.ts';
 import {LOGGED_FILE} from '../../shared/tenant-directory.ts';
 import {memoryRig} from './harness/memory-rig.ts';
@@ -199,5 +201,29 @@ test(
     expect([asideDirectories(dirname(host.path)).length, documentsOf(host.path)]).toEqual([1, [1]]);
     await other.bring(3);
     expect(documentsOf(other.path)).toEqual([1]);
+  }),
+);
+
+test(
+  'an owner that is killed behind a checkpoint, before its next commit, has a file that goes on',
+  scenario(async parts => {
+    const {hosts} = parts;
+    const [owner] = hosts;
+    const texts = 2 * Math.ceil(CHECKPOINT_WAL_PAGES / pagesOfGroup(1, 200_000));
+    const put = (n: number) => new Promise<Known>(resolve => owner.owner!.write(n, 200_000, resolve));
+    await serve(owner, 1);
+    for (let n = 0; n < 3; n++) expect(await put(n)).toBe('acknowledged');
+    expect(await owner.close()).toBe(true);
+    owner.placePages = Number.POSITIVE_INFINITY;
+    await serve(owner, 2);
+    const {size} = statSync(owner.path);
+    const isMoved = () => statSync(owner.path).size > size;
+    let n = 3;
+    for (; n < texts && !isMoved(); await committed()) expect(await put(n++)).toBe('acknowledged');
+    expect(isMoved()).toBe(true);
+    owner.kill();
+    expect(await owner.bring(3)).not.toBeNull();
+    expect(documentsOf(owner.path)).toEqual([...Array(n).keys()]);
+    expect(asideDirectories(dirname(owner.path))).toEqual([]);
   }),
 );

@@ -37,6 +37,7 @@ beforeEach(() => {
       expect(pending).toBeNull();
       pending = {facts, events};
     },
+    beforeCheckpoint: () => true,
   };
   groups = new CommitGroups({
     writer: new Writer(db, Catalog.read(db), Date.now),

@@ -113,6 +113,7 @@ export class TenantReplication {
     this.durability = {
       refusal: pages => this.#begun.refusal(pages),
       begin: (facts, events) => this.#begun.begin(facts, events),
+      beforeCheckpoint: () => this.#begun.beforeCheckpoint(),
       lag: parts.settings.localLagMs === null ? undefined : this.#lag(),
     };
   }

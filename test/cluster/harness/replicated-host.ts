@@ -71,6 +71,8 @@ export class ReplicatedHost {
   #lives = 0;
   readonly reports: string[] = [];
   freeBytes = Number.POSITIVE_INFINITY;
+  /** Of the commits of an owner, until the place of the file is saved again. */
+  placePages = 200;
   /** Null: the tenant is not open here. */
   owner: Owner | null = null;
 
@@ -135,7 +137,7 @@ export class ReplicatedHost {
       note: `epoch ${opened.epoch}`,
       freeBytes: () => this.freeBytes,
     });
-    const owner = new Owner(this.path, {rig: this.#rig, appender, random, localLagMs});
+    const owner = new Owner(this.path, {rig: this.#rig, appender, random, localLagMs, placePages: this.placePages});
     this.owner = owner;
     return await owner.begin(readPlace(this.path));
   }
@@ -189,7 +191,13 @@ export class ReplicatedHost {
   }
 }
 
-type OwnerParts = {rig: Rig; appender: TenantAppender; random: () => number; localLagMs: number | null};
+type OwnerParts = {
+  rig: Rig;
+  appender: TenantAppender;
+  random: () => number;
+  localLagMs: number | null;
+  placePages: number;
+};
 
 class Owner {
   readonly #path: string;
@@ -222,6 +230,7 @@ class Owner {
       durability: {
         refusal: pages => this.#commit!.refusal(pages),
         begin: (facts, events) => this.#commit!.begin(facts, events),
+        beforeCheckpoint: () => this.#commit!.beforeCheckpoint(),
         lag: parts.localLagMs === null ? undefined : this.#lag(),
       },
     });
@@ -250,7 +259,7 @@ class Owner {
 
   /** @returns whether the log has taken what the open has written */
   async begin(place: ReturnType<typeof readPlace>): Promise<boolean> {
-    const {appender, localLagMs, rig} = this.#parts;
+    const {appender, localLagMs, rig, placePages} = this.#parts;
     const living = <T>(value: T): T | Promise<never> => (this.isDead ? never() : value);
     const whileAlive: Appender = {
       get freeBytes() {
@@ -270,7 +279,7 @@ class Owner {
         onLost: (reason: string, error?: unknown) => {
           if (!this.isDead) this.onLost(error === undefined ? reason : `${reason}: ${String(error)}`);
         },
-        placePages: 200,
+        placePages,
       };
       if (localLagMs === null) this.#commit = await ReplicatedCommit.begin(parts);
       else {
