@@ -150,17 +150,28 @@ export const PEER_REPORT_MS = 500;
 export const PEER_REPORT_BYTES_MAX = 512 * KIB;
 /** Pause before a worker of another host is requested again after its host could not be reached. (ours) */
 export const PEER_RETRY_MS = 250;
-/* Cached documents */
+/* Cached answers */
 
 /**
- * Documents that a router answers without their workers, of all tenants, and the longest answer. Beyond: the oldest
- * that were not read again are removed; longer ones are not cached. (ours)
+ * Documents and results of query functions that a router answers without their workers, of all tenants, and the longest
+ * answer. Beyond: the oldest that were not read again are removed; longer ones are not cached. (ours)
  */
-export const CACHED_DOCUMENTS_BYTES_MAX = 64 * MIB;
-export const CACHED_DOCUMENT_BYTES_MAX = 64 * KIB;
-/** Memory of a cached document in addition to its bytes. (ours) */
-export const CACHED_DOCUMENT_OVERHEAD_BYTES = 512;
-/** Documents whose last read a router remembers: one that is read again meanwhile is cached. (ours) */
+export const CACHED_ANSWERS_BYTES_MAX = 64 * MIB;
+export const CACHED_ANSWER_BYTES_MAX = 64 * KIB;
+/** Memory of a cached answer in addition to its bytes. (ours) */
+export const CACHED_ANSWER_OVERHEAD_BYTES = 512;
+/**
+ * Longest call of a query function that is cached: its body, and the `Origin` of its page. Beyond: the worker answers.
+ * (ours)
+ */
+export const CACHED_CALL_CHARS_MAX = 4 * KIB;
+/**
+ * Calls that a router answered are reported to their worker after so long, or when the report has so many characters.
+ * They are not reported while the worker leaves more unread than a link buffers. (ours)
+ */
+export const CALLS_REPORT_MS = 100;
+export const CALLS_REPORT_CHARS = 16 * KIB;
+/** Reads that a router remembers: what is read again meanwhile is cached. (ours) */
 export const READS_REMEMBERED = 65_536;
 /**
  * Before the lease of a cache ends, a read goes to the worker to begin a new one: so long before, and again after this

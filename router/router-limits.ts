@@ -10,7 +10,7 @@ import {
   AUTH_FAILURE_EARNED_MS,
   AUTH_FAILURES_AT_ONCE,
   AUTH_FAILURES_DELAYED_MAX,
-  CACHED_DOCUMENTS_BYTES_MAX,
+  CACHED_ANSWERS_BYTES_MAX,
   FUNCTION_SOCKET_UNHANDLED_BYTES_MAX,
   FUNCTION_SOCKETS_UNHANDLED_BYTES_MAX,
   IN_FLIGHT_BYTES_MAX,
@@ -44,7 +44,7 @@ export type RouterLimits = {
   authFailuresAtOnce: number;
   authFailureEarnedMs: number;
   authFailuresDelayed: number;
-  cachedDocumentsBytes: number;
+  cachedAnswersBytes: number;
 };
 
 /** @param routers number of routers that share the port, 1 to ROUTERS_MAX */
@@ -69,7 +69,7 @@ export function limitsOfOne(routers: number): RouterLimits {
     authFailuresAtOnce: share(AUTH_FAILURES_AT_ONCE),
     authFailureEarnedMs: AUTH_FAILURE_EARNED_MS * routers,
     authFailuresDelayed: share(AUTH_FAILURES_DELAYED_MAX),
-    cachedDocumentsBytes: share(CACHED_DOCUMENTS_BYTES_MAX),
+    cachedAnswersBytes: share(CACHED_ANSWERS_BYTES_MAX),
   };
 }
 

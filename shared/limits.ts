@@ -73,10 +73,14 @@ export const FIGURE_FUNCTIONS_MAX = 100;
  */
 export const CACHE_LEASE_MS = 800;
 /**
- * A list of documents that a worker drops from the cache of a router. Beyond: the worker drops all documents; a router
- * closes the connection. (ours)
+ * A list of what a worker drops from the cache of a router. Beyond: the worker drops everything; a router closes the
+ * connection. (ours)
  */
 export const DROPPED_BYTES_MAX = 64 * KIB;
+/** A report of calls that a router answered. Beyond: the worker closes the connection. (ours) */
+export const CALLS_REPORT_BYTES_MAX = 64 * KIB;
+/** The name under which a worker has calls of a function reported. Beyond: their results are not cached. (ours) */
+export const CALL_NAME_CHARS_MAX = 1 * KIB;
 
 /**
  * A worker or router that sends no heartbeat for this long of its own time is killed and replaced. (design: shed within

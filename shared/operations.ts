@@ -276,12 +276,20 @@ export const OPERATIONS = {
   'sessions.close': {kind: 'write', ...session, ...at('POST', '/{session_id}/close')},
   'sessions.execute': {kind: 'write', ...session, ...at('POST', '/{session_id}/execute')},
 
-  'functions.query': {kind: 'read', ...endpoint, ...at('POST', '/query'), isAtOnce: true, runsUserCode: true},
+  'functions.query': {
+    kind: 'read',
+    ...endpoint,
+    ...at('POST', '/query'),
+    isAtOnce: true,
+    isCacheable: true,
+    runsUserCode: true,
+  },
   'functions.paginated': {
     kind: 'read',
     ...endpoint,
     ...at('POST', '/query/paginated'),
     isAtOnce: true,
+    isCacheable: true,
     runsUserCode: true,
   },
   'functions.mutation': {kind: 'write', ...endpoint, ...at('POST', '/mutation'), runsUserCode: true},

@@ -44,6 +44,7 @@ export class Serving {
       onSubscribe: tenant.dispatch.subscribe.bind(tenant.dispatch),
       onUnsubscribe: (link: RouterLink, stream: number) => tenant.live.unsubscribe(link, stream),
       onFence: (link: RouterLink, stream: number) => link.fenced(stream),
+      onAnswered: tenant.dispatch.tenant.functions.answeredByRouter,
       onClose: (link: RouterLink) => {
         this.#links.delete(link);
         tenant.live.release(link);

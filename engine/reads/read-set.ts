@@ -104,6 +104,19 @@ export function packed({intervals, absentTables}: ReadSet): PackedReadSet {
   };
 }
 
+/** A change, as far as it shows what it touches. */
+export type WrittenChange = WrittenPlaces & Pick<Change, 'table' | 'isDamaged'>;
+
+/** Whether what was read may be different after the change. */
+export function touches(change: WrittenChange, {intervals, absentTables}: PackedReadSet): boolean {
+  if (absentTables.includes(change.table.name)) return true;
+  return intervals.some(({table, index, lower, upper}) => {
+    if (table !== change.table.number && table !== ANY_TABLE) return false;
+    if (change.isDamaged && index !== BY_ID) return true;
+    return placesIn(index, change).some(place => lower <= place && place < upper);
+  });
+}
+
 /** Bytes as a string with one character per byte, which compares as they do. */
 export function oneByte(bytes: Uint8Array): string {
   return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('latin1');

@@ -39,13 +39,14 @@ import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import type {RateLimits} from '../rates/rate-limits.ts';
 import {decodedOrSame, decodeParameter, findPath, type PathEntry, type Route} from '../routes.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
-import {statusOf} from '../workers/document-cache.ts';
+import {statusOf} from '../workers/answer-cache.ts';
+import {callName} from './cached-calls.ts';
 import type {Callers} from './callers.ts';
 import {externalUrl} from './external-url.ts';
 import {HOME_HEADERS, HOME_PAGE, HOME_TYPE, wantsPage} from './home.ts';
 import {tenantOfBody, tenantOfQuery, tenantOfSessionPath} from './named-tenant.ts';
 import {OwnAnswers, type OwnParts} from './own-answers.ts';
-import {conditionsOf, deploymentMeta, holderIds, metaWithGrant, requestMeta} from './request-meta.ts';
+import {anonymousMeta, conditionsOf, deploymentMeta, holderIds, metaWithGrant, requestMeta} from './request-meta.ts';
 import {keep, refuseEncoding, type StepParts, Steps, shippedRequest, spend, stopping} from './steps.ts';
 
 export type IntakeParts = OwnParts &
@@ -273,7 +274,7 @@ export class Intake {
       idempotencyKey: key,
       family: principal === null || key === '' ? '' : principal.key.family,
       conditions,
-      isForCache: exchange.document !== null,
+      isForCache: exchange.cacheAs !== null,
       lastEventId: route.takesLastEventId ? req.getHeader('last-event-id') : '',
       contentType: route.takesContentType ? req.getHeader('content-type') : '',
       requestId,
@@ -292,7 +293,7 @@ export class Intake {
     const cached = this.#parts.directory.cached(tenant, name, exchange.startedMs);
     const status = cached === null ? null : statusOf(cached, ifNoneMatch);
     if (cached === null || status === null) {
-      if (cached === null && tenant.wantsCached(name.id)) exchange.document = name;
+      if (cached === null && tenant.wantsCached(name)) exchange.cacheAs = name;
       return false;
     }
     exchange.reply(status, status === 200 ? cached.body : '', cached.headers);
@@ -330,8 +331,14 @@ export class Intake {
     }
     const tenant = this.#tenant(exchange, parameters.shift()!);
     const {operation} = route.answer as {operation: Operation};
+    const authorization = req.getHeader('authorization');
     // HTTP actions judge the header themselves.
-    if (adminToken === '' && operation !== 'functions.http') refuseMisplaced(exchange, req.getHeader('authorization'));
+    if (adminToken === '' && operation !== 'functions.http') refuseMisplaced(exchange, authorization);
+    // The admin token makes no identity. Only the worker can verify others.
+    if (route.isCacheable && (authorization === '' || principal !== undefined)) {
+      this.#forwardAnonymous(exchange, route, operation, tenant, principal, req);
+      return;
+    }
     // The path of an HTTP action is not decoded, because the app decides what an encoded slash means.
     const known = operation === 'functions.http' ? parameters : parameters.map(decodeParameter);
     if (route.parameter !== null) known.push(route.parameter);
@@ -340,10 +347,35 @@ export class Intake {
     this.#forward(exchange, route, tenant, req);
   }
 
+  /** Answers a call without an identity from memory, if the worker allows. */
+  #forwardAnonymous(
+    exchange: Exchange,
+    route: Route,
+    operation: Operation,
+    tenant: PlacedTenant,
+    admin: Principal | undefined,
+    req: HttpRequest,
+  ): void {
+    const {directory} = this.#parts;
+    const origin = req.getHeader('origin');
+    mark(exchange, route);
+    this.#steps.readBody(exchange, req, () => {
+      const name = callName(operation, origin, exchange.body);
+      const cached = name === null ? null : directory.cached(tenant, name, performance.now());
+      if (cached !== null) {
+        tenant.link?.answered.add(cached.call, exchange.requestId);
+        exchange.reply(200, cached.body, cached.headers);
+        return;
+      }
+      const isForCache = name !== null && tenant.wantsCached(name);
+      if (isForCache) exchange.cacheAs = name;
+      exchange.meta = anonymousMeta(operation, exchange.requestId, admin, origin, isForCache);
+      this.#send(tenant, exchange);
+    });
+  }
+
   #forward(exchange: Exchange, route: Route, tenant: PlacedTenant | null, req: HttpRequest): void {
-    exchange.isRead = route.isRead;
-    exchange.isShort = route.isShort;
-    exchange.isUserCall = route.isUserCall;
+    mark(exchange, route);
     if (tenant === null) {
       this.#steps.readBody(exchange, req, () =>
         this.#send(this.#tenantNamed(exchange, tenantOfBody(exchange.body)), exchange),
@@ -366,9 +398,7 @@ export class Intake {
    */
   #forwardVouchedFor(exchange: Exchange, route: Route, tenant: PlacedTenant, req: HttpRequest): void {
     const {grantKey} = this.#parts;
-    exchange.isRead = route.isRead;
-    exchange.isShort = route.isShort;
-    exchange.isUserCall = route.isUserCall;
+    mark(exchange, route);
     this.#steps.readBody(exchange, req, () => {
       exchange.meta = metaWithGrant(exchange.meta, signedGrantOf(grantKey, exchange.tenantId, exchange.body));
       this.#send(tenant, exchange);
@@ -410,6 +440,13 @@ export class Intake {
     spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }
+}
+
+/** Notes what a link has to know of the request. */
+function mark(exchange: Exchange, {isRead, isShort, isUserCall}: Route): void {
+  exchange.isRead = isRead;
+  exchange.isShort = isShort;
+  exchange.isUserCall = isUserCall;
 }
 
 const NEEDS_CREDENTIAL =

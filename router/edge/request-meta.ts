@@ -136,12 +136,7 @@ export function deploymentMeta(
   if (parameters.length > 0) meta.p = parameters;
   const authorization = req.getHeader('authorization');
   if (authorization !== '') meta.a = authorization;
-  if (admin !== undefined) {
-    const {keyId, sessionId} = holderIds(admin);
-    meta.w = 1;
-    if (keyId !== '') meta.b = keyId;
-    if (sessionId !== '') meta.d = sessionId;
-  }
+  if (admin !== undefined) addHolder(meta, admin);
   const origin = req.getHeader('origin');
   if (origin !== '') meta.o = origin;
   if (operation === 'functions.http') {
@@ -149,6 +144,37 @@ export function deploymentMeta(
     meta.u = url;
     meta.h = passedOn(req);
   }
+  return boundedText(meta);
+}
+
+/**
+ * The same for a call of a query function without an identity.
+ * @param origin of its page; empty: none
+ * @param isForCache the answer is to be cached, if the worker allows
+ */
+export function anonymousMeta(
+  operation: Operation,
+  requestId: string,
+  admin: Principal | undefined,
+  origin: string,
+  isForCache: boolean,
+): string {
+  const meta: RequestMeta = {op: operation, r: requestId};
+  if (admin !== undefined) addHolder(meta, admin);
+  if (origin !== '') meta.o = origin;
+  if (isForCache) meta.ch = 1;
+  return boundedText(meta);
+}
+
+function addHolder(meta: RequestMeta, admin: Principal): void {
+  const {keyId, sessionId} = holderIds(admin);
+  meta.w = 1;
+  if (keyId !== '') meta.b = keyId;
+  if (sessionId !== '') meta.d = sessionId;
+}
+
+/** @throws op.invalid_input 400 */
+function boundedText(meta: RequestMeta): string {
   const text = JSON.stringify(meta);
   // Escaped text is longer than the original; only unusual headers come near this limit.
   if (Buffer.byteLength(text) > FRAME_META_BYTES_MAX) {

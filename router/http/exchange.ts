@@ -32,7 +32,7 @@ import type {Principal} from '../auth/credentials.ts';
 import {noteRefusal, type Refusal} from '../auth/refusal.ts';
 import {CALL_BODY_BYTES_READ, LARGE_REPLY_BYTES} from '../limits.ts';
 import type {Route} from '../routes.ts';
-import type {DocumentName} from '../workers/document-cache.ts';
+import type {CacheName} from '../workers/answer-cache.ts';
 import type {Forwarded, Holder, Suspicion, TrafficCounter} from '../workers/forwarded.ts';
 import {callOf} from '../workers/user-call.ts';
 import {isCounted, metaContinuing, refusalIn} from './continued.ts';
@@ -94,7 +94,7 @@ export class Exchange implements Forwarded {
   isRead = false;
   isShort = false;
   isUserCall = false;
-  document: DocumentName | null = null;
+  cacheAs: CacheName | null = null;
   suspectedBy: Suspicion | null = null;
   bytes = 0;
   sentMs = 0;

@@ -24,7 +24,8 @@ import type {PeerReport} from '../peers/messages.ts';
 import type {PeerHosts} from '../peers/peer-hosts.ts';
 import type {PeerLink} from '../peers/tenant-peers.ts';
 import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
-import {type CachedDocument, CacheSpace, type DocumentName} from '../workers/document-cache.ts';
+import type {CachedAnswer, CacheName} from '../workers/answer-cache.ts';
+import {CacheSpace} from '../workers/cache-space.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import {PlacedTenant} from './placed-tenant.ts';
@@ -85,7 +86,7 @@ export class TenantDirectory {
     this.#measure();
     this.#hasPeers = routers > 1 || isInCluster;
     this.#limits = limitsOfOne(routers);
-    this.#cache = new CacheSpace(this.#limits.cachedDocumentsBytes);
+    this.#cache = new CacheSpace(this.#limits.cachedAnswersBytes);
     this.#bytes = reservedTotal(this.#limits);
     for (const tenant of tenants) this.#add(tenant);
     for (const state of suspects) this.#tenants.get(state.tenant)?.suspect(state);
@@ -127,9 +128,9 @@ export class TenantDirectory {
     tenant.forward(request);
   }
 
-  /** As `forward`, for a document: null if only the worker can answer. @param atMs when the request was here */
-  cached(tenant: PlacedTenant, document: DocumentName, atMs: number): CachedDocument | null {
-    const cached = tenant.cached(document, atMs);
+  /** Instead of `forward`: null if only the worker can answer. @param atMs when the request was here */
+  cached(tenant: PlacedTenant, name: CacheName, atMs: number): CachedAnswer | null {
+    const cached = tenant.cached(name, atMs);
     if (cached !== null) this.#isActive(tenant);
     return cached;
   }

@@ -38,7 +38,8 @@ import {TenantPipes} from '../live/tenant-pipes.ts';
 import type {LinkDial, LinkOutcome} from '../peers/peer-host.ts';
 import {type PeerLink, TenantPeers} from '../peers/tenant-peers.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import {type CachedDocument, type CacheSpace, DocumentCache, type DocumentName} from '../workers/document-cache.ts';
+import {AnswerCache, type CachedAnswer, type CacheName} from '../workers/answer-cache.ts';
+import type {CacheSpace} from '../workers/cache-space.ts';
 import type {Forwarded, Holder, LinkedWorker, LinkReports, TrafficCounter} from '../workers/forwarded.ts';
 import {type LinkClosed, WorkerLink} from '../workers/link.ts';
 import {type Connect, connectToWorker} from '../workers/worker-socket.ts';
@@ -187,14 +188,14 @@ export class PlacedTenant implements Holder, TrafficCounter {
     return this.removed === null && atMs < this.answersUntilMs;
   }
 
-  /** The document, if this router can answer with it. @param atMs when the request was here */
-  cached(document: DocumentName, atMs: number): CachedDocument | null {
-    return this.mayAnswer(atMs) ? (this.#link?.documents.find(document, atMs) ?? null) : null;
+  /** The answer, if this router can repeat it. @param atMs when the request was here */
+  cached(name: CacheName, atMs: number): CachedAnswer | null {
+    return this.mayAnswer(atMs) ? (this.#link?.cache.find(name, atMs) ?? null) : null;
   }
 
-  /** Whether to request that the answer with this document may be cached. */
-  wantsCached(id: string): boolean {
-    return this.#link?.documents.wants(id) === true;
+  /** Whether to request that the answer may be cached. */
+  wantsCached({id}: CacheName): boolean {
+    return this.#link?.cache.wants(id) === true;
   }
 
   workerReady(address: WorkerAddress): void {
@@ -254,8 +255,8 @@ export class PlacedTenant implements Holder, TrafficCounter {
     this.#isCodeWanted = false;
     this.#reports = reports;
     const {live, pipes} = this;
-    const documents = new DocumentCache(this.#parts.cache, this.#parts.hasPeers || end.runsCode);
-    const receivers = {live, pipes, documents};
+    const cache = new AnswerCache(this.#parts.cache, this.#parts.hasPeers || end.runsCode);
+    const receivers = {live, pipes, cache};
     const link = new WorkerLink(end, connect, this.#log, receivers, this.reserved, this.#parts.limits, {
       malformed: (_, why) => reports.malformed(why),
       closed: closed => this.#linkClosed(closed, reports),

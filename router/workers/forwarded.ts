@@ -10,7 +10,7 @@ import type {ErrorObject, ServiceError} from '../../shared/errors.ts';
 import type {UserCall, WorkerName} from '../../shared/ipc/control.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
 import {STREAM_WINDOW_BYTES} from '../../shared/limits.ts';
-import type {DocumentCache, DocumentName} from './document-cache.ts';
+import type {AnswerCache, CacheName} from './answer-cache.ts';
 import type {PipeReceiver} from './link-sockets.ts';
 
 export interface Forwarded {
@@ -28,8 +28,8 @@ export interface Forwarded {
   readonly isEndless: boolean;
   /** The call of the tenant's code; null: none. */
   readonly call: UserCall | null;
-  /** Its answer can be cached as this document; null: it is not to be cached. */
-  readonly document: DocumentName | null;
+  /** Its answer can be cached under this name; null: it is not to be cached. */
+  readonly cacheAs: CacheName | null;
   /** The client has disconnected or was refused, so the answer is dropped. */
   readonly aborted: boolean;
   /** Part of the answer has been sent, so it can only be cut. */
@@ -125,7 +125,7 @@ export interface LiveReceiver {
   endBatch(sequence: number, committedMs: number): void;
 }
 
-export type Receivers = {live: LiveReceiver; pipes: PipeReceiver; documents: DocumentCache};
+export type Receivers = {live: LiveReceiver; pipes: PipeReceiver; cache: AnswerCache};
 
 /** The worker at the other end of a link, on whichever host it is. */
 export type LinkedWorker = {

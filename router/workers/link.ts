@@ -23,7 +23,8 @@ import type {UserCall} from '../../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION, MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {Logger} from '../../shared/log.ts';
 import type {RouterLimits} from '../router-limits.ts';
-import {type DocumentCache, droppedIn} from './document-cache.ts';
+import {type AnswerCache, droppedIn} from './answer-cache.ts';
+import {AnsweredCalls} from './answered-calls.ts';
 import {
   type Forwarded,
   type Holder,
@@ -60,7 +61,9 @@ export type LinkEvents = {
 export class WorkerLink implements Holder {
   readonly end: LinkedWorker;
   /** Usable until the link retires or ends. */
-  readonly documents: DocumentCache;
+  readonly cache: AnswerCache;
+  /** Calls that the cache answered. */
+  readonly answered: AnsweredCalls;
   /** The function sockets that are open at the worker. */
   readonly sockets: LinkSockets;
   readonly #socket: Socket;
@@ -98,7 +101,7 @@ export class WorkerLink implements Holder {
     end: LinkedWorker,
     connect: Connect,
     log: Logger,
-    {live, pipes, documents}: Receivers,
+    {live, pipes, cache}: Receivers,
     reserved: ReservedBytes,
     limits: RouterLimits,
     events: LinkEvents,
@@ -109,7 +112,10 @@ export class WorkerLink implements Holder {
     this.#log = log;
     this.#events = events;
     this.#live = live;
-    this.documents = documents;
+    this.cache = cache;
+    this.answered = new AnsweredCalls(report => {
+      if (this.#socket.writableLength <= this.#limits.linkBufferBytes) this.#send(FrameKind.answered, 0, '', report);
+    });
     this.sockets = new LinkSockets(
       pipes,
       (kind, of, flags, meta, body) => {
@@ -169,6 +175,7 @@ export class WorkerLink implements Holder {
       throw overloaded('too many requests of this tenant are under way; try again later');
     }
     if (this.#inFlightBytes + bytes > inFlightBytes) throw tooManyBytes();
+    this.answered.flush();
     const stream = this.#nextStream();
     request.order = this.#order;
     request.holder = this;
@@ -250,7 +257,8 @@ export class WorkerLink implements Holder {
   /** Accepts no more requests, and closes once those under way are answered and its sockets have left. */
   retire(): void {
     this.#retired = true;
-    this.documents.end();
+    this.cache.end();
+    this.answered.flush();
     this.#closeIfIdle();
   }
 
@@ -344,7 +352,7 @@ export class WorkerLink implements Holder {
         return;
       }
       case FrameKind.dropCached:
-        this.documents.drop(droppedIn(body));
+        this.cache.drop(droppedIn(body));
         if (meta.length > 0 && this.#socket.writableLength <= this.#limits.linkBufferBytes)
           this.#send(FrameKind.dropCached, stream, String(bytesIn(meta)));
         return;
@@ -376,8 +384,8 @@ export class WorkerLink implements Holder {
     this.#over(stream, request);
     request.holder = null;
     request.suspectedBy?.answered(request.call!);
-    if ((flags & FrameFlag.cacheable) !== 0 && request.document !== null)
-      this.documents.store(request.document, head, body, request.sentMs);
+    if ((flags & FrameFlag.cacheable) !== 0 && request.cacheAs !== null)
+      this.cache.store(request.cacheAs, head, body, request.sentMs);
     request.answer(head, body);
     this.#closeIfIdle();
   }
@@ -445,12 +453,13 @@ export class WorkerLink implements Holder {
 
   /** The worker takes the end of the connection for the end of the cache, so the cache ends first. */
   #destroy(): void {
-    this.documents.end();
+    this.cache.end();
     this.#socket.destroy();
   }
 
   #closed(): void {
-    this.documents.end();
+    this.cache.end();
+    this.answered.end();
     const unanswered: Forwarded[] = [];
     const calls: UserCall[] = [];
     const nowMs = performance.now();

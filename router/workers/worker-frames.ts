@@ -4,7 +4,7 @@ import {type ErrorObject, isErrorObject, RETRY_AFTER_S_MAX, ServiceError} from '
 import {headersFault, isHeaderList} from '../../shared/http-headers.ts';
 import {MalformedFrame} from '../../shared/ipc/frame.ts';
 import type {ResponseMeta} from '../../shared/ipc/operations.ts';
-import {FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
+import {CALL_NAME_CHARS_MAX, FRAME_META_BYTES_MAX} from '../../shared/limits.ts';
 
 /** Close codes of RFC 6455 that an endpoint may send. */
 const CLOSE_CODE_MIN = 1000;
@@ -101,15 +101,23 @@ function checked(meta: Buffer): ResponseMeta {
   } catch (cause) {
     throw new MalformedFrame('response meta is not JSON', {cause});
   }
-  const {s, ra, e, h = [], t = ''} = (parsed ?? {}) as Partial<ResponseMeta>;
+  const {s, ra, e, h = [], t = '', c} = (parsed ?? {}) as Partial<ResponseMeta>;
   if (!isWithin(s, 200, 599)) throw new MalformedFrame('response meta without a status');
   if (ra !== undefined && !isWithin(ra, 0, RETRY_AFTER_S_MAX))
     throw new MalformedFrame('response meta with a bad Retry-After');
   if (e !== undefined) checkedTag(e);
+  if (c !== undefined && !isResult(c)) throw new MalformedFrame('response meta with a result that is none');
   if (!isHeaderList(h) || typeof t !== 'string') throw new MalformedFrame('response meta with headers that are none');
   const fault = headersFault(t === '' ? h : [...h, ['Content-Type', t]]);
   if (fault !== null) throw new MalformedFrame(`response meta with headers that cannot be sent: ${fault}`);
   return parsed as ResponseMeta;
+}
+
+function isResult(given: unknown): boolean {
+  if (!Array.isArray(given) || given.length !== 2) return false;
+  const [number, name] = given as unknown[];
+  const isNamed = typeof name === 'string' && name.length <= CALL_NAME_CHARS_MAX;
+  return isNamed && Number.isSafeInteger(number) && (number as number) > 0;
 }
 
 function isWithin(value: number | undefined, least: number, most: number): boolean {

@@ -18,7 +18,7 @@ export const FRAME_HEADER_BYTES = 12;
  * Incremented whenever the meaning of frames changes. Both ends come from one build unless the files of a running
  * server are replaced: its router then speaks the old version and each worker started from then on the new one.
  */
-export const IPC_VERSION = 8;
+export const IPC_VERSION = 9;
 
 /** The kinds of frames; `operations.ts` defines the meta and body of each kind. */
 export const FrameKind = {
@@ -33,7 +33,7 @@ export const FrameKind = {
   request: 2,
   /**
    * worker → router. Meta: ResponseMeta, empty for a plain 200. Flag `streams`: chunks follow. Flag `cacheable`: the
-   * router may cache the document until `dropCached`.
+   * router may cache the answer until `dropCached`.
    */
   response: 3,
   /**
@@ -95,8 +95,8 @@ export const FrameKind = {
    */
   subscriptions: 17,
   /**
-   * worker → router: drop these documents from the cache (body: JSON array of their ids; empty: all). With a number
-   * (meta, decimal) the router confirms it, in a frame of this kind with the same meta.
+   * worker → router: drop these answers from the cache (body: JSON array of ids of documents and numbers of results;
+   * empty: all). With a number (meta, decimal) the router confirms it, in a frame of this kind with the same meta.
    */
   dropCached: 18,
   /** worker → router: the client of this function socket can resume at another worker. */
@@ -106,9 +106,11 @@ export const FrameKind = {
    * and send `socketClose`.
    */
   socketLeave: 20,
+  /** router → worker: calls that the router answered from its cache (body: JSON array of AnsweredCall). */
+  answered: 21,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
-const KIND_MAX = 20;
+const KIND_MAX = 21;
 
 export const FrameFlag = {none: 0, streams: 1, end: 2, failed: 4, binary: 8, cacheable: 16, resumed: 32} as const;
 const FLAGS_MAX = 63;

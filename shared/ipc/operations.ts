@@ -84,4 +84,12 @@ export type ResponseMeta = {
   h?: HeaderList;
   /** `Content-Type` of the body. Absent: `application/json`. Empty: none is sent. */
   t?: string;
+  /**
+   * Of a cacheable result of a query function: the number under which it is dropped, from 1, and the name under which
+   * calls that it answers are reported.
+   */
+  c?: readonly [number: number, name: string];
 };
+
+/** A call that a router answered with a cached result: epoch milliseconds, the result's name, X-Request-Id. */
+export type AnsweredCall = readonly [atMs: number, name: string, requestId: string];

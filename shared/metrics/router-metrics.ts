@@ -56,10 +56,13 @@ export const ROUTER_METRICS = {
   },
   svc_router_waiting_requests: {type: 'gauge', help: 'Requests that wait for their tenant to wake.'},
   svc_router_held_bytes: {type: 'gauge', help: 'Bytes of requests that routers buffer.'},
-  svc_router_cached_bytes: {type: 'gauge', help: 'Bytes of documents that routers cache.'},
+  svc_router_cached_bytes: {
+    type: 'gauge',
+    help: 'Bytes of documents and results of query functions that routers cache.',
+  },
   svc_router_cached_answers_total: {
     type: 'counter',
-    help: 'Gets of documents that a router looked up in its cache and found, so that no worker was needed.',
+    help: 'Gets and calls of query functions that a router looked up in its cache and found, so that no worker was needed.',
   },
   svc_router_event_loop_lag_seconds: {
     type: 'gauge',

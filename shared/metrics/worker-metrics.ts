@@ -81,7 +81,7 @@ export const WORKER_METRICS = {
     type: 'counter',
     help: 'Calls of query functions, by whether a cached result answered.',
     labels: ['how'],
-    from: ['hit', 'shared', 'run'],
+    from: ['hit', 'shared', 'run', 'router'],
   },
   svc_function_results_dropped_total: {
     type: 'counter',

@@ -40,6 +40,7 @@ beforeAll(async () => {
         onSubscribe: ignored,
         onUnsubscribe: ignored,
         onFence: ignored,
+        onAnswered: ignored,
         onClose: ignored,
         sockets: NO_SOCKETS,
       },

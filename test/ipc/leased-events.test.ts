@@ -20,6 +20,7 @@ test('a fence waits for the lease, behind the subscriptions before it', () => {
       onRequest: () => undefined,
       onSubscribe: (_, stream) => seen.push(`subscribe ${stream}`),
       onUnsubscribe: () => undefined,
+      onAnswered: calls => seen.push(`answered ${calls.length}`),
       onFence: (_, stream) => seen.push(`fence ${stream}`),
       onClose: () => undefined,
       sockets: NO_SOCKETS,

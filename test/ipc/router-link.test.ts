@@ -25,6 +25,7 @@ beforeAll(async () => {
     onSubscribe: () => undefined,
     onUnsubscribe: () => undefined,
     onFence: () => undefined,
+    onAnswered: () => undefined,
     onClose: () => undefined,
     sockets: NO_SOCKETS,
   };

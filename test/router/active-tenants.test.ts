@@ -29,15 +29,15 @@ test('a document from memory counts as activity of its tenant, one that is not f
   await worker.listen();
   directory.receive({type: 'worker_ready', address: worker.address});
   const tenant = directory.find('acme')!;
-  const document = {table: 't', id: 'a'};
-  const request = new RecordedRequest(true, '', null, {document});
+  const cacheAs = {table: 't', id: 'a'};
+  const request = new RecordedRequest(true, '', null, {cacheAs});
   directory.forward(tenant, request);
   await worker.received(2);
   worker.answer('"1-1"', 'text', FrameFlag.cacheable);
   expect(await request.outcome).toBe('200 text');
   await nextTurn();
   expect([active(), active()]).toEqual([['acme'], []]);
-  expect(directory.cached(tenant, document, performance.now())?.body.toString()).toBe('text');
+  expect(directory.cached(tenant, cacheAs, performance.now())?.body.toString()).toBe('text');
   expect([active(), active()]).toEqual([['acme'], []]);
   expect(directory.cached(tenant, {table: 't', id: 'b'}, performance.now())).toBeNull();
   expect(active()).toEqual([]);

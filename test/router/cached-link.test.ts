@@ -2,7 +2,7 @@
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
-import {CacheSpace} from '../../router/workers/document-cache.ts';
+import {CacheSpace} from '../../router/workers/cache-space.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {CACHE_LEASE_MS, DROPPED_BYTES_MAX} from '../../shared/limits.ts';
@@ -67,7 +67,7 @@ const cachedText = (id: string, atMs = now()) => tenant.cached(named(id), atMs)?
 
 /** A get goes to the worker, which answers it. */
 async function get(worker: ScriptedWorker, id: string, more = {flags: FrameFlag.cacheable as number, meta: TAG}) {
-  const request = new RecordedRequest(true, '', null, {document: named(id)});
+  const request = new RecordedRequest(true, '', null, {cacheAs: named(id)});
   const frames = worker.frames.length;
   tenant.forward(request);
   await worker.received(Math.max(2, frames + 1));
@@ -121,7 +121,7 @@ test.each([
 
 test('an entity tag in a list is malformed: an answer from memory with it would end the router', async () => {
   const worker = await newWorker();
-  tenant.forward(new RecordedRequest(true, '', null, {document: named('a')}));
+  tenant.forward(new RecordedRequest(true, '', null, {cacheAs: named('a')}));
   await worker.received(2);
   worker.answer(`{"s":200,"e":[${JSON.stringify(TAG)}]}`, 'text of a', FrameFlag.cacheable);
   await until('the answer', () => malformed.length > 0 || cachedText('a') !== null);
@@ -131,7 +131,7 @@ test('an entity tag in a list is malformed: an answer from memory with it would 
 test.each([
   ['no JSON', '{'],
   ['a number', '5'],
-  ['another list', '["a",5]'],
+  ['another list', '["a",5.5]'],
   ['an object', '{"a":1}'],
   ['too long a list', JSON.stringify(['a'.repeat(DROPPED_BYTES_MAX)])],
 ])('a drop of %s is malformed', async (_, body) => {
@@ -204,9 +204,9 @@ test('in the second half of a lease, one read goes to the worker, and its answer
 
 test('a read is worth caching when it is the second in a while, or was cached before', async () => {
   const worker = await newWorker();
-  expect([tenant.wantsCached('a'), tenant.wantsCached('b'), tenant.wantsCached('a')]).toEqual([false, false, true]);
+  expect(['a', 'b', 'a'].map(id => tenant.wantsCached(named(id)))).toEqual([false, false, true]);
   await get(worker, 'c');
-  expect(tenant.wantsCached('c')).toBe(true);
+  expect(tenant.wantsCached(named('c'))).toBe(true);
 });
 
 test('beyond the space of all tenants, the oldest documents go, but those that were read since', async () => {
@@ -218,4 +218,71 @@ test('beyond the space of all tenants, the oldest documents go, but those that w
   }
   expect(space.bytes).toBeLessThanOrEqual(5_000);
   expect(ids.filter(id => cachedText(id) !== null)).toEqual(['document-0', ...ids.slice(-8)]);
+});
+
+describe('a result of a call', () => {
+  const called = (id: string) => ({table: null, id});
+  const text = (id: string) => tenant.cached(called(id), now())?.body.toString() ?? null;
+
+  async function call(worker: ScriptedWorker, id: string, meta: string) {
+    const request = new RecordedRequest(true, '', null, {cacheAs: called(id)});
+    const frames = worker.frames.length;
+    tenant.forward(request);
+    await worker.received(Math.max(2, frames + 1));
+    worker.answer(meta, `text of ${id}`, FrameFlag.cacheable);
+    return await request.outcome;
+  }
+
+  test('is found under its own name, with its headers, until the worker drops its number', async () => {
+    const worker = await newWorker();
+    await call(worker, 'a', '{"s":200,"c":[7,"query m:f"],"h":[["Vary","Origin"]]}');
+    await call(worker, 'same', '{"s":200,"c":[7,"query m:f"]}');
+    await call(worker, 'b', '{"s":200,"c":[8,"query m:f"]}');
+    expect(tenant.cached(called('a'), now())).toMatchObject({headers: [['Vary', 'Origin']], call: 'query m:f'});
+    expect(tenant.cached(named('a'), now())).toBeNull();
+    await drop(worker, '[7]');
+    expect(['a', 'same', 'b'].map(text)).toEqual([null, null, 'text of b']);
+    await drop(worker, '[8,9]');
+    expect([text('b'), space.bytes]).toEqual([null, 0]);
+  });
+
+  test.each(['{"s":200}', TAG, '{"s":404,"c":[7,"query m:f"]}', '{"s":200,"t":"text/plain","c":[7,"query m:f"]}'])(
+    'answered with %s is not cached',
+    async meta => {
+      await call(await newWorker(), 'a', meta);
+      expect([text('a'), space.bytes]).toEqual([null, 0]);
+    },
+  );
+
+  test.each(['[0,"query m:f"]', '["7","query m:f"]', '[7]', '[7,8]', '{}', `[7,"${'x'.repeat(1_025)}"]`])(
+    'with %s for its number and name is malformed',
+    async c => {
+      const worker = await newWorker();
+      tenant.forward(new RecordedRequest(true, '', null, {cacheAs: called('a')}));
+      await worker.received(2);
+      worker.answer(`{"s":200,"c":${c}}`, 'text', FrameFlag.cacheable);
+      await until('the end of the link', () => malformed.length > 0);
+      expect([text('a'), space.bytes]).toEqual([null, 0]);
+    },
+  );
+
+  test('that answered calls: the worker has the report before the next request, and before the link ends', async () => {
+    const worker = await newWorker();
+    await call(worker, 'a', '{"s":200,"c":[7,"query m:f"]}');
+    tenant.link!.answered.add('query m:f', 'first');
+    tenant.link!.answered.add('query m:"g"', 'second');
+    const frames = worker.frames.length;
+    await call(worker, 'b', '{"s":200}');
+    tenant.link!.answered.add('query m:f', 'third');
+    tenant.release();
+    await worker.received(frames + 3);
+    const sent = worker.frames.slice(frames);
+    expect(sent.map(({kind}) => kind)).toEqual([FrameKind.answered, FrameKind.request, FrameKind.answered]);
+    const reported = (at: number) => (JSON.parse(String(sent[at]!.body)) as unknown[][]).map(([, ...named]) => named);
+    expect(reported(0)).toEqual([
+      ['query m:f', 'first'],
+      ['query m:"g"', 'second'],
+    ]);
+    expect(reported(2)).toEqual([['query m:f', 'third']]);
+  });
 });

@@ -8,7 +8,7 @@ import {
 } from '../../router/limits.ts';
 import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
-import {CacheSpace} from '../../router/workers/document-cache.ts';
+import {CacheSpace} from '../../router/workers/cache-space.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {FrameFlag, FrameKind} from '../../shared/ipc/frame.ts';
 import {createLogger} from '../../shared/log.ts';

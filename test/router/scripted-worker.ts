@@ -4,7 +4,7 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {createServer, type Server, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import type {DocumentName} from '../../router/workers/document-cache.ts';
+import type {CacheName} from '../../router/workers/answer-cache.ts';
 import type {Forwarded, Holder, RequestUpload, Suspicion} from '../../router/workers/forwarded.ts';
 import type {ServiceError} from '../../shared/errors.ts';
 import type {UserCall, WorkerAddress} from '../../shared/ipc/control.ts';
@@ -89,7 +89,7 @@ export class ScriptedWorker {
   }
 }
 
-type More = {isScan?: boolean; call?: UserCall; bringsCode?: boolean; isEndless?: boolean; document?: DocumentName};
+type More = {isScan?: boolean; call?: UserCall; bringsCode?: boolean; isEndless?: boolean; cacheAs?: CacheName};
 
 /** What became of a request: `status body`, or `code/Retry-After`. */
 export class RecordedRequest implements Forwarded {
@@ -100,7 +100,7 @@ export class RecordedRequest implements Forwarded {
   readonly call: UserCall | null;
   readonly bringsCode: boolean;
   readonly isEndless: boolean;
-  readonly document: DocumentName | null;
+  readonly cacheAs: CacheName | null;
   suspectedBy: Suspicion | null = null;
   bytes = 0;
   sentMs = 0;
@@ -122,7 +122,7 @@ export class RecordedRequest implements Forwarded {
     this.call = more.call ?? null;
     this.bringsCode = more.bringsCode === true;
     this.isEndless = more.isEndless === true;
-    this.document = more.document ?? null;
+    this.cacheAs = more.cacheAs ?? null;
     this.upload = upload;
     this.body = Buffer.from(body);
     this.outcome = new Promise(resolve => {

@@ -112,7 +112,7 @@ export class Dispatch {
 
 function succeed(pending: PendingRequest, answer: Answer): void {
   if (typeof answer === 'string') pending.succeed(answer);
-  else pending.succeed(answer.json, answer.variant, answer.etag, answer.doc);
+  else pending.succeed(answer.json, answer.variant, answer.etag, answer.doc, answer.kept);
 }
 
 /**

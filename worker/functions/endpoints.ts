@@ -19,6 +19,7 @@ import {
 } from '../../shared/protocol/function-calls.ts';
 import type {FunctionKind} from '../../shared/protocol/functions.ts';
 import {type Credentials, causeOf, type Request} from '../ipc/decode.ts';
+import type {KeptResult} from '../ipc/shared-results.ts';
 import {CallError, findFunction, type LiveDeployment, shownPath} from '../runtime/call.ts';
 import {functionReply} from '../runtime/call-result.ts';
 import type {Caller} from '../runtime/execution.ts';
@@ -51,6 +52,9 @@ export type EndpointParts = {
 /** The parts of a request that are used here. */
 type Call = Pick<Request, 'body' | 'caller' | 'requestId' | 'keyId' | 'sessionId'>;
 
+/** A FunctionReply or QueryReply as JSON, and what it repeats if a router may cache it. */
+type Reply = {readonly json: string; readonly kept?: KeptResult};
+
 export class FunctionEndpoints {
   readonly #parts: EndpointParts;
 
@@ -58,9 +62,8 @@ export class FunctionEndpoints {
     this.#parts = parts;
   }
 
-  /** @returns a FunctionReply or QueryReply as JSON */
-  async call(kind: FunctionKind, request: Call): Promise<string> {
-    const {body, caller: credentials} = request;
+  async call(kind: FunctionKind, request: Call & Pick<Request, 'isForCache'>): Promise<Reply> {
+    const {body, caller: credentials, isForCache} = request;
     const isQuery = kind === 'query' || kind === 'paginatedQuery';
     const {
       path,
@@ -69,14 +72,18 @@ export class FunctionEndpoints {
       version = false,
     } = isQuery ? decodeBody(queryBody, body) : {...decodeBody(callBody, body), version: false};
     const caller = await this.#caller(credentials);
-    return this.#answer({path, args, kind, origin: 'client', caller, format, hasVersion: version}, request);
+    // A router repeats it for callers without an identity only, and without its version, which grows with every commit.
+    const isCacheable = isForCache && caller === ANONYMOUS && !version;
+    const call = {path, args, kind, origin: 'client', caller, format, hasVersion: version} as const;
+    return isCacheable ? this.#answer(call, request) : {json: (await this.#answer(call, request)).json};
   }
 
   /** Runs any function, including internal ones, with any identity. @returns a FunctionReply as JSON */
-  run(request: Call): Promise<string> {
+  async run(request: Call): Promise<string> {
     const {path, args, identity, format} = decodeBody(runBody, request.body);
     const caller = {identity: identityOf(identity)};
-    return this.#answer({path, args, kind: null, origin: 'admin', caller, format, hasVersion: false}, request);
+    const call = {path, args, kind: null, origin: 'admin', caller, format, hasVersion: false} as const;
+    return (await this.#answer(call, request)).json;
   }
 
   /** Any query, including internal ones, as any user. @throws op.invalid_input 400 */
@@ -129,14 +136,17 @@ export class FunctionEndpoints {
       hasVersion: boolean;
     },
     {requestId, keyId, sessionId}: Pick<Call, 'requestId' | 'keyId' | 'sessionId'>,
-  ): Promise<string> {
+  ): Promise<Reply> {
     const {path, args, kind, origin, caller, format, hasVersion} = call;
     const {functions, redactErrors, timeline} = this.#parts;
     const isRedacted = redactErrors && origin === 'client';
     const by = {key_id: keyId, session_id: sessionId};
     return functions
       .call({path, args: onlyArgument(args), kind, origin, caller, requestId, by, hasVersion})
-      .then(result => functionReply(result, requestId, {isRedacted, format, timeline: hasVersion ? timeline : null}));
+      .then(result => {
+        const json = functionReply(result, requestId, {isRedacted, format, timeline: hasVersion ? timeline : null});
+        return result.ok && result.kept !== undefined ? {json, kept: result.kept} : {json};
+      });
   }
 
   /** @throws auth.unauthorized 401 */

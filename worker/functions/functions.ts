@@ -23,6 +23,7 @@ import {OTHER_FUNCTIONS} from '../../shared/metrics/function-counts.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {FunctionEntry, FunctionKind} from '../../shared/protocol/functions.ts';
 import type {JobTrace} from '../../shared/protocol/schedule.ts';
+import type {ReportedCall} from '../ipc/shared-results.ts';
 import {ActionLines} from '../runtime/actions/action-lines.ts';
 import type {ActionRunner} from '../runtime/actions/action-link.ts';
 import type {ActionRequest, MainOperation} from '../runtime/actions/action-message.ts';
@@ -443,6 +444,13 @@ export class Functions {
       call.span!,
       name,
     );
+  }
+
+  /** A call that a router answered, which takes it no time worth noting. */
+  answeredByRouter({atMs, kind, path, requestId}: ReportedCall): void {
+    this.#parts.metrics.count('svc_function_results_total', {how: 'router'});
+    const ran = {caller: 'client', outcome: 'success', duration_ms: 0, error: null} as const;
+    this.record({at: atMs, request_id: requestId, path, kind, ...ran, lines: []}, callSpan(requestId));
   }
 
   /** Counts a finished execution and adds it to the log. @param name under which it is counted */

@@ -22,6 +22,7 @@ import type {HeaderList} from '../../shared/ipc/operations.ts';
 import type {Logger} from '../../shared/log.ts';
 import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from '../ipc/decode.ts';
+import type {ReportedCall} from '../ipc/shared-results.ts';
 import type {FunctionIsolates} from '../runtime/isolate-process/function-isolates.ts';
 import {FUNCTIONS_WARM_DELAY_MS} from './limits.ts';
 import type {FunctionPlatform, PlatformParts} from './platform.ts';
@@ -143,6 +144,11 @@ export class FunctionGate implements Stage {
   readonly runJob: FunctionPlatform['runJob'] = (...job) => {
     assert(this.#platform !== null, 'a job was prepared before its write');
     this.#platform.runJob(...job);
+  };
+
+  /** Calls that a router answered with results of the platform, which is loaded therefore. */
+  readonly answeredByRouter = (calls: readonly ReportedCall[]): void => {
+    this.#platform?.answeredByRouter(calls);
   };
 
   /** A platform that is loaded later starts from the stored state. */

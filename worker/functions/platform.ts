@@ -18,6 +18,7 @@ import type {Logger} from '../../shared/log.ts';
 import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {NodeVersion} from '../../shared/node-version.ts';
 import type {FunctionList} from '../../shared/protocol/functions.ts';
+import type {ReportedCall} from '../ipc/shared-results.ts';
 import {analyze} from '../runtime/analysis/analysis.ts';
 import type {LiveDeployment} from '../runtime/call.ts';
 import {type CallResult, shownError} from '../runtime/call-result.ts';
@@ -221,6 +222,11 @@ export class FunctionPlatform implements Stage {
   /** Origins of pages that can call the functions; null: any. */
   get allowedOrigins(): readonly string[] | null {
     return this.settings.current.allowed_origins;
+  }
+
+  /** They are in the log and the counts as any other call. */
+  answeredByRouter(calls: readonly ReportedCall[]): void {
+    for (const call of calls) this.#functions.answeredByRouter(call);
   }
 
   /** See `readLog`. @param query of the URL */

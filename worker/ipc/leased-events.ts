@@ -7,6 +7,7 @@ import {overloaded, unavailable} from '../../shared/errors.ts';
 import type {LeaseGate} from './lease-gate.ts';
 import {LEASE_WAITING_BYTES_MAX, LEASE_WAITING_MAX} from './limits.ts';
 import type {LinkEvents, RequestHandler, RouterLink, SocketEvents, SocketLink} from './router-link.ts';
+import type {ReportedCall} from './shared-results.ts';
 
 type Waiting = {
   readonly link: SocketLink;
@@ -63,6 +64,8 @@ export class LeasedEvents implements LinkEvents {
     if (this.#mayPass()) this.#events.onFence(link, stream);
     else this.#later(link, 0, () => this.#events.onFence(link, stream));
   };
+
+  readonly onAnswered = (calls: readonly ReportedCall[]): void => this.#events.onAnswered(calls);
 
   readonly onClose = (link: RouterLink): void => {
     this.#forget(link);

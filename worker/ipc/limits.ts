@@ -28,3 +28,8 @@ export const LEASE_WAITING_BYTES_MAX = 64 * MIB;
  * read again are cached again. (ours)
  */
 export const CACHED_DOCUMENTS_MAX = 20_000;
+/**
+ * Comparisons of changes of a commit that is not visible yet with ranges that a result read. Beyond: routers may not
+ * cache the result at that moment. (ours)
+ */
+export const PENDING_COMPARISONS_MAX = 10_000;

@@ -12,6 +12,7 @@ import {traitsOf} from '../../shared/operations.ts';
 import type {Request} from './decode.ts';
 import {BOOTSTRAPS_MAX} from './limits.ts';
 import type {RouterLink} from './router-link.ts';
+import type {KeptResult} from './shared-results.ts';
 
 /** Determines which headers let a page read a response. */
 export interface CrossOrigin {
@@ -36,12 +37,21 @@ export class PendingRequest {
    * @param variant kind of success, for operations with several
    * @param etag entity tag of the result; empty: none
    * @param doc number of the document that is the result; null: none
+   * @param kept the result of a query function that the answer repeats; null: none
    */
-  succeed(json: string | Buffer, variant: string | null = null, etag = '', doc: number | null = null): void {
+  succeed(
+    json: string | Buffer,
+    variant: string | null = null,
+    etag = '',
+    doc: number | null = null,
+    kept: KeptResult | null = null,
+  ): void {
     const status = this.#status(variant);
     if (typeof json === 'string') {
+      const headers = this.#origins.headersOf(this.request);
+      if (kept !== null && this.#link.replyCacheable(this.#stream, json, headers, kept)) return;
       const isCacheable = doc !== null && this.request.isForCache && this.#link.mayCache(doc);
-      this.#link.reply(this.#stream, status, json, this.#origins.headersOf(this.request), etag, isCacheable);
+      this.#link.reply(this.#stream, status, json, headers, etag, isCacheable);
       return;
     }
     assert(status === 200, 'what answers bytes answers 200');

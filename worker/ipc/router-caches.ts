@@ -1,31 +1,34 @@
 /**
- * Tracks which documents each router may have in its cache, and removes them from there before a commit that changes
- * them is visible (decision 0120). A router may cache an answer only if this file allows it, and then answers with it
+ * Tracks which documents and results of query functions each router may have in its cache, and removes them from there
+ * before a commit that changes them is visible (decisions 0120 and 0136). A router may cache an answer only if this file allows it, and then answers with it
  * until the worker drops it, the connection is gone, or the lease of its cache has ended.
  *
  * Invariants
  * - Between COMMIT and the moment at which a commit is visible, readers see the state before it. Answers with a document
- *   that the commit changes are not cacheable in that time.
- * - A frame that drops documents is written after each answer that allowed to cache them, and before all that is sent
+ *   that the commit changes are not cacheable in that time, nor are results that read what it changes.
+ * - A router may have a result only while the worker keeps it.
+ * - A frame that drops answers is written after each answer that allowed to cache them, and before all that is sent
  *   about the commit. With one router and no code of the tenant, everything about a commit leaves on that connection, so
  *   its order is sufficient. Otherwise a client can learn of a commit in another way, so the commit also waits until
  *   each router has confirmed, or until the lease of its cache has ended, if the router does not answer.
  * - A lease begins here after it began in the router, so it ends there first. Both have the rate of one host's clock.
  */
+import {changesAnswers} from '../../engine/commit/code-events.ts';
 import type {Change, Commit, Stage} from '../../engine/commit/commit.ts';
 import type {RemoteCaches} from '../../engine/commit/remote-caches.ts';
 import {assert} from '../../shared/assert.ts';
-import {CACHE_LEASE_MS} from '../../shared/limits.ts';
+import {CACHE_LEASE_MS, CALL_NAME_CHARS_MAX} from '../../shared/limits.ts';
 import {mayHoldIsolates} from '../../shared/node-flags.ts';
 import {CACHED_DOCUMENTS_MAX} from './limits.ts';
+import {type KeptResult, mayTouch, type SharedResult, SharedResults} from './shared-results.ts';
+
+/** Ids of documents and numbers of results; null: all. */
+export type CachedNames = readonly (string | number)[] | null;
 
 /** A router's connection, as this file uses it. */
 export interface CachingRouter {
-  /**
-   * @param ids null: all documents
-   * @param number to be confirmed; null: the order of the connection is sufficient
-   */
-  dropCached(ids: readonly string[] | null, number: number | null): void;
+  /** @param number to be confirmed; null: the order of the connection is sufficient */
+  dropCached(names: CachedNames, number: number | null): void;
 }
 
 /** What the cache of one router may have. */
@@ -33,16 +36,23 @@ class RouterCache {
   readonly router: CachingRouter;
   /** Numbers of the documents. */
   readonly documents = new Set<number>();
+  readonly results = new Set<SharedResult>();
   /** Until then the router may answer with them. */
   leaseEndsMs = 0;
   /** Number of the last drop that was sent, and of the last one that was confirmed. */
   sent = 0;
   confirmed = 0;
-  /** The last drop of all documents, after which it is not known here which ones they were; 0: there was none. */
+  /** The last drop of everything, after which it is not known here what that was; 0: there was none. */
   droppedAll = 0;
+  /** The last drop of a result that the worker keeps no longer, likewise. */
+  droppedResult = 0;
 
   constructor(router: CachingRouter) {
     this.router = router;
+  }
+
+  get isEmpty(): boolean {
+    return this.documents.size === 0 && this.results.size === 0;
   }
 }
 
@@ -67,6 +77,7 @@ export class RouterCaches implements RemoteCaches, Stage {
   readonly #caches = new Map<CachingRouter, RouterCache>();
   /** Caches of connections that this process closed, whose routers may not know it yet. */
   readonly #closed = new Set<RouterCache>();
+  readonly #results = new SharedResults();
   /** The commit that is not visible yet; null: none. */
   #pending: Commit | null = null;
   /** Its documents; null: not needed yet. */
@@ -109,15 +120,38 @@ export class RouterCaches implements RemoteCaches, Stage {
    */
   allow(router: CachingRouter, doc: number): boolean {
     if (this.#isOff || this.#isPending(doc)) return false;
+    const cache = this.#allowed(router);
+    if (cache.documents.size >= CACHED_DOCUMENTS_MAX && !cache.documents.has(doc)) this.#dropAll(cache);
+    cache.documents.add(doc);
+    return true;
+  }
+
+  /**
+   * The router gets this result, and requested to cache it.
+   * @returns the number under which it is dropped; null: the router may not cache it
+   */
+  allowResult(router: CachingRouter, kept: KeptResult): number | null {
+    if (this.#isOff || !kept.isKept || kept.name.length > CALL_NAME_CHARS_MAX) return null;
+    if (this.#pending !== null && mayTouch(this.#pending, kept.readSet)) return null;
+    const result = this.#results.of(kept, ended => this.#noLongerKept(ended));
+    this.#allowed(router).results.add(result);
+    return result.number;
+  }
+
+  /** The cache of a router that may add to it: a lease begins. */
+  #allowed(router: CachingRouter): RouterCache {
     let cache = this.#caches.get(router);
     if (cache === undefined) {
       cache = new RouterCache(router);
       this.#caches.set(router, cache);
     }
-    if (cache.documents.size >= CACHED_DOCUMENTS_MAX && !cache.documents.has(doc)) this.#dropAll(cache);
-    cache.documents.add(doc);
     cache.leaseEndsMs = this.#now() + CACHE_LEASE_MS;
-    return true;
+    return cache;
+  }
+
+  #noLongerKept(result: SharedResult): void {
+    for (const cache of this.#caches.values())
+      if (cache.results.delete(result)) cache.droppedResult = this.#send(cache, [result.number]);
   }
 
   /* ── commits ── */
@@ -137,14 +171,16 @@ export class RouterCaches implements RemoteCaches, Stage {
     assert(this.#waiting === null, 'one commit at a time waits');
     this.#pending = commit;
     this.#pendingDocuments = null;
-    const changed = commit.hasNewCatalog ? null : commit.changes.filter(isOfExisting);
+    const changed = commit.hasNewCatalog || changesAnswers(commit.events) ? null : commit.changes;
     if (changed?.length === 0) return false;
+    const touched = this.#results.touchedBy(commit);
     const awaited = new Map<RouterCache, Awaited>();
     const nowMs = this.#now();
     for (const cache of this.#caches.values()) {
-      const number = this.#drop(cache, changed);
+      const number = this.#drop(cache, changed, touched);
       if (number > cache.confirmed) awaited.set(cache, {number, untilMs: cache.leaseEndsMs});
     }
+    for (const result of touched) this.#results.forget(result);
     if (!this.#confirms) return false;
     for (const cache of [...this.#closed, this.#earlier])
       awaited.set(cache, {number: Number.POSITIVE_INFINITY, untilMs: cache.leaseEndsMs});
@@ -165,7 +201,7 @@ export class RouterCaches implements RemoteCaches, Stage {
 
   /** Damage was found: what is cached was read before that. */
   dropAll(): void {
-    for (const cache of this.#caches.values()) if (cache.documents.size > 0) this.#dropAll(cache);
+    for (const cache of this.#caches.values()) if (!cache.isEmpty) this.#dropAll(cache);
   }
 
   /* ── connections ── */
@@ -206,30 +242,34 @@ export class RouterCaches implements RemoteCaches, Stage {
   }
 
   /**
-   * Drops the documents that the cache may have.
-   * @param changed null: all documents
-   * @returns the drop that must be confirmed before these documents are certain not to be cached; 0: none
+   * Drops what the cache may have of this.
+   * @param changed null: everything
+   * @returns the drop that must be confirmed before it is certain that none of this is cached; 0: none
    */
-  #drop(cache: RouterCache, changed: readonly Change[] | null): number {
-    if (changed === null) return cache.documents.size > 0 ? this.#dropAll(cache) : cache.droppedAll;
-    if (cache.documents.size === 0) return cache.droppedAll;
-    const ids: string[] = [];
-    for (const {doc, id} of changed) if (cache.documents.delete(doc)) ids.push(id);
-    return ids.length === 0 ? cache.droppedAll : this.#send(cache, ids);
+  #drop(cache: RouterCache, changed: readonly Change[] | null, touched: ReadonlySet<SharedResult>): number {
+    const earlier = Math.max(cache.droppedAll, cache.droppedResult);
+    if (changed === null) return cache.isEmpty ? earlier : this.#dropAll(cache);
+    if (cache.isEmpty) return earlier;
+    const names: (string | number)[] = [];
+    // No cache has a document that is new.
+    for (const {doc, id} of changed) if (cache.documents.delete(doc)) names.push(id);
+    for (const result of touched) if (cache.results.delete(result)) names.push(result.number);
+    return names.length === 0 ? earlier : this.#send(cache, names);
   }
 
   #dropAll(cache: RouterCache): number {
     cache.documents.clear();
+    cache.results.clear();
     cache.droppedAll = this.#send(cache, null);
     return cache.droppedAll;
   }
 
-  #send(cache: RouterCache, ids: readonly string[] | null): number {
+  #send(cache: RouterCache, names: CachedNames): number {
     if (!this.#confirms) {
-      cache.router.dropCached(ids, null);
+      cache.router.dropCached(names, null);
       return 0;
     }
-    cache.router.dropCached(ids, ++cache.sent);
+    cache.router.dropCached(names, ++cache.sent);
     return cache.sent;
   }
 
@@ -264,8 +304,3 @@ export class RouterCaches implements RemoteCaches, Stage {
 
 /** Stands for the routers of an earlier worker. */
 const NO_ROUTER: CachingRouter = {dropCached: () => undefined};
-
-/** No cache has a document that is new. */
-function isOfExisting({before, isDamaged}: Change): boolean {
-  return before !== null || isDamaged;
-}

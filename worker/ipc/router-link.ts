@@ -27,7 +27,9 @@ import type {Resumed} from '../../shared/protocol/function-socket/server-message
 import {parseRequestMeta, resumedIn} from './decode.ts';
 import {SUBSCRIPTIONS_WAIT_MS} from './limits.ts';
 import type {LinkShare} from './link-share.ts';
-import type {CachingRouter} from './router-caches.ts';
+import {appMeta, metaOf, resultMeta} from './response-metas.ts';
+import type {CachedNames, CachingRouter} from './router-caches.ts';
+import {type KeptResult, type ReportedCall, reportedIn} from './shared-results.ts';
 import {StreamedBodies} from './streamed-bodies.ts';
 
 /**
@@ -49,6 +51,8 @@ export type LinkEvents = {
   onUnsubscribe: (link: RouterLink, stream: number) => void;
   /** Answered by `fenced`. */
   onFence: (link: RouterLink, stream: number) => void;
+  /** Calls that the router answered from its cache. */
+  onAnswered: (calls: readonly ReportedCall[]) => void;
   onClose: (link: RouterLink) => void;
   sockets: SocketEvents;
 };
@@ -77,20 +81,6 @@ export interface SocketLink {
   /** The socket's client can resume at another worker. */
   socketResumes(stream: number): void;
   closeSocket(stream: number, code: number, reason: string): void;
-}
-
-/** The last serialised meta, as a cache: CORS headers of calls are the same list for all. */
-let made: {status: number; headers: HeaderList; meta: string} | null = null;
-
-function metaWith(status: number, headers: HeaderList): string {
-  if (made === null || made.headers !== headers || made.status !== status) {
-    made = {status, headers, meta: JSON.stringify({s: status, h: headers} satisfies ResponseMeta)};
-  }
-  return made.meta;
-}
-
-function taggedMeta(status: number, headers: HeaderList | null, etag: string): string {
-  return JSON.stringify({s: status, e: etag, ...(headers === null ? {} : {h: headers})} satisfies ResponseMeta);
 }
 
 /** A stream id has up to ten digits, and a meta has space for this many. */
@@ -163,11 +153,22 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
       return;
     }
     this.#bodies.answered(stream);
-    let meta = '';
-    if (etag !== '') meta = status === 200 && headers === null ? etag : taggedMeta(status, headers, etag);
-    else if (headers !== null && headers.length > 0) meta = metaWith(status, headers);
-    else if (status !== 200) meta = `{"s":${status}}`;
-    this.#writer.frame(FrameKind.response, stream, isCacheable ? FrameFlag.cacheable : FrameFlag.none, meta, body);
+    const flags = isCacheable ? FrameFlag.cacheable : FrameFlag.none;
+    this.#writer.frame(FrameKind.response, stream, flags, metaOf(status, headers, etag), body);
+  }
+
+  /**
+   * Responds 200 with this result of a query function, which the router may cache.
+   * @returns false: it may not, and nothing is sent
+   */
+  replyCacheable(stream: number, body: string, headers: HeaderList | null, kept: KeptResult): boolean {
+    if (Buffer.byteLength(body) > FRAME_BODY_BYTES_MAX) return false;
+    const number = this.#share.caches.allowResult(this, kept);
+    if (number === null) return false;
+    this.#bodies.answered(stream);
+    const meta = resultMeta(headers, number, kept.name);
+    this.#writer.frame(FrameKind.response, stream, FrameFlag.cacheable, meta, body);
+    return true;
   }
 
   /** Responds 200 with JSON in UTF-8. Takes ownership of the bytes. */
@@ -226,8 +227,8 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
     return this.#share.caches.allow(this, doc);
   }
 
-  dropCached(ids: readonly string[] | null, number: number | null): void {
-    let body = ids === null ? '' : JSON.stringify(ids);
+  dropCached(names: CachedNames, number: number | null): void {
+    let body = names === null ? '' : JSON.stringify(names);
     if (body.length * 3 > DROPPED_BYTES_MAX && Buffer.byteLength(body) > DROPPED_BYTES_MAX) body = ''; // all
     this.#writer.frame(FrameKind.dropCached, 0, FrameFlag.none, number === null ? '' : String(number), body);
   }
@@ -367,6 +368,9 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
       case FrameKind.dropCached:
         if (!this.#share.caches.confirm(this, numberIn(meta))) throw new MalformedFrame('a confirmation of nothing');
         return;
+      case FrameKind.answered:
+        this.#events.onAnswered(reportedIn(body));
+        return;
       case FrameKind.chunk:
         this.#bodies.chunk(stream, flags, body);
         return;
@@ -458,7 +462,7 @@ export class RouterLink implements LiveHolder, SocketLink, CachingRouter {
     const sent = appHeaders(headers);
     const hasStatus = Number.isInteger(status) && status >= 200 && status <= 599;
     const fault = hasStatus ? headersFault(sent) : `${status} is no status of a response`;
-    if (fault === null) return JSON.stringify(responseMeta(status, sent));
+    if (fault === null) return JSON.stringify(appMeta(status, sent));
     this.fail(stream, new ServiceError('op.failed', `the response cannot be sent: ${fault}`));
     return null;
   }
@@ -485,11 +489,6 @@ function numberIn(meta: Buffer): number {
   const number = Number(meta.toString('latin1'));
   if (!Number.isSafeInteger(number) || number < 0) throw new MalformedFrame('it is no whole number');
   return number;
-}
-
-function responseMeta(status: number, headers: HeaderList): ResponseMeta {
-  const isType = ([name]: readonly [string, string]) => name.toLowerCase() === 'content-type';
-  return {s: status, h: headers.filter(header => !isType(header)), t: headers.find(isType)?.[1] ?? ''};
 }
 
 function answerTooLarge(): ServiceError {

@@ -1,6 +1,7 @@
 /** The result of a call: for its caller, for the log, as the reply over HTTP, and how much of an error callers see. */
 
 import type {FunctionEntry, LogEntry} from '../../shared/protocol/functions.ts';
+import type {KeptResult} from '../ipc/shared-results.ts';
 import {CallError, checkReturned, type LiveDeployment, shownPath} from './call.ts';
 import type {Outcome} from './execution.ts';
 import {RETURNED_BY, type RealmError} from './guest/host-call.ts';
@@ -13,6 +14,8 @@ export type CallResult = CallLines &
         value: string;
         /** For a query: the newest commit in what it read. */
         sequence?: number;
+        /** For a query: it is cached until it changes. */
+        kept?: KeptResult;
       }
     /** `error` is the complete description, with a stack if user code threw; clients can be shown less. */
     | {ok: false; error: string}

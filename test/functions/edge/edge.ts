@@ -107,6 +107,7 @@ export class Edge {
           onSubscribe: ignored,
           onUnsubscribe: ignored,
           onFence: ignored,
+          onAnswered: ignored,
           onClose: ignored,
           sockets: NO_SOCKETS,
         },

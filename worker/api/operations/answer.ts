@@ -19,15 +19,23 @@ import type {HeaderList} from '../../../shared/ipc/operations.ts';
 import type {AnswerOf, VariantOf} from '../../../shared/operation-types.ts';
 import {type Operation, traitsOf} from '../../../shared/operations.ts';
 import {causeOf, type Request} from '../../ipc/decode.ts';
+import type {KeptResult} from '../../ipc/shared-results.ts';
 import type {OpenTenant} from './open-tenant.ts';
 
 /**
  * JSON, empty if there is no result. An operation with several kinds of success adds its variant, one that returns a
- * single document its entity tag, and one whose whole result is a stored document the number of that.
+ * single document its entity tag, and one whose whole result is a stored document the number of that. `kept`: the
+ * result of a query function that routers may cache.
  */
 export type Answer =
   | string
-  | {readonly json: string; readonly variant?: string; readonly etag?: string; readonly doc?: number};
+  | {
+      readonly json: string;
+      readonly variant?: string;
+      readonly etag?: string;
+      readonly doc?: number;
+      readonly kept?: KeptResult;
+    };
 
 /** Serialises an answer. */
 export function json<O extends Operation>(value: AnswerOf<O>): string {

@@ -6,17 +6,16 @@
 
 import type {Change, Commit, Side} from '../../../engine/commit/commit.ts';
 import type {LiveCause} from '../../../engine/live/live-figures.ts';
-import {ANY_TABLE, BY_ID, type PackedReadSet, placesIn, type WrittenPlaces} from '../../../engine/reads/read-set.ts';
+import {type PackedReadSet, touches, type WrittenChange} from '../../../engine/reads/read-set.ts';
 import type {Because} from '../../../shared/protocol/function-socket/server-message.ts';
 import {RECENT_CHANGES_MAX, RECENT_COMPARISONS_MAX} from '../limits.ts';
 
-type Recent = WrittenPlaces &
-  Pick<Change, 'table' | 'isDamaged'> & {
-    sequence: number;
-    /** The newest sequence of its commit. */
-    sequenceOfCommit: number;
-    sequenceBefore: number;
-  };
+type Recent = WrittenChange & {
+  sequence: number;
+  /** The newest sequence of its commit. */
+  sequenceOfCommit: number;
+  sequenceBefore: number;
+};
 /** The part of a change that names it. */
 export type Cause = Pick<Change, 'table' | 'id' | 'sequence'>;
 
@@ -77,15 +76,6 @@ function keysOf(side: Side | null): Pick<Side, 'keys'> | null {
   return side === null ? null : {keys: side.keys};
 }
 
-function touches(change: Recent, {intervals, absentTables}: PackedReadSet): boolean {
-  if (absentTables.includes(change.table.name)) return true;
-  return intervals.some(({table, index, lower, upper}) => {
-    if (table !== change.table.number && table !== ANY_TABLE) return false;
-    if (change.isDamaged && index !== BY_ID) return true;
-    return placesIn(index, change).some(place => lower <= place && place < upper);
-  });
-}
-
 /** Why a subscribed query runs again, in the form that clients get. */
 export function reasonOf(change: Cause | null): Because {
   if (change === null) return {cause: 'unknown'};
@@ -97,19 +87,4 @@ export function causeFrom(because: Because): LiveCause {
   if (because.cause !== 'written') return because;
   const {ts: sequence, table, id} = because;
   return {cause: 'written', sequence, table, id};
-}
-
-const CAUSES: Readonly<Record<string, 'deployment' | 'environment' | 'schema'>> = {
-  'deployment.activated': 'deployment',
-  'environment.set': 'environment',
-  'environment.deleted': 'environment',
-  'schema.set': 'schema',
-  'schema.deleted': 'schema',
-};
-
-/** The kind of event that changes how every function runs although no document has changed. */
-export function causeOf(events: Commit['events']): 'deployment' | 'environment' | 'schema' | null {
-  let cause = null;
-  for (const {type} of events) cause ??= CAUSES[type] ?? null;
-  return cause;
 }

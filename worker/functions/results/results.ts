@@ -17,15 +17,18 @@
  * - Deployments, the environment, indexes and schemas are not in read sets: a change of them clears the cache.
  */
 import {hash} from 'node:crypto';
+import {causeOf} from '../../../engine/commit/code-events.ts';
 import type {Commit, Stage} from '../../../engine/commit/commit.ts';
 import type {LiveIndex, Watch, Watcher} from '../../../engine/live/live-index.ts';
 import type {PackedReadSet} from '../../../engine/reads/read-set.ts';
 import {assert} from '../../../shared/assert.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
+import {callName, type KeptResult} from '../../ipc/shared-results.ts';
+import {shownPath} from '../../runtime/call.ts';
 import type {Execution} from '../../runtime/execution.ts';
 import type {QueryRun} from '../../runtime/queries/packed-run.ts';
 import {RESULT_CACHED_BYTES_MAX, RESULT_INTERVALS_MAX, RESULTS_BYTES_MAX} from '../limits.ts';
-import {causeOf, RecentChanges} from './recent-changes.ts';
+import {RecentChanges} from './recent-changes.ts';
 
 export type ResultParts = {
   index: LiveIndex;
@@ -38,7 +41,9 @@ export type ResultParts = {
 };
 
 /** A run's outcome for its callers; `ok` is false when the function failed. */
-type Answer = {ok: true; value: string; lines: readonly string[]} | {ok: false; lines: readonly string[]};
+type Answer =
+  | {ok: true; value: string; lines: readonly string[]; kept?: KeptResult}
+  | {ok: false; lines: readonly string[]};
 
 /** Longer keys are hashed. */
 const KEY_CHARS_PLAIN = 1024;
@@ -161,7 +166,8 @@ export class Results<T extends Answer> implements Stage {
     const known = this.#cached.get(key);
     if (known !== undefined) this.#drop(known);
     const facts = {answer, readSet, identityUsed, endCursor};
-    const cached = new CachedResult(key, facts, bytes, one => this.#drop(one, 'written'));
+    const cached = new CachedResult(key, nameOf(execution), facts, bytes, one => this.#drop(one, 'written'));
+    if (answer.ok) answer.kept = cached;
     cached.watch = this.#parts.index.watchReads(cached, readSet);
     this.#cached.set(key, cached);
     this.#count(bytes);
@@ -189,7 +195,7 @@ export class Results<T extends Answer> implements Stage {
   }
 
   #drop(cached: CachedResult<T>, cause: 'written' | 'full' | 'cleared' | null = null): void {
-    cached.watch?.end();
+    cached.end();
     this.#cached.delete(cached.key);
     this.#count(-cached.bytes);
     if (cause !== null) this.#parts.metrics.count('svc_function_results_dropped_total', {cause});
@@ -212,23 +218,28 @@ export type CachedRun<T> = {
   readonly sequence: number;
 };
 
-class CachedResult<T> implements Watcher {
+class CachedResult<T> implements Watcher, KeptResult {
   readonly key: string;
+  readonly name: string;
   readonly answer: T;
   readonly readSet: PackedReadSet;
   readonly identityUsed: boolean;
   readonly endCursor: string | null;
   readonly bytes: number;
   watch: Watch | null = null;
+  isKept = true;
+  onEnd: (() => void) | null = null;
   readonly #onWritten: (cached: CachedResult<T>) => void;
 
   constructor(
     key: string,
+    name: string,
     {answer, readSet, identityUsed, endCursor}: Omit<CachedRun<T>, 'sequence'>,
     bytes: number,
     onWritten: (cached: CachedResult<T>) => void,
   ) {
     this.key = key;
+    this.name = name;
     this.answer = answer;
     this.readSet = readSet;
     this.identityUsed = identityUsed;
@@ -240,6 +251,18 @@ class CachedResult<T> implements Watcher {
   wrote(): void {
     this.#onWritten(this);
   }
+
+  end(): void {
+    this.watch?.end();
+    this.isKept = false;
+    this.onEnd?.();
+    this.onEnd = null;
+  }
+}
+
+/** For reports of calls that routers answer with the result. */
+function nameOf({path, paginated}: Execution): string {
+  return callName(paginated ? 'paginatedQuery' : 'query', shownPath(path));
 }
 
 /** Neither a path nor JSON contains a NUL character. */

@@ -12,6 +12,7 @@
  * before.
  */
 import {performance} from 'node:perf_hooks';
+import {causeOf} from '../../../../engine/commit/code-events.ts';
 import type {Commit} from '../../../../engine/commit/commit.ts';
 import {SUBSCRIBED_READS_BYTES_MAX} from '../../../../engine/limits.ts';
 import type {ListedQueries, ListedQuery} from '../../../../engine/live/listed-query.ts';
@@ -24,7 +25,7 @@ import type {WorkerMetrics} from '../../../../shared/metrics/worker-metrics.ts';
 import type {Because} from '../../../../shared/protocol/function-socket/server-message.ts';
 import {canonicalPath} from '../../../runtime/call.ts';
 import {LIVE_REFUSALS_HIDDEN_MAX, SUBSCRIBED_QUERIES_BYTES_MAX, SUBSCRIBED_QUERIES_MAX} from '../../limits.ts';
-import {causeFrom, causeOf, RecentChanges, reasonOf} from '../../results/recent-changes.ts';
+import {causeFrom, RecentChanges, reasonOf} from '../../results/recent-changes.ts';
 import {Answer, errorResult, type Result, sameOr, valueResult} from './answer.ts';
 import {Capacity, type Waiter} from './capacity.ts';
 import {type CaughtParts, caughtError} from './caught.ts';
