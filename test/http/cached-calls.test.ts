@@ -24,7 +24,7 @@ const files = (version: number) => ({
     export const page = query({args: {size: v.number()}, handler: async (ctx, {size}) =>
       (await ctx.db.query('notes').withIndex('by_n').order('desc').paginate({cursor: null, numItems: size})).page.map(({n}) => n)});
     export const missing = query({args: {}, handler: async ctx => (await ctx.db.query('later' as never).collect()).length});
-    export const me = query({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? 'nobody'});
+    export const me = query({args: {}, handler: async ctx => (await ctx.auth.getUserIdentity())?.subject ?? 'anonymous'});
     export const variable = query({args: {}, handler: () => process.env.COLOUR ?? 'none'});
     export const version = query({args: {}, handler: () => ${version}});
     export const now = query({args: {}, handler: () => Date.now()});
@@ -133,7 +133,7 @@ test('a call with a token is answered by the worker, as its user', async () => {
   for (let times = 0; times < 4; times++) {
     const as = await judged(() => call('me', {}, {}, {authorization: `Bearer ${token}`}));
     expect([shown(as.reply), as.isFromRouter]).toEqual(['ada', false]);
-    expect(await value('me')).toBe('nobody');
+    expect(await value('me')).toBe('anonymous');
   }
   expect((await call('me', {}, {}, {authorization: 'Bearer nonsense'})).status).toBe(401);
 });

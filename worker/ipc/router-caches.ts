@@ -1,7 +1,8 @@
 /**
  * Tracks which documents and results of query functions each router may have in its cache, and removes them from there
- * before a commit that changes them is visible (decisions 0120 and 0136). A router may cache an answer only if this file allows it, and then answers with it
- * until the worker drops it, the connection is gone, or the lease of its cache has ended.
+ * before a commit that changes them is visible (decisions 0120 and 0136). A router may cache an answer only if this file
+ * allows it, and then answers with it until the worker drops it, the connection is gone, or the lease of its cache has
+ * ended.
  *
  * Invariants
  * - Between COMMIT and the moment at which a commit is visible, readers see the state before it. Answers with a document
