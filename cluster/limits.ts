@@ -95,7 +95,7 @@ export const REBALANCE_AFTER_MS = 10_000;
 /** Tenants that a host gives to others in a second, if they sleep, and if they are served. Beyond: the next second. (ours) */
 export const REBALANCE_ASLEEP_MAX = 32;
 export const REBALANCE_AWAKE_MAX = 1;
-/** How often a host reads the free space of the NATS servers and of the streams of its tenants. Beyond: NATS refuses the append itself. (ours) */
+/** How often a host reads the free space of the NATS servers, and the settings of the streams of its tenants. Beyond: `NATS_RESERVE_BYTES`. (ours) */
 export const FREE_SPACE_POLL_MS = 2_000;
 /** Time for a deleted tenant to be served by no host, in addition to a lease. Beyond: 503, and it is gone. (ours) */
 export const END_DELETED_MS = 10_000;
@@ -199,10 +199,11 @@ export const NATS_READ_AGAIN_MS = 250;
 export const NATS_CONSUMER_AGAIN_MS = 500;
 /**
  * Part of `max_file_store` of a server that logs and bases leave free, and at most so many bytes: for leases and owners, and
- * for what is written between two polls. Beyond: writes are 507. (ours)
+ * for what all hosts write between two polls. A server that reaches `max_file_store` can store other records than the
+ * others, so that acknowledged ones are lost with an election. Beyond: writes are 507. (ours)
  */
 export const NATS_RESERVE_SHARE = 1 / 8;
-export const NATS_RESERVE_BYTES = 64 * 1024 * KIB;
+export const NATS_RESERVE_BYTES = 1024 * 1024 * KIB;
 /**
  * Pause between attempts to connect to a NATS server, and between pings, two of which may go unanswered. Beyond: the host
  * connects to another server, while it still has its lease. (ours)

@@ -32,7 +32,7 @@ import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
 import {RECORD_FORMAT} from '../log/record.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
-import {Subjects, shardOf, type TenantName, tokenOf} from '../log/subjects.ts';
+import {Subjects, type TenantName, tokenOf} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
 import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import {HostLease} from '../members/host-lease.ts';
@@ -225,7 +225,7 @@ export class ClusterHost {
           checkOwner: openedBy => this.#checkOwner(openedBy),
           holdFile: id => this.#standbys.hold(id),
           releaseFile: id => this.#standbys.release(id),
-          onSent: bytes => this.#freeSpace.spend(shardOf(tenant.id), bytes),
+          onSent: bytes => this.#freeSpace.spend(bytes),
           onAnswered: (answer, ms) => {
             this.metrics.count('svc_cluster_appends_total', {answer});
             this.metrics.observe('svc_cluster_append_seconds', ms / 1_000);
@@ -246,8 +246,9 @@ export class ClusterHost {
       ...{tenants: this.tenants, self: () => this.self, waitMs: LEASE_WAIT * leaseMs + END_DELETED_MS},
     });
     this.#freeSpace = new FreeSpace({
-      freeBytes: stream => engine.freeBytes(stream),
+      changedSetting: stream => engine.changedSetting(stream),
       serverBytes: () => serverSpace.freeBytes(),
+      report,
       shards: () => new Set([...this.#holders.values()].map(({shard}) => shard)),
       clock: MONOTONIC_CLOCK,
       onChange: changed => {

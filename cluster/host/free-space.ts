@@ -1,7 +1,8 @@
 /**
- * Free space of the logs of tenants that this host serves, so that a write is refused before its COMMIT instead of after it:
- * that of the stream, if it has a limit, and that of the servers. It is that of the newest poll, less what workers of this host have
- * sent since. Other hosts write as well: an append to a full stream or server is refused by NATS in any case.
+ * Free space of the logs of tenants that this host serves, so that a write is refused before its COMMIT instead of after it. It
+ * is that of the fullest NATS server at the newest poll, less what workers of this host have sent since. Other hosts write as
+ * well: that is what the reserve of `ServerSpace` is for, because a server that is full may not stay equal to the others.
+ * A stream whose settings someone has changed has no space until they are as svc set them.
  */
 import {FREE_SPACE_POLL_MS} from '../limits.ts';
 import {EngineError, type StreamName} from '../log/log-engine.ts';
@@ -9,8 +10,8 @@ import {delay} from '../log/timing.ts';
 import type {Clock} from '../members/clock.ts';
 
 export type FreeSpaceParts = {
-  /** Null: the stream has no limit. @throws EngineError */
-  readonly freeBytes: (stream: StreamName) => Promise<number | null>;
+  /** One sentence; null: it is as svc made it. @throws EngineError */
+  readonly changedSetting: (stream: StreamName) => Promise<string | null>;
   /** Of each stream on the fullest server. Null: it is not known. */
   readonly serverBytes: () => Promise<number | null>;
   /** Shards of the tenants that this host serves. */
@@ -18,12 +19,13 @@ export type FreeSpaceParts = {
   readonly clock: Clock;
   /** The space of a shard is another one than before. */
   readonly onChange: (shard: number) => void;
+  readonly report: (message: string) => void;
 };
 
 export class FreeSpace {
   readonly #parts: FreeSpaceParts;
-  /** Of shards with a limit. */
-  readonly #bytes = new Map<number, number>();
+  /** Why a shard takes nothing. */
+  readonly #faults = new Map<number, string>();
   #wanted: ReadonlySet<number> = new Set();
   #serverBytes: number | null = null;
 
@@ -33,10 +35,7 @@ export class FreeSpace {
 
   /** Null: no limit is known. */
   of(shard: number): number | null {
-    const bytes = this.#bytes.get(shard) ?? null;
-    return bytes === null || this.#serverBytes === null
-      ? (bytes ?? this.#serverBytes)
-      : Math.min(bytes, this.#serverBytes);
+    return this.#faults.has(shard) ? 0 : this.#serverBytes;
   }
 
   /** Of the shards of tenants that this host serves. */
@@ -44,10 +43,8 @@ export class FreeSpace {
     return new Map([...this.#wanted].flatMap(shard => (this.of(shard) === null ? [] : [[shard, this.of(shard)!]])));
   }
 
-  /** A worker of this host sends so much. */
-  spend(shard: number, bytes: number): void {
-    const free = this.#bytes.get(shard);
-    if (free !== undefined) this.#bytes.set(shard, Math.max(0, free - bytes));
+  /** Workers of this host send so much. */
+  spend(bytes: number): void {
     if (this.#serverBytes !== null) this.#serverBytes = Math.max(0, this.#serverBytes - bytes);
   }
 
@@ -61,7 +58,7 @@ export class FreeSpace {
     while (!signal.aborted) {
       const wanted = shards();
       this.#wanted = wanted;
-      for (const shard of [...this.#bytes.keys()]) if (!wanted.has(shard)) this.#bytes.delete(shard);
+      for (const shard of [...this.#faults.keys()]) if (!wanted.has(shard)) this.#faults.delete(shard);
       // Workers hear of it with the lease.
       this.#serverBytes = (await this.#parts.serverBytes()) ?? this.#serverBytes;
       await Promise.all([...wanted].map(shard => this.#poll(shard)));
@@ -70,15 +67,19 @@ export class FreeSpace {
   }
 
   async #poll(shard: number): Promise<void> {
-    const before = this.of(shard);
+    const {changedSetting, report, onChange} = this.#parts;
+    const before = this.#faults.get(shard) ?? null;
+    let fault: string | null;
     try {
-      const free = await this.#parts.freeBytes({kind: 'log', shard});
-      if (free === null) this.#bytes.delete(shard);
-      else this.#bytes.set(shard, free);
+      fault = await changedSetting({kind: 'log', shard});
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
-      return; // the space that is known stays
+      return; // what is known stays
     }
-    if (this.of(shard) !== before) this.#parts.onChange(shard);
+    if (fault === before) return;
+    if (fault === null) this.#faults.delete(shard);
+    else this.#faults.set(shard, fault);
+    report(fault === null ? `shard ${shard} takes writes again` : `shard ${shard} takes no writes: ${fault}`);
+    onChange(shard);
   }
 }

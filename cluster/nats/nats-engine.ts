@@ -44,7 +44,6 @@ type Answer = {
   readonly duplicate?: boolean;
   readonly message?: {readonly subject: string; readonly seq: number; readonly data?: string};
   readonly config?: StreamConfig;
-  readonly state?: {readonly bytes?: unknown};
 };
 
 /** What is left of a sentence about a stream that a cluster had. */
@@ -54,6 +53,8 @@ export const GONE =
 export class NatsEngine implements LogEngine {
   readonly #connection: NatsConnection;
   readonly #subjects: Subjects;
+  /** The settings of each stream that was prepared, by its name. */
+  readonly #prepared = new Map<string, ReturnType<typeof streamSettings>>();
   /** Requests made without a connection would be sent whenever there is one. */
   #isConnected = true;
   #reconnects = 0;
@@ -178,6 +179,7 @@ export class NatsEngine implements LogEngine {
         if (config === null) throw new NatsRefusal(`the stream ${settings.name} ${GONE}`);
         const fault = streamFault(config, settings);
         if (fault !== null) throw new NatsRefusal(fault);
+        this.#prepared.set(settings.name, settings);
         return;
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
@@ -194,16 +196,12 @@ export class NatsEngine implements LogEngine {
     return (await this.#found(stream, {last_by_subj: `${this.#subjects.prefix(stream)}>`})) !== null;
   }
 
-  /** Space of the stream until its `max_bytes`; null: it has no limit. @throws EngineError */
-  async freeBytes(stream: StreamName): Promise<number | null> {
-    const {error, config, state} = await this.#answer(
-      `$JS.API.STREAM.INFO.${streamNameOf(this.#subjects, stream)}`,
-      {},
-    );
-    if (error !== undefined) throw new EngineError(describe(error));
-    const [most, bytes] = [config?.max_bytes, state?.bytes];
-    if (typeof most !== 'number' || typeof bytes !== 'number') throw new EngineError('the answer has no size');
-    return most < 0 ? null : Math.max(0, most - bytes);
+  /** One sentence if a stream that was prepared has other settings since; null: it has not. @throws EngineError */
+  async changedSetting(stream: StreamName): Promise<string | null> {
+    const settings = this.#prepared.get(streamNameOf(this.#subjects, stream));
+    if (settings === undefined) return null;
+    const config = await this.#config(settings.name);
+    return config === null ? `the stream ${settings.name} ${GONE}` : streamFault(config, settings);
   }
 
   /** @returns null: the host does not run, or does not answer in time. @throws EngineError */

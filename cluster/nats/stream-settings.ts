@@ -25,6 +25,8 @@ export function streamSettings(subjects: Subjects, stream: StreamName, replicas:
     num_replicas: replicas,
     discard: 'new',
     max_age: 0,
+    max_bytes: -1,
+    max_msgs: -1,
     max_msgs_per_subject: stream.kind === 'records' ? 1 : -1,
     deny_delete: true,
     deny_purge: false,
@@ -33,6 +35,9 @@ export function streamSettings(subjects: Subjects, stream: StreamName, replicas:
 }
 
 type Setting = keyof ReturnType<typeof streamSettings>;
+
+/** Each copy of a stream judges by itself whether a record fits, and learns of a new limit at another record than the others. */
+const COPIES_DIFFER = 'its copies would differ once the limit is reached or changed, and lose acknowledged records';
 
 /** Why a stream with another value loses or forgets records. */
 const REASONS: Record<Setting, string> = {
@@ -43,17 +48,16 @@ const REASONS: Record<Setting, string> = {
   num_replicas: `records are lost with a server unless there are ${REPLICAS_LEAST} copies; a cluster of one server for development needs --allow-single-log`,
   discard: 'a full stream would remove its oldest records',
   max_age: 'old records would be removed, and an emptied log accepts a first record again',
+  max_bytes: COPIES_DIFFER,
+  max_msgs: COPIES_DIFFER,
   max_msgs_per_subject: 'a log keeps all its records, and a small record only its newest value',
   deny_delete: 'single records could be removed',
   deny_purge: 'logs could not be trimmed',
   allow_direct: 'reads from any server would be stale more often',
 };
 
-/** What an operator can set: where a stream is and how much it takes. The rest is what servers set themselves. */
-const FREE = new Set([
-  ...['description', 'metadata', 'placement', 'compression', 'max_bytes', 'max_msgs', 'duplicate_window'],
-  'consumer_limits',
-]);
+/** What an operator can set: where a stream is. The rest is what servers set themselves. */
+const FREE = new Set(['description', 'metadata', 'placement', 'compression', 'duplicate_window', 'consumer_limits']);
 
 /** One sentence, or null: the stream is as it has to be. */
 export function streamFault(found: StreamConfig, expected: ReturnType<typeof streamSettings>): string | null {

@@ -1,11 +1,9 @@
-/** What hosts show of the cluster in their metrics, and that a full log is noticed before a write is made. */
+/** What hosts show of the cluster in their metrics, and that a stream which someone has changed takes no writes. */
 import {expect, test} from 'vitest';
 import {shardOf} from '../../cluster/log/subjects.ts';
-import {streamSettings} from '../../cluster/nats/stream-settings.ts';
 import {CLUSTER_METRICS} from '../../shared/metrics/cluster-metrics.ts';
 import {until} from '../harness/until.ts';
 import {hostsOfFile} from './harness/hosts-of-file.ts';
-import {SUBJECTS} from './harness/rig.ts';
 import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -70,30 +68,31 @@ test('a move is a hand-over of the former owner; counts go on when the process e
   await until('the lease', async () => (await metricsOf(from)).get('svc_cluster_lease') === 1);
 });
 
-test('a log without space refuses writes before they are made, and reads go on', {timeout: TIMEOUT_MS}, async () => {
+test('a stream that someone limits takes no writes until it is as before, and reads go on', {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const id = await cluster.tenant('large');
   const host = cluster.hosts[0]!;
   await until('a write', async () => (await write(host, id)).status === 201);
+  const owner = await cluster.ownerOf(id);
   const stream = {kind: 'log', shard: shardOf(id)} as const;
-  const settings = streamSettings(SUBJECTS, stream, 3);
+  const freeBytes = async () =>
+    (await metricsOf(owner)).get(`svc_cluster_log_free_bytes{shard="${stream.shard}"}`) ?? Number.NaN;
+  await until('the free space', async () => (await freeBytes()) > 0);
   const refused = () => sumOf('svc_cluster_appends_total{answer="full"}');
   const before = await refused();
-  await cluster.nats.configure('STREAM.UPDATE', {
-    ...settings,
-    max_bytes: (await cluster.nats.bytesOf(stream)) + 8_192,
-  });
-  await until('the owner to know', async () => {
-    const free = (await metricsOf(await cluster.ownerOf(id))).get(
-      `svc_cluster_log_free_bytes{shard="${stream.shard}"}`,
-    );
-    return free !== undefined && free <= 8_192;
-  });
+  // Far from its limit.
+  await cluster.nats.limit(stream, 1e9);
+  await until('the owner to know', async () => (await freeBytes()) === 0);
+  expect(owner.service.log).toContain(
+    `shard ${stream.shard} takes no writes: the stream svc_test_log_${stream.shard} has max_bytes 1000000000 and needs -1`,
+  );
   await until('a refusal', async () => (await write(host, id)).status === 507);
   const {status, text} = await write(host, id);
   expect([status, text]).toEqual([507, expect.stringContaining('nothing was written')]);
   expect(await refused()).toBe(before);
   const read = await host.service.post(`/api/tenants/${id}/query`, {table: 'things', filters: []});
   expect(read.status).toBe(200);
-  await cluster.nats.configure('STREAM.UPDATE', {...settings, max_bytes: -1});
+  await cluster.nats.limit(stream, -1);
   await until('a write', async () => (await write(host, id)).status === 201);
 });

@@ -2,9 +2,8 @@
 
 import type {LogEngine, StreamName} from '../../../cluster/log/log-engine.ts';
 import {REAL_TIMING} from '../../../cluster/log/timing.ts';
-import {streamSettings} from '../../../cluster/nats/stream-settings.ts';
 import type {NatsServers} from './nats-servers.ts';
-import {type Rig, SUBJECTS, TENANT_SHARD} from './rig.ts';
+import {type Rig, TENANT_SHARD} from './rig.ts';
 
 /** Where all tenants of tests are. */
 export const LOG: StreamName = {kind: 'log', shard: TENANT_SHARD};
@@ -24,7 +23,7 @@ export async function natsRig(
     connect: async () => wrap((await servers.host()).engine),
     setSpace: async (_, bytesMax) => {
       const max = Number.isFinite(bytesMax) ? (await servers.bytesOf(LOG)) + bytesMax : -1;
-      await servers.configure('STREAM.UPDATE', {...streamSettings(SUBJECTS, LOG, replicas), max_bytes: max});
+      await servers.limit(LOG, max);
     },
     run: work => work(),
   };

@@ -13,8 +13,9 @@ import type {StreamName} from '../../../cluster/log/log-engine.ts';
 import {connectToAny} from '../../../cluster/nats/connection.ts';
 import {type Credentials, NO_CREDENTIALS} from '../../../cluster/nats/credentials.ts';
 import {NatsEngine} from '../../../cluster/nats/nats-engine.ts';
+import {ServerSpace} from '../../../cluster/nats/server-space.ts';
 import type {NatsServerAddress} from '../../../cluster/nats/start-check.ts';
-import {streamNameOf} from '../../../cluster/nats/stream-settings.ts';
+import {streamNameOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
 import {freePort} from '../../harness/free-port.ts';
 import {until} from '../../harness/until.ts';
 import {SUBJECTS} from './rig.ts';
@@ -22,12 +23,22 @@ import {TcpLink} from './tcp-link.ts';
 
 const BINARY = process.env.SVC_TEST_NATS_SERVER ?? 'nats-server';
 const OUTPUT_KEPT = 100;
+/** A stream of another program. */
+const FILLER = 'filler';
+const FILLER_BYTES = 512 * 1024;
 const ELECTION = 'the servers to elect a leader';
 /** Of JetStream's API: these take no configuration. */
 const BARE_VERBS = ['STREAM.DELETE', 'STREAM.LEADER.STEPDOWN'];
 
 type Led = {cluster?: {leader?: string}};
-type StreamDetail = Led & {name: string; state: {bytes: number}; consumer_detail?: Led[]};
+/** Of one copy of a stream. */
+type StreamState = {messages: number; bytes: number; first_seq: number; last_seq: number; num_subjects?: number};
+type StreamDetail = Led & {
+  name: string;
+  config: {max_bytes: number};
+  state: StreamState;
+  consumer_detail?: Led[];
+};
 
 export class NatsServer {
   readonly name: string;
@@ -287,6 +298,40 @@ export class NatsServers {
     }
   }
 
+  /**
+   * Limits a stream, which svc refuses at a start. Nothing may be written until it returns: a copy that does not have the limit
+   * yet would store other records than the others.
+   */
+  async limit(stream: StreamName, bytesMax: number): Promise<void> {
+    const settings = streamSettings(SUBJECTS, stream, this.servers.length);
+    await this.configure('STREAM.UPDATE', {...settings, max_bytes: bytesMax});
+    await until('all copies to have the limit', async () => {
+      const copies = await Promise.all(this.servers.map(server => this.#detail(server, stream)));
+      return copies.every(copy => copy?.config.max_bytes === bytesMax);
+    });
+  }
+
+  /** Another program stores so much on one server that svc has none left. They need a small `max_file_store`. */
+  async fill(): Promise<void> {
+    const servers = this.addresses.map(({server}) => server);
+    const connection = await connectToAny({servers, name: 'another program', credentials: this.#credentials});
+    const space = new ServerSpace(this.servers.map(({monitor}) => monitor));
+    try {
+      await this.configure('STREAM.CREATE', {name: FILLER, subjects: [FILLER], storage: 'file', num_replicas: 1});
+      while ((await space.freeBytes()) !== 0) await connection.request(FILLER, Buffer.alloc(FILLER_BYTES));
+    } finally {
+      await space.close();
+      await connection.close();
+    }
+  }
+
+  /** Ends `fill`. */
+  async makeSpace(): Promise<void> {
+    await this.configure('STREAM.DELETE', {name: FILLER}).catch((error: Error) => {
+      if (error.message !== 'stream not found') throw error;
+    });
+  }
+
   async stop(): Promise<void> {
     process.off('exit', this.#onExit);
     for (const close of this.#closing) await close();
@@ -295,9 +340,39 @@ export class NatsServers {
     rmSync(this.directory, {recursive: true, force: true});
   }
 
-  async #detail(server: NatsServer, stream: StreamName): Promise<StreamDetail | undefined> {
-    const page = (await server.page('jsz?consumers=true')) as {account_details?: {stream_detail?: StreamDetail[]}[]};
-    const name = streamNameOf(SUBJECTS, stream);
-    return page.account_details?.flatMap(account => account.stream_detail ?? []).find(found => found.name === name);
+  /**
+   * Waits until the copies of each stream on all servers are equal, as far as their pages say. Nothing may be written meanwhile.
+   * @returns one sentence for each stream whose copies stay different: NATS does not notice that
+   */
+  async differentCopies(): Promise<string[]> {
+    let found: string[] = [];
+    await until('equal copies', async () => {
+      const pages = await Promise.all(this.servers.map(server => this.#details(server)));
+      const names = new Set(pages.flat().map(({name}) => name));
+      found = [...names].flatMap(name => {
+        const copies = pages.map(page => stateOf(page.find(detail => detail.name === name)));
+        return new Set(copies).size === 1 ? [] : [`the copies of ${name} are ${copies.join(' and ')}`];
+      });
+      return found.length === 0;
+    }).catch(() => undefined);
+    return found;
   }
+
+  async #detail(server: NatsServer, stream: StreamName): Promise<StreamDetail | undefined> {
+    const name = streamNameOf(SUBJECTS, stream);
+    return (await this.#details(server)).find(found => found.name === name);
+  }
+
+  async #details(server: NatsServer): Promise<StreamDetail[]> {
+    const page = (await server.page('jsz?consumers=true&config=true')) as {
+      account_details?: {stream_detail?: StreamDetail[]}[];
+    };
+    return page.account_details?.flatMap(account => account.stream_detail ?? []) ?? [];
+  }
+}
+
+function stateOf(detail: StreamDetail | undefined): string {
+  if (detail === undefined) return 'none';
+  const {messages, bytes, first_seq: first, last_seq: last, num_subjects: subjects} = detail.state;
+  return `${messages} messages of ${subjects ?? 0} subjects, ${bytes} bytes, ${first} to ${last}`;
 }

@@ -2,7 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {StreamName} from '../../../cluster/log/log-engine.ts';
 import {shardOf} from '../../../cluster/log/subjects.ts';
-import {streamNameOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
+import {streamNameOf} from '../../../cluster/nats/stream-settings.ts';
 import type {DeploymentUpload} from '../../../shared/protocol/functions.ts';
 import {seededRandom} from '../../harness/random.ts';
 import {isAlive} from '../../harness/service.ts';
@@ -176,20 +176,11 @@ export const FAULTS: Record<string, Fault> = {
     host.machine?.clock.set(offsetMs);
     return () => host.machine?.clock.set(0);
   },
-  'a log is full': async place => {
-    const {nats} = place.cluster;
-    const tenant = place.tenants[below(place, place.tenants.length)]!;
-    place.say(tenant);
-    const limit = (max_bytes: number) =>
-      nats.configure('STREAM.UPDATE', {...streamSettings(SUBJECTS, logOf(tenant), nats.servers.length), max_bytes});
-    const isLimited = await limit(LOG_BYTES).then(
-      () => true,
-      () => false,
-    );
-    place.say(isLimited ? 'so it is' : 'refused');
+  'a NATS server has no space': async ({cluster: {nats}, say}) => {
+    await nats.fill().catch(() => say('it did not answer until it was full'));
     return () =>
-      until('the log to have space', () =>
-        limit(-1).then(
+      until('space', () =>
+        nats.makeSpace().then(
           () => true,
           () => false,
         ),
@@ -221,8 +212,6 @@ async function moveUntil({cluster, tenants, random, say}: Place, signal: AbortSi
   }
 }
 const MOVE_PAUSE_MS_MAX = 1_500;
-/** Less than any log has. */
-const LOG_BYTES = 1_024;
 const DISK_LEFT_BYTES = 1 << 20;
 /** More than a lease. Jobs are as late, so it is less than the time in which all is well again. */
 const CLOCK_OFFSET_MS_MAX = 30_000;

@@ -49,8 +49,11 @@ export type HistoryOptions = {
   readonly dist?: string;
 };
 
+/** A fault fills it. Its reserve is more than all clients write between two polls of the free space. */
+const JETSTREAM = 'sync_interval: always, max_file_store: 64MB';
+
 export async function randomHistory({seed, durationMs, wanted = '', dist}: HistoryOptions): Promise<History> {
-  const cluster = await SvcHosts.start({dist, hasOwnMachines: true});
+  const cluster = await SvcHosts.start({dist, hasOwnMachines: true, jetstream: JETSTREAM});
   const killAll = () => {
     for (const {service} of cluster.hosts) for (const pid of service.processes()) killNow(pid);
   };
@@ -76,6 +79,7 @@ export async function randomHistory({seed, durationMs, wanted = '', dist}: Histo
     for (const one of clients) violations.push(...(await findingsOf(cluster, one, stopped)));
     for (const one of live) await one.stop();
     await Promise.all(cluster.hosts.map(({service}) => service.killAll()));
+    violations.push(...(await cluster.nats.differentCopies()));
     for (const id of TENANTS) violations.push(...(await fileFindings(cluster, id)));
   } finally {
     process.off('exit', killAll);
