@@ -198,6 +198,12 @@ export const NATS_REQUEST_MS = 2_000;
 export const NATS_READ_AGAIN_MS = 250;
 export const NATS_CONSUMER_AGAIN_MS = 500;
 /**
+ * How often a host compares the copies of each stream, and how often in a row one has to be another than that of its leader
+ * until it is reported. Beyond: it is late, not another one. (ours)
+ */
+export const COPIES_LOOK_MS = 10_000;
+export const COPIES_LOOKS = 3;
+/**
  * Part of `max_file_store` of a server that logs and bases leave free, and at most so many bytes: for leases and owners, and
  * for what all hosts write between two polls. A server that reaches `max_file_store` can store other records than the
  * others, so that acknowledged ones are lost with an election. Beyond: writes are 507. (ours)

@@ -38,9 +38,12 @@ import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import {HostLease} from '../members/host-lease.ts';
 import {Members, placedHosts} from '../members/members.ts';
 import {readCredentials} from '../nats/credentials.ts';
+import {MonitorPages} from '../nats/monitor-pages.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
-import {ServerSpace} from '../nats/server-space.ts';
+import {serverFreeBytes} from '../nats/server-space.ts';
 import {startOnNats} from '../nats/start-check.ts';
+import {StreamCopies} from '../nats/stream-copies.ts';
+import {streamPrefixOf} from '../nats/stream-settings.ts';
 import {HostTenants} from '../ownership/host-tenants.ts';
 import {TenantEntries} from '../ownership/tenant-entries.ts';
 import {isSameOwner, type Owner, ownerOfNote, type TenantRecord} from '../ownership/tenant-record.ts';
@@ -86,7 +89,8 @@ export class ClusterHost {
   /** Tenants that have a directory here, with the paths of their files, by tenant and generation. */
   readonly #known = new Map<string, {tenant: KnownTenant; path: string}>();
   readonly #engine: NatsEngine;
-  readonly #serverSpace: ServerSpace;
+  readonly #pages: MonitorPages;
+  readonly #copies: StreamCopies;
   readonly #send: (message: ClusterToSupervisor) => void;
   readonly #log: Logger;
   readonly #end = new AbortController();
@@ -111,8 +115,8 @@ export class ClusterHost {
     });
     for (const warning of warnings) log.warn(warning);
     const monitors = settings.servers.map(({monitor}) => monitor);
-    const serverSpace = new ServerSpace(monitors, credentials.tls?.ca);
-    const host = new ClusterHost({settings, start, engine, serverSpace, send, log});
+    const pages = new MonitorPages(monitors, credentials.tls?.ca);
+    const host = new ClusterHost({settings, start, engine, pages, send, log});
     if (isDraining) host.drain.begin();
     return host;
   }
@@ -121,15 +125,15 @@ export class ClusterHost {
     settings: ClusterProcessSettings;
     start: string;
     engine: NatsEngine;
-    serverSpace: ServerSpace;
+    pages: MonitorPages;
     send: (message: ClusterToSupervisor) => void;
     log: Logger;
   }) {
-    const {settings, start, engine, serverSpace, send, log} = parts;
+    const {settings, start, engine, pages, send, log} = parts;
     this.settings = settings;
     this.#start = start;
     this.#engine = engine;
-    this.#serverSpace = serverSpace;
+    this.#pages = pages;
     this.#send = send;
     this.#log = log;
     this.replicated = new ReplicatedLog(engine, settings.cluster);
@@ -247,7 +251,7 @@ export class ClusterHost {
     });
     this.#freeSpace = new FreeSpace({
       changedSetting: stream => engine.changedSetting(stream),
-      serverBytes: () => serverSpace.freeBytes(),
+      serverBytes: () => serverFreeBytes(pages),
       report,
       shards: () => new Set([...this.#holders.values()].map(({shard}) => shard)),
       clock: MONOTONIC_CLOCK,
@@ -255,6 +259,7 @@ export class ClusterHost {
         for (const holder of this.#holders.values()) if (holder.shard === changed) this.#tell(holder);
       },
     });
+    this.#copies = new StreamCopies({pages, prefix: streamPrefixOf(subjects), clock: MONOTONIC_CLOCK, report});
     const {members, lease, tenants} = this;
     this.drain = new Drain({
       ...{records, host: settings.host, start, tenants, signal: this.#end.signal},
@@ -268,7 +273,7 @@ export class ClusterHost {
     const nowMs = () => MONOTONIC_CLOCK.nowMs;
     this.metrics.read({
       ...{members, lease, tenants, engine, nowMs},
-      ...{standbys: this.#standbys, freeSpace: this.#freeSpace},
+      ...{standbys: this.#standbys, freeSpace: this.#freeSpace, copies: this.#copies},
     });
   }
 
@@ -296,7 +301,7 @@ export class ClusterHost {
     this.#standing = this.#standbys.run(signal);
     const {members, tenants, keys} = this;
     void Promise.all([members.watch(signal), tenants.watch(signal), keys.watch(signal), this.#wakeDue(signal)]);
-    void Promise.all([this.#freeSpace.run(signal), this.#shares.run(signal)]);
+    void Promise.all([this.#freeSpace.run(signal), this.#shares.run(signal), this.#copies.run(signal)]);
     await Promise.all([listed, keys.listed(signal)]);
     for (let ended = previousStart; !signal.aborted; ended = this.#start) {
       if (await this.drain.isRequested()) this.drain.begin();
@@ -378,7 +383,7 @@ export class ClusterHost {
     await Promise.all([this.#standing, this.spools.close()]);
     await this.#fileThreads.close();
     await this.#engine.close();
-    await this.#serverSpace.close();
+    await this.#pages.close();
   }
 
   /** Hosts that can own tenants. */

@@ -1,7 +1,7 @@
 /**
  * Free space of the logs of tenants that this host serves, so that a write is refused before its COMMIT instead of after it. It
  * is that of the fullest NATS server at the newest poll, less what workers of this host have sent since. Other hosts write as
- * well: that is what the reserve of `ServerSpace` is for, because a server that is full may not stay equal to the others.
+ * well: that is what the reserve of `serverFreeBytes` is for, because a server that is full may not stay equal to the others.
  * A stream whose settings someone has changed has no space until they are as svc set them.
  */
 import {FREE_SPACE_POLL_MS} from '../limits.ts';

@@ -4,6 +4,7 @@ import {Metrics} from '../../shared/metrics/metrics.ts';
 import type {HostLease} from '../members/host-lease.ts';
 import type {Members} from '../members/members.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
+import type {StreamCopies} from '../nats/stream-copies.ts';
 import type {HostTenants} from '../ownership/host-tenants.ts';
 import type {Standbys} from '../standby/standbys.ts';
 import type {FreeSpace} from './free-space.ts';
@@ -15,6 +16,7 @@ export type HostGauges = {
   readonly standbys: Pick<Standbys, 'lag'>;
   readonly engine: Pick<NatsEngine, 'isConnected' | 'reconnects'>;
   readonly freeSpace: Pick<FreeSpace, 'all'>;
+  readonly copies: Pick<StreamCopies, 'different'>;
   readonly nowMs: () => number;
 };
 
@@ -23,7 +25,7 @@ export class HostMetrics extends Metrics<typeof CLUSTER_METRICS> {
     super(CLUSTER_METRICS);
   }
 
-  read({members, lease, tenants, standbys, engine, freeSpace, nowMs}: HostGauges): void {
+  read({members, lease, tenants, standbys, engine, freeSpace, copies, nowMs}: HostGauges): void {
     this.measure('svc_cluster_members', () => {
       const states = members.serving().map(({record}) => record.state);
       return CLUSTER_METRICS.svc_cluster_members.from.map(state => [
@@ -40,6 +42,7 @@ export class HostMetrics extends Metrics<typeof CLUSTER_METRICS> {
     this.measure('svc_cluster_standby_lag_seconds', () => Math.max(0, ...lags().map(({ms}) => ms)) / 1_000);
     this.measure('svc_cluster_nats_connected', () => (engine.isConnected ? 1 : 0));
     this.measure('svc_cluster_nats_reconnects_total', () => engine.reconnects);
+    this.measure('svc_cluster_log_copies_differing', () => copies.different);
     this.measure('svc_cluster_log_free_bytes', () => [...freeSpace.all()].map(([shard, bytes]) => [{shard}, bytes]));
   }
 }

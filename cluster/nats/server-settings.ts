@@ -1,6 +1,6 @@
 /** What svc requires of NATS servers, as their monitoring page `/varz` reports it. */
-import {Agent, fetch} from 'undici';
-import {MESSAGE_BYTES_LEAST, NATS_REQUEST_MS} from '../limits.ts';
+import {MESSAGE_BYTES_LEAST} from '../limits.ts';
+import {MonitorPages} from './monitor-pages.ts';
 import {NatsRefusal} from './nats-refusal.ts';
 import {REPLICAS_LEAST} from './stream-settings.ts';
 
@@ -25,24 +25,18 @@ type Jsz = {readonly disabled?: boolean; readonly config?: NonNullable<Varz['jet
  * @param monitor such as http://10.0.0.1:8222. @param ca of a page over TLS. @throws NatsRefusal
  */
 export async function varzOf(monitor: string, ca?: string): Promise<Varz> {
-  const dispatcher = new Agent(ca === undefined ? {} : {connect: {ca}});
-  const page = async (path: string): Promise<unknown> => {
-    const signal = AbortSignal.timeout(NATS_REQUEST_MS);
-    const response = await fetch(new URL(path, monitor), {signal, dispatcher});
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    return await response.json();
-  };
+  const pages = new MonitorPages([monitor], ca);
   try {
-    const varz = (await page('/varz')) as Varz;
+    const varz = (await pages.read(monitor, '/varz')) as Varz;
     if (varz.jetstream?.config !== undefined) return varz;
-    const {disabled, config} = (await page('/jsz')) as Jsz;
+    const {disabled, config} = (await pages.read(monitor, '/jsz')) as Jsz;
     return disabled === true || config === undefined ? varz : {...varz, jetstream: {config}};
   } catch (error) {
     const {cause, message} = error as Error;
     const reason = cause instanceof Error ? cause.message : message;
     throw new NatsRefusal(`the monitoring page of the NATS server at ${monitor} cannot be read: ${reason}.`);
   } finally {
-    await dispatcher.close();
+    await pages.close();
   }
 }
 

@@ -13,7 +13,12 @@ export const REPLICAS_LEAST = 3;
 
 export function streamNameOf(subjects: Subjects, stream: StreamName): string {
   const kind = stream.kind === 'log' ? `log_${stream.shard}` : stream.kind;
-  return `svc_${subjects.cluster}_${kind}`;
+  return `${streamPrefixOf(subjects)}${kind}`;
+}
+
+/** All streams of the cluster begin with it, and no others. */
+export function streamPrefixOf({cluster}: Subjects): string {
+  return `svc_${cluster}_`;
 }
 
 export function streamSettings(subjects: Subjects, stream: StreamName, replicas: number) {

@@ -47,9 +47,14 @@ export const CLUSTER_METRICS = {
     type: 'counter',
     help: 'Times that the cluster process was connected to a NATS server again after it lost the connection',
   },
+  svc_cluster_log_copies_differing: {
+    type: 'gauge',
+    help: 'Copies of streams on NATS servers that are not that of their leader, though the servers take them for it',
+    aggregator: 'max',
+  },
   svc_cluster_log_free_bytes: {
     type: 'gauge',
-    help: 'Space of the NATS servers, or of the stream if its limit is less, for logs of tenants that this host serves, by shard',
+    help: 'Space of the NATS servers for logs of tenants that this host serves, by shard; 0 if someone has changed the stream',
     labels: ['shard'],
     aggregator: 'max',
   },

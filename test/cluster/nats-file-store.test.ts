@@ -3,7 +3,8 @@ import {randomBytes} from 'node:crypto';
 import {expect, test} from 'vitest';
 import {NATS_RESERVE_SHARE} from '../../cluster/limits.ts';
 import {MONOTONIC_CLOCK} from '../../cluster/members/clock.ts';
-import {ServerSpace} from '../../cluster/nats/server-space.ts';
+import {MonitorPages} from '../../cluster/nats/monitor-pages.ts';
+import {serverFreeBytes} from '../../cluster/nats/server-space.ts';
 import {until} from '../harness/until.ts';
 import {hostsOfFile} from './harness/hosts-of-file.ts';
 
@@ -69,8 +70,8 @@ test('writes are 507 before the server is full, reads and the lease go on, and a
 test('a part of the store is reserved, and a server that does not answer counts as none', async () => {
   const {monitor} = cluster.nats.servers[0]!;
   const space = async (...monitors: string[]) => {
-    const servers = new ServerSpace(monitors);
-    return await servers.freeBytes().finally(() => servers.close());
+    const pages = new MonitorPages(monitors);
+    return await serverFreeBytes(pages).finally(() => pages.close());
   };
   const {storage} = (await cluster.nats.servers[0]!.page('jsz')) as {storage: number};
   const free = (await space('http://127.0.0.1:1', monitor))!;

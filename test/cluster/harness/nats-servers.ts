@@ -12,8 +12,9 @@ import {Agent, fetch} from 'undici';
 import type {StreamName} from '../../../cluster/log/log-engine.ts';
 import {connectToAny} from '../../../cluster/nats/connection.ts';
 import {type Credentials, NO_CREDENTIALS} from '../../../cluster/nats/credentials.ts';
+import {MonitorPages} from '../../../cluster/nats/monitor-pages.ts';
 import {NatsEngine} from '../../../cluster/nats/nats-engine.ts';
-import {ServerSpace} from '../../../cluster/nats/server-space.ts';
+import {serverFreeBytes} from '../../../cluster/nats/server-space.ts';
 import type {NatsServerAddress} from '../../../cluster/nats/start-check.ts';
 import {streamNameOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
 import {freePort} from '../../harness/free-port.ts';
@@ -315,12 +316,12 @@ export class NatsServers {
   async fill(): Promise<void> {
     const servers = this.addresses.map(({server}) => server);
     const connection = await connectToAny({servers, name: 'another program', credentials: this.#credentials});
-    const space = new ServerSpace(this.servers.map(({monitor}) => monitor));
+    const pages = new MonitorPages(this.servers.map(({monitor}) => monitor));
     try {
       await this.configure('STREAM.CREATE', {name: FILLER, subjects: [FILLER], storage: 'file', num_replicas: 1});
-      while ((await space.freeBytes()) !== 0) await connection.request(FILLER, Buffer.alloc(FILLER_BYTES));
+      while ((await serverFreeBytes(pages)) !== 0) await connection.request(FILLER, Buffer.alloc(FILLER_BYTES));
     } finally {
-      await space.close();
+      await pages.close();
       await connection.close();
     }
   }
