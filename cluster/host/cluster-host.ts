@@ -171,7 +171,7 @@ export class ClusterHost {
       },
       scratch,
       copyBytesPerSecond,
-      freeBytes: () => this.#freeSpace.serverBytes,
+      freeBytes: () => this.#freeSpace.ofBases,
       onBase: bytes => {
         this.metrics.count('svc_cluster_bases_total');
         this.metrics.add('svc_cluster_base_bytes_total', bytes);
@@ -189,7 +189,7 @@ export class ClusterHost {
     this.files = new FilesOfLogs({
       ...{replicated: this.replicated, files: this.#fileThreads, scratch, report, signal: this.#end.signal},
       rate: new CopyRate(copyBytesPerSecond, MONOTONIC_CLOCK),
-      freeBytes: () => this.#freeSpace.serverBytes,
+      freeBytes: () => this.#freeSpace.ofBases,
       forget: tenant => void this.forget(tenant),
     });
     this.#shares = new LogShares({

@@ -2,7 +2,7 @@
  * Free space of the logs of tenants that this host serves, so that a write is refused before its COMMIT instead of after it. It
  * is that of the fullest NATS server at the newest poll, less what workers of this host have sent since. Other hosts write as
  * well: that is what the reserve of `serverFreeBytes` is for, because a server that is full may not stay equal to the others.
- * A stream whose settings someone has changed has no space until they are as svc set them.
+ * A stream whose settings someone has changed takes nothing until they are as svc set them.
  */
 import {FREE_SPACE_POLL_MS} from '../limits.ts';
 import {EngineError, type StreamName} from '../log/log-engine.ts';
@@ -22,10 +22,16 @@ export type FreeSpaceParts = {
   readonly report: (message: string) => void;
 };
 
+/** What a fault of a stream prevents. */
+function without(stream: StreamName): string {
+  if (stream.kind === 'records') return 'no tenant takes writes';
+  return stream.kind === 'bases' ? 'no base is stored' : `shard ${stream.shard} takes no writes`;
+}
+
 export class FreeSpace {
   readonly #parts: FreeSpaceParts;
-  /** Why a shard takes nothing. */
-  readonly #faults = new Map<number, string>();
+  /** What streams prevent whose settings were changed → why. */
+  readonly #faults = new Map<string, string>();
   #wanted: ReadonlySet<number> = new Set();
   #serverBytes: number | null = null;
 
@@ -35,7 +41,7 @@ export class FreeSpace {
 
   /** Null: no limit is known. */
   of(shard: number): number | null {
-    return this.#faults.has(shard) ? 0 : this.#serverBytes;
+    return this.#prevents({kind: 'log', shard}) || this.#prevents({kind: 'records'}) ? 0 : this.#serverBytes;
   }
 
   /** Of the shards of tenants that this host serves. */
@@ -48,38 +54,45 @@ export class FreeSpace {
     if (this.#serverBytes !== null) this.#serverBytes = Math.max(0, this.#serverBytes - bytes);
   }
 
-  /** For what every stream can have, such as a base. Null: no limit is known. */
-  get serverBytes(): number | null {
-    return this.#serverBytes;
+  /** For a base. Null: no limit is known. */
+  get ofBases(): number | null {
+    return this.#prevents({kind: 'bases'}) || this.#prevents({kind: 'records'}) ? 0 : this.#serverBytes;
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const {shards, clock} = this.#parts;
     while (!signal.aborted) {
       const wanted = shards();
+      for (const shard of this.#wanted) if (!wanted.has(shard)) this.#faults.delete(without({kind: 'log', shard}));
       this.#wanted = wanted;
-      for (const shard of [...this.#faults.keys()]) if (!wanted.has(shard)) this.#faults.delete(shard);
       // Workers hear of it with the lease.
       this.#serverBytes = (await this.#parts.serverBytes()) ?? this.#serverBytes;
-      await Promise.all([...wanted].map(shard => this.#poll(shard)));
+      const logs = [...wanted].map(shard => ({kind: 'log', shard}) as const);
+      await Promise.all(
+        [{kind: 'records'} as const, {kind: 'bases'} as const, ...logs].map(stream => this.#poll(stream)),
+      );
       await delay(clock, FREE_SPACE_POLL_MS);
     }
   }
 
-  async #poll(shard: number): Promise<void> {
+  #prevents(stream: StreamName): boolean {
+    return this.#faults.has(without(stream));
+  }
+
+  async #poll(stream: StreamName): Promise<void> {
     const {changedSetting, report, onChange} = this.#parts;
-    const before = this.#faults.get(shard) ?? null;
+    const key = without(stream);
     let fault: string | null;
     try {
-      fault = await changedSetting({kind: 'log', shard});
+      fault = await changedSetting(stream);
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       return; // what is known stays
     }
-    if (fault === before) return;
-    if (fault === null) this.#faults.delete(shard);
-    else this.#faults.set(shard, fault);
-    report(fault === null ? `shard ${shard} takes writes again` : `shard ${shard} takes no writes: ${fault}`);
-    onChange(shard);
+    if (fault === (this.#faults.get(key) ?? null)) return;
+    if (fault === null) this.#faults.delete(key);
+    else this.#faults.set(key, fault);
+    report(fault === null ? `it is over that ${key}` : `${key}: ${fault}`);
+    for (const shard of stream.kind === 'log' ? [stream.shard] : this.#wanted) onChange(shard);
   }
 }

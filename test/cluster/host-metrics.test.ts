@@ -1,9 +1,11 @@
 /** What hosts show of the cluster in their metrics, and that a stream which someone has changed takes no writes. */
 import {expect, test} from 'vitest';
 import {shardOf} from '../../cluster/log/subjects.ts';
+import {streamSettings} from '../../cluster/nats/stream-settings.ts';
 import {CLUSTER_METRICS} from '../../shared/metrics/cluster-metrics.ts';
 import {until} from '../harness/until.ts';
 import {hostsOfFile} from './harness/hosts-of-file.ts';
+import {SUBJECTS} from './harness/rig.ts';
 import type {SvcHost} from './harness/svc-hosts.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -95,4 +97,11 @@ test('a stream that someone limits takes no writes until it is as before, and re
   expect(read.status).toBe(200);
   await cluster.nats.limit(stream, -1);
   await until('a write', async () => (await write(host, id)).status === 201);
+  // Owners and leases are there.
+  await cluster.nats.configure('STREAM.UPDATE', {...streamSettings(SUBJECTS, {kind: 'records'}, 3), max_msgs: 1e9});
+  await until('a refusal', async () => (await write(host, id)).status === 507);
+  expect(owner.service.log).toContain('no tenant takes writes: the stream svc_test_records has max_msgs 1000000000');
+  await cluster.nats.configure('STREAM.UPDATE', streamSettings(SUBJECTS, {kind: 'records'}, 3));
+  await until('a write', async () => (await write(host, id)).status === 201);
+  expect((await metricsOf(owner)).get('svc_cluster_lease')).toBe(1);
 });
