@@ -42,8 +42,6 @@ export type LogEndpointParts = {
   readonly ownerEnds: OpenOptions['ownerEnds'];
   /** What the tenant has in the log. */
   readonly share: LogShare;
-  /** Bytes that are sent to the log for the tenant. */
-  readonly onSent?: ((bytes: number) => void) | undefined;
   /** What the log answered to an append, and after how long. */
   readonly onAnswered: (answer: PublishAnswer['kind'], ms: number) => void;
   /** Called before each attempt to append the `open`. @param tail that the worker has read; null: the log has nothing */
@@ -198,14 +196,13 @@ export class LogEndpoint {
   }
 
   async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer): Promise<PublishAnswer> {
-    const {engine, subjects, tenant, epoch, onAnswered, onSent, note, beforeOpen, share} = this.#parts;
+    const {engine, subjects, tenant, epoch, onAnswered, note, beforeOpen, share} = this.#parts;
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
     const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
     if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
     const bytes = body.length + subject.length;
     if (subject === parts.name) {
       if (!share.takesPart(bytes)) return {kind: 'full'};
-      onSent?.(bytes);
       const answer = await this.#awaited(engine.publish(parts, body, null));
       if (isAck(answer)) share.storedPart(answer.sequence, bytes);
       return answer;
@@ -219,7 +216,6 @@ export class LogEndpoint {
     // What it lacks by now is appended before: then this append expects another record, is refused, and follows again.
     if (place.kind === 'open') await beforeOpen(this.#tail);
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
-    onSent?.(bytes);
     const startMs = performance.now();
     const answer = await this.#awaited(engine.publish(log, body, expected));
     onAnswered(answer.kind, performance.now() - startMs);

@@ -40,7 +40,8 @@ import {Members, placedHosts} from '../members/members.ts';
 import {readCredentials} from '../nats/credentials.ts';
 import {MonitorPages} from '../nats/monitor-pages.ts';
 import type {NatsEngine} from '../nats/nats-engine.ts';
-import {serverFreeBytes} from '../nats/server-space.ts';
+import {ServerSpace} from '../nats/server-space.ts';
+import {SpacedEngine} from '../nats/spaced-engine.ts';
 import {startOnNats} from '../nats/start-check.ts';
 import {StreamCopies} from '../nats/stream-copies.ts';
 import {streamPrefixOf} from '../nats/stream-settings.ts';
@@ -136,10 +137,22 @@ export class ClusterHost {
     this.#pages = pages;
     this.#send = send;
     this.#log = log;
-    this.replicated = new ReplicatedLog(engine, settings.cluster);
+    const report = (sentence: string) => log.error(sentence);
+    const server = new ServerSpace(pages);
+    this.#freeSpace = new FreeSpace({
+      changedSetting: stream => engine.changedSetting(stream),
+      server,
+      report,
+      shards: () => new Set([...this.#holders.values()].map(({shard}) => shard)),
+      clock: MONOTONIC_CLOCK,
+      onChange: changed => {
+        for (const holder of this.#holders.values()) if (holder.shard === changed) this.#tell(holder);
+      },
+    });
+    const spaced = new SpacedEngine(engine, server);
+    this.replicated = new ReplicatedLog(spaced, settings.cluster);
     const {records} = this.replicated;
     const {leaseMs} = settings;
-    const report = (sentence: string) => log.error(sentence);
     this.members = new Members({records, leaseMs, report});
     const versions = {svc: settings.svcVersion, records: RECORD_FORMAT, storage: NEWEST_STORAGE_VERSION};
     this.lease = new HostLease({
@@ -219,7 +232,7 @@ export class ClusterHost {
       self: () => (this.#isMember && !this.#end.signal.aborted ? this.self : null),
       holderOf: tenant => {
         const holder = new WorkerHolder({
-          ...{tenant, engine, subjects, report, lostTails, localLagMs: settings.localLagMs},
+          ...{tenant, engine: spaced, subjects, report, lostTails, localLagMs: settings.localLagMs},
           ...{lease: () => this.#notice(tenant), share: this.#shares.of(tenant)},
           supervisor: {
             granted: grant => send({type: 'granted', grant}),
@@ -229,7 +242,6 @@ export class ClusterHost {
           checkOwner: openedBy => this.#checkOwner(openedBy),
           holdFile: id => this.#standbys.hold(id),
           releaseFile: id => this.#standbys.release(id),
-          onSent: bytes => this.#freeSpace.spend(bytes),
           onAnswered: (answer, ms) => {
             this.metrics.count('svc_cluster_appends_total', {answer});
             this.metrics.observe('svc_cluster_append_seconds', ms / 1_000);
@@ -248,16 +260,6 @@ export class ClusterHost {
     this.endings = new OwnerEndings({
       ...{replicated: this.replicated, members: this.members, clock: MONOTONIC_CLOCK, signal: this.#end.signal},
       ...{tenants: this.tenants, self: () => this.self, waitMs: LEASE_WAIT * leaseMs + END_DELETED_MS},
-    });
-    this.#freeSpace = new FreeSpace({
-      changedSetting: stream => engine.changedSetting(stream),
-      serverBytes: () => serverFreeBytes(pages),
-      report,
-      shards: () => new Set([...this.#holders.values()].map(({shard}) => shard)),
-      clock: MONOTONIC_CLOCK,
-      onChange: changed => {
-        for (const holder of this.#holders.values()) if (holder.shard === changed) this.#tell(holder);
-      },
     });
     this.#copies = new StreamCopies({pages, prefix: streamPrefixOf(subjects), clock: MONOTONIC_CLOCK, report});
     const {members, lease, tenants} = this;

@@ -1,19 +1,17 @@
 /**
- * Free space of the logs of tenants that this host serves, so that a write is refused before its COMMIT instead of after it. It
- * is that of the fullest NATS server at the newest poll, less what workers of this host have sent since. Other hosts write as
- * well: that is what the reserve of `serverFreeBytes` is for, because a server that is full may not stay equal to the others.
- * A stream whose settings someone has changed takes nothing until they are as svc set them.
+ * Free space of the logs of tenants that this host serves, so that a write is refused before its COMMIT instead of after it. A
+ * stream whose settings someone has changed takes nothing until they are as svc set them.
  */
 import {FREE_SPACE_POLL_MS} from '../limits.ts';
 import {EngineError, type StreamName} from '../log/log-engine.ts';
 import {delay} from '../log/timing.ts';
 import type {Clock} from '../members/clock.ts';
+import type {ServerSpace} from '../nats/server-space.ts';
 
 export type FreeSpaceParts = {
   /** One sentence; null: it is as svc made it. @throws EngineError */
   readonly changedSetting: (stream: StreamName) => Promise<string | null>;
-  /** Of each stream on the fullest server. Null: it is not known. */
-  readonly serverBytes: () => Promise<number | null>;
+  readonly server: Pick<ServerSpace, 'freeBytes' | 'read'>;
   /** Shards of the tenants that this host serves. */
   readonly shards: () => ReadonlySet<number>;
   readonly clock: Clock;
@@ -33,7 +31,6 @@ export class FreeSpace {
   /** What streams prevent whose settings were changed → why. */
   readonly #faults = new Map<string, string>();
   #wanted: ReadonlySet<number> = new Set();
-  #serverBytes: number | null = null;
 
   constructor(parts: FreeSpaceParts) {
     this.#parts = parts;
@@ -41,7 +38,7 @@ export class FreeSpace {
 
   /** Null: no limit is known. */
   of(shard: number): number | null {
-    return this.#prevents({kind: 'log', shard}) || this.#prevents({kind: 'records'}) ? 0 : this.#serverBytes;
+    return this.#prevents({kind: 'log', shard}) || this.#prevents({kind: 'records'}) ? 0 : this.#parts.server.freeBytes;
   }
 
   /** Of the shards of tenants that this host serves. */
@@ -49,14 +46,9 @@ export class FreeSpace {
     return new Map([...this.#wanted].flatMap(shard => (this.of(shard) === null ? [] : [[shard, this.of(shard)!]])));
   }
 
-  /** Workers of this host send so much. */
-  spend(bytes: number): void {
-    if (this.#serverBytes !== null) this.#serverBytes = Math.max(0, this.#serverBytes - bytes);
-  }
-
   /** For a base. Null: no limit is known. */
   get ofBases(): number | null {
-    return this.#prevents({kind: 'bases'}) || this.#prevents({kind: 'records'}) ? 0 : this.#serverBytes;
+    return this.#prevents({kind: 'bases'}) || this.#prevents({kind: 'records'}) ? 0 : this.#parts.server.freeBytes;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -66,7 +58,7 @@ export class FreeSpace {
       for (const shard of this.#wanted) if (!wanted.has(shard)) this.#faults.delete(without({kind: 'log', shard}));
       this.#wanted = wanted;
       // Workers hear of it with the lease.
-      this.#serverBytes = (await this.#parts.serverBytes()) ?? this.#serverBytes;
+      await this.#parts.server.read();
       const logs = [...wanted].map(shard => ({kind: 'log', shard}) as const);
       await Promise.all(
         [{kind: 'records'} as const, {kind: 'bases'} as const, ...logs].map(stream => this.#poll(stream)),

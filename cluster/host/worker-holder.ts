@@ -41,7 +41,6 @@ export type WorkerHolderParts = {
   /** What the tenant has in the log. */
   readonly share: LogEndpointParts['share'];
   readonly onAnswered: LogEndpointParts['onAnswered'];
-  readonly onSent?: LogEndpointParts['onSent'];
   /** The worker ended by itself while it served. */
   readonly onLost: (tenant: string, epoch: number) => void;
   readonly report: (sentence: string) => void;
@@ -125,14 +124,14 @@ export class WorkerHolder implements Holder {
 
   /** The supervisor has a worker for the grant. */
   worker({socketPath, secret}: EndpointKey): void {
-    const {tenant, engine, subjects, lease, checkOwner, share, onAnswered, onSent, lostTails} = this.#parts;
+    const {tenant, engine, subjects, lease, checkOwner, share, onAnswered, lostTails} = this.#parts;
     const {epoch, note, ownerEnds: ends} = this.#grant!;
     const ownerEnds: Grant['ownerEnds'] = owner => {
       checkOwner(owner.openedBy);
       return ends(owner);
     };
     this.#endpoint = new LogEndpoint({
-      ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, share, onAnswered, onSent},
+      ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, share, onAnswered},
       beforeOpen: tail => lostTails.beforeOpen(tenant, this.#otherFiles, tail),
       onBehind: () => lostTails.foundBehind(tenant),
       onOpened: outcome => this.#decided?.(outcome),

@@ -4,7 +4,7 @@ import {expect, test} from 'vitest';
 import {NATS_RESERVE_SHARE} from '../../cluster/limits.ts';
 import {MONOTONIC_CLOCK} from '../../cluster/members/clock.ts';
 import {MonitorPages} from '../../cluster/nats/monitor-pages.ts';
-import {serverFreeBytes} from '../../cluster/nats/server-space.ts';
+import {ServerSpace} from '../../cluster/nats/server-space.ts';
 import {until} from '../harness/until.ts';
 import {hostsOfFile} from './harness/hosts-of-file.ts';
 
@@ -71,7 +71,9 @@ test('a part of the store is reserved, and a server that does not answer counts 
   const {monitor} = cluster.nats.servers[0]!;
   const space = async (...monitors: string[]) => {
     const pages = new MonitorPages(monitors);
-    return await serverFreeBytes(pages).finally(() => pages.close());
+    const found = new ServerSpace(pages);
+    await found.read().finally(() => pages.close());
+    return found.freeBytes;
   };
   const {storage} = (await cluster.nats.servers[0]!.page('jsz')) as {storage: number};
   const free = (await space('http://127.0.0.1:1', monitor))!;

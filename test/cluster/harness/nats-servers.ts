@@ -14,7 +14,7 @@ import {connectToAny} from '../../../cluster/nats/connection.ts';
 import {type Credentials, NO_CREDENTIALS} from '../../../cluster/nats/credentials.ts';
 import {MonitorPages} from '../../../cluster/nats/monitor-pages.ts';
 import {NatsEngine} from '../../../cluster/nats/nats-engine.ts';
-import {serverFreeBytes} from '../../../cluster/nats/server-space.ts';
+import {ServerSpace} from '../../../cluster/nats/server-space.ts';
 import type {NatsServerAddress} from '../../../cluster/nats/start-check.ts';
 import {streamNameOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
 import {freePort} from '../../harness/free-port.ts';
@@ -317,9 +317,12 @@ export class NatsServers {
     const servers = this.addresses.map(({server}) => server);
     const connection = await connectToAny({servers, name: 'another program', credentials: this.#credentials});
     const pages = new MonitorPages(this.servers.map(({monitor}) => monitor));
+    const space = new ServerSpace(pages);
     try {
       await this.configure('STREAM.CREATE', {name: FILLER, subjects: [FILLER], storage: 'file', num_replicas: 1});
-      while ((await serverFreeBytes(pages)) !== 0) await connection.request(FILLER, Buffer.alloc(FILLER_BYTES));
+      for (await space.read(); space.freeBytes !== 0; await space.read()) {
+        await connection.request(FILLER, Buffer.alloc(FILLER_BYTES));
+      }
     } finally {
       await pages.close();
       await connection.close();
