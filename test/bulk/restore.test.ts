@@ -142,6 +142,8 @@ test('what cannot be put back is refused, with its line', async () => {
       {table: 'x', schema: {fields: [{name: 'n', field_type: 'text', required: true}]}},
       /line 1: schema\.fields\.0\.field_type/,
     ],
+    [{table: 'x', schema: {table: 'y', fields: []}}, /line 1: the schema is of table "y", and the line of "x"/],
+    [{table: 'x', schema: {table: 1, fields: []}}, /line 1: schema\.table/],
     [{table: 'x', document, schema: {fields: []}}, /the line is neither/],
     [{table: 'x', document, more: 1}, /"more" is not a member/],
     [{n: 1}, /is not a member/],

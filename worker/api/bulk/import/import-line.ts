@@ -108,7 +108,7 @@ function restoredLine({table: wanted, schemaSet = () => undefined}: LineTarget, 
     throw invalid('the line is neither {"table": …, "document": {…}} nor {"table": …, "schema": {…}}');
   if (wanted !== null && table !== wanted) throw invalid(`the line is of table ${JSON.stringify(table)}`);
   if (isObject(schema)) {
-    const put = restoreSchemaEffect(table, {...schema, table}, schemaSet);
+    const put = restoreSchemaEffect(table, {table, ...schema}, schemaSet);
     return {
       make: writer => {
         put(writer);

@@ -65,8 +65,10 @@ export function restoreSchemaEffect(
   also: (writer: Writer, table: string) => void,
 ): (writer: Writer) => void {
   checkTableName(name);
-  const {fields, indexes = []} = checkWireType(schemaType, schema, 'schema.');
-  checkTableSchema({table: name, fields, indexes}, name);
+  const {table: its, fields, indexes = []} = checkWireType(schemaType, schema, 'schema.');
+  if (its !== name)
+    throw invalid(`the schema is of table ${JSON.stringify(its)}, and the line of ${JSON.stringify(name)}`);
+  checkTableSchema({table: its, fields, indexes}, name);
   return writer => {
     const table = writer.table(name);
     refuseDeployed(table);
