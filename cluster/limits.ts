@@ -121,6 +121,14 @@ export const FILES_LISTED_MAX = 32;
  */
 export const READS_BEHIND_MAX = 5;
 
+/**
+ * A host that makes or resumes a tenant waits so long for the others to have that. Beyond: it answers, and a host that does
+ * not have it yet answers its clients as before. (ours)
+ */
+export const KNOWN_MS = 2_000;
+/** Such waits of other hosts at the same time. Beyond: a host answers at once, and the other one does not wait. (ours) */
+export const KNOWN_ASKS_MAX = 1_024;
+
 /* Workers */
 
 /** A worker waits so long for the cluster process to listen for it. Beyond: its tenant is not opened. (ours) */

@@ -20,7 +20,8 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     case 'create': {
       const {tenant} = request;
       const outcome = await host.entries.create(tenant, Date.now());
-      const {generation, createdMs} = recordOf(tenant, outcome);
+      const {generation, createdMs, epoch} = recordOf(tenant, outcome);
+      await host.knownTenants.everywhere({id: tenant, generation}, epoch);
       return {tenant, generation, createdMs};
     }
     case 'reserve': {
@@ -104,7 +105,7 @@ async function enter(
   const entry = withPause({...newTenant(generation, createdMs), ...begun}, paused);
   const outcome = await host.entries.add(id, entry);
   if (outcome.kind === 'exists' || outcome.kind === 'full') void host.forget({id, generation});
-  recordOf(id, outcome);
+  await host.knownTenants.everywhere({id, generation}, recordOf(id, outcome).epoch);
 }
 
 /** A tenant that is paused, and was before, can still be served by a host that does not know it: it is awaited again. */
@@ -118,6 +119,7 @@ async function pause(host: ClusterHost, tenant: string, paused: PauseMode | null
     return withPause({...record, epoch: epoch + 1}, paused);
   });
   const {generation, createdMs, epoch} = recordOf(tenant, outcome);
+  if (before !== null && paused === null) await host.knownTenants.everywhere({id: tenant, generation}, epoch);
   return {tenant: {tenant, generation, createdMs, paused, epoch}, before};
 }
 

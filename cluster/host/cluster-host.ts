@@ -32,7 +32,7 @@ import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
 import {RECORD_FORMAT} from '../log/record.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
-import {Subjects, type TenantName, tokenOf} from '../log/subjects.ts';
+import {Subjects, type TenantName} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
 import {MONOTONIC_CLOCK} from '../members/clock.ts';
 import {HostLease} from '../members/host-lease.ts';
@@ -58,6 +58,7 @@ import {dueTenants} from './due-tenants.ts';
 import {FilesOfLogs} from './files-of-logs.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
+import {KnownTenants} from './known-tenants.ts';
 import {LogShares} from './log-shares.ts';
 import {LostTails} from './lost-tails.ts';
 import {nowhere} from './nowhere.ts';
@@ -79,6 +80,7 @@ export class ClusterHost {
   readonly metrics = new HostMetrics();
   readonly drain: Drain;
   readonly files: FilesOfLogs;
+  readonly knownTenants: KnownTenants;
   readonly endings: OwnerEndings;
   /** For the copier of this host. */
   readonly spools: LogSpools;
@@ -87,8 +89,6 @@ export class ClusterHost {
   readonly #standbys: Standbys;
   readonly #rebalance: Rebalance;
   readonly #fileThreads = new FileThreads();
-  /** Tenants that have a directory here, with the paths of their files, by tenant and generation. */
-  readonly #known = new Map<string, {tenant: KnownTenant; path: string}>();
   readonly #engine: NatsEngine;
   readonly #pages: MonitorPages;
   readonly #copies: StreamCopies;
@@ -167,6 +167,9 @@ export class ClusterHost {
       ...{records, clock: MONOTONIC_CLOCK, host: settings.host, leaseMs, send, report},
       onCurrent: () => this.#sendState(),
     });
+    this.knownTenants = new KnownTenants({
+      ...{hosts: engine, members: this.members, clock: MONOTONIC_CLOCK, host: settings.host},
+    });
     const {scratch} = settings;
     const copyBytesPerSecond = settings.copyRateBytes === 0 ? null : settings.copyRateBytes;
     rmSync(scratch, {recursive: true, force: true});
@@ -179,8 +182,8 @@ export class ClusterHost {
       standbys: settings.standbys,
       files: this.#fileThreads,
       fileOf: tenant => {
-        const known = this.#known.get(tokenOf(tenant));
-        return known === undefined ? null : {path: known.path, owner: null};
+        const path = this.knownTenants.pathOf(tenant);
+        return path === null ? null : {path, owner: null};
       },
       scratch,
       copyBytesPerSecond,
@@ -217,13 +220,16 @@ export class ClusterHost {
     });
     const rebuilds = new Rebuilds({
       ...{replicated: this.replicated, clock: MONOTONIC_CLOCK, host: settings.host, scratch, report},
-      known: () => [...this.#known.values()].map(({tenant}) => tenant),
+      known: () => this.knownTenants.all(),
       inspect: (...wish) => this.#standbys.inspect(...wish),
       signal: this.#end.signal,
     });
     engine.answerHosts(
       settings.host,
-      async request => (await lostTails.answer(request)) ?? (await rebuilds.answer(request)),
+      async request =>
+        (await lostTails.answer(request)) ??
+        (await rebuilds.answer(request)) ??
+        (await this.knownTenants.answer(request)),
     );
     this.tenants = new HostTenants({
       replicated: this.replicated,
@@ -337,9 +343,9 @@ export class ClusterHost {
     return nowhere(id, located);
   }
 
-  /** The tenant has a directory here. @param path of its file */
-  known(tenant: KnownTenant, path: string): void {
-    this.#known.set(tokenOf(tenant), {tenant, path});
+  /** The tenant has a directory here. @param path of its file. @param epoch of the entry that this host follows */
+  known(tenant: KnownTenant, path: string, epoch: number): void {
+    this.knownTenants.add(tenant, path, epoch);
     this.#standbys.known(tenant.id);
   }
 
@@ -404,7 +410,7 @@ export class ClusterHost {
   #changed(id: string, entry: TenantRecord, before: TenantRecord | null): void {
     const {generation, createdMs, epoch, isDeleted} = entry;
     if (before !== null && (isDeleted || before.generation !== generation)) {
-      this.#known.delete(tokenOf({id, generation: before.generation}));
+      this.knownTenants.remove({id, generation: before.generation});
       this.#shares.forget({id, generation: before.generation});
     }
     this.spools.changed(id, entry);

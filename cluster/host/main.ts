@@ -40,7 +40,7 @@ async function received(message: SupervisorToCluster): Promise<void> {
       await locate(message);
       return;
     case 'tenant_known':
-      host?.known({id: message.tenant, generation: message.generation, createdMs: message.createdMs}, message.path);
+      known(message);
       return;
     case 'worker':
       host?.worker(message.tenant, message.epoch, message.endpoint);
@@ -64,6 +64,16 @@ async function received(message: SupervisorToCluster): Promise<void> {
     default:
       unreachable(message);
   }
+}
+
+function known({
+  tenant: id,
+  generation,
+  createdMs,
+  path,
+  epoch,
+}: Extract<SupervisorToCluster, {type: 'tenant_known'}>): void {
+  host?.known({id, generation, createdMs}, path, epoch);
 }
 
 async function start(message: Extract<SupervisorToCluster, {type: 'start'}>): Promise<void> {

@@ -89,7 +89,7 @@ export type KeyChanged = 'stored' | 'again' | 'removed';
 
 /** What a request of a route asks for; the result is the body of its answer, or null. */
 export type ClusterProcessRequest =
-  /** Answered when the entry is stored. The tenant follows as `tenant_is`. */
+  /** Answered when the entry is stored, and other hosts have it. The tenant follows as `tenant_is`. */
   | {does: 'create'; tenant: string}
   /** For a tenant that is made of a file. Answered with its generation. */
   | {does: 'reserve'; tenant: string}
@@ -140,8 +140,10 @@ export type SupervisorToCluster =
     }
   /** Answered by `located`. `isForwarded`: another host has chosen this one. */
   | {type: 'locate'; id: number; tenant: string; isForwarded: boolean}
-  /** The tenant has a directory on this host now. `path`: of its file. */
-  | {type: 'tenant_known'; tenant: string; generation: number; createdMs: number; path: string}
+  /**
+   * The tenant has a directory on this host now, and is paused or not as its entry of the epoch says. `path`: of its file.
+   */
+  | {type: 'tenant_known'; tenant: string; generation: number; createdMs: number; path: string; epoch: number}
   /** The worker that opens the tenant as granted connects to this path. */
   | {type: 'worker'; tenant: string; epoch: number; endpoint: EndpointKey}
   /** The worker of the grant has ended, or there will be none. */

@@ -94,8 +94,9 @@ export class ClusterProcess {
   }
 
   /** The tenant has a directory on this host. @param path of its file */
-  known({tenant, generation, createdMs}: ClusterTenant, path: string): void {
-    this.#child.send({type: 'tenant_known', tenant, generation, createdMs, path});
+  /** @param epoch of the entry that this host follows */
+  known({tenant, generation, createdMs}: ClusterTenant, path: string, epoch: number): void {
+    this.#child.send({type: 'tenant_known', tenant, generation, createdMs, path, epoch});
   }
 
   worker({tenant, epoch}: LogGrant, endpoint: EndpointKey): void {

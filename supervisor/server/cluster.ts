@@ -129,7 +129,10 @@ export class Cluster implements KeyCluster {
   /** @throws session.tenant_exists 409, session.storage_full 507, session.outcome_unknown 503, session.worker_unavailable 503 */
   async create(tenant: string): Promise<void> {
     const made = (await this.process.request({does: 'create', tenant})) as ClusterTenant;
-    await this.#changes.make(() => this.#takeIn(made));
+    await this.#changes.make(async () => {
+      await this.#parts.tenants().takeIn(made);
+      this.#known(made, 0);
+    });
   }
 
   /**
@@ -218,19 +221,15 @@ export class Cluster implements KeyCluster {
     await this.process.close(CLUSTER_CLOSE_MS);
   }
 
-  async #takeIn(made: ClusterTenant): Promise<void> {
-    await this.#parts.tenants().takeIn(made);
-    this.#known(made);
-  }
-
   async #follow(tenant: ClusterTenant & ClusterPause): Promise<void> {
-    await this.#takeIn(tenant);
+    await this.#parts.tenants().takeIn(tenant);
     this.#parts.control().follow(tenant);
+    this.#known(tenant, tenant.epoch);
   }
 
-  #known(tenant: ClusterTenant): void {
+  #known(tenant: ClusterTenant, epoch: number): void {
     const directory = this.#parts.pathOf(tenant.tenant, tenant.generation);
-    this.process.known(tenant, join(directory, TENANT_FILE));
+    this.process.known(tenant, join(directory, TENANT_FILE), epoch);
   }
 
   /** What becomes of the next attempt to join. Null: that is not known in time. */
@@ -250,7 +249,7 @@ export class Cluster implements KeyCluster {
     if (membership.type === 'refused') this.#parts.log.error('this host is no member of the cluster', {...membership});
     else {
       // Also those without an entry, of which the log has lost everything.
-      for (const tenant of this.#parts.tenants().inDirectories()) this.#known(tenant);
+      for (const tenant of this.#parts.tenants().inDirectories()) this.#known(tenant, 0);
       void this.#adoptKeys();
       this.copies.joined();
     }
