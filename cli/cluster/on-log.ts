@@ -62,6 +62,7 @@ function textOf(tenant: string, {owner, epoch, bases, records, bytes, findings}:
 async function forget(log: ReplicatedLog, host: string, {lease: leaseMs, json}: Options): Promise<void> {
   const outcome = await forgetHost(log.records, host, {leaseMs}, new AbortController().signal);
   if (outcome === 'alive') throw new CommandFailure(`the host ${host} is alive: stop it first`);
+  if (outcome === 'full') throw new CommandFailure('the log has no space for it');
   if (outcome !== 'forgotten') throw new CommandFailure(`the cluster has no host ${host}`);
   process.stdout.write(
     json === true ? `${JSON.stringify({host, state: 'forgotten'})}\n` : `${host} is no member any more\n`,

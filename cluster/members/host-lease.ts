@@ -17,6 +17,7 @@ import {LogError} from '../log/log-error.ts';
 import type {SetDecision, SmallRecord, SmallRecords} from '../log/small-records.ts';
 import {delay} from '../log/timing.ts';
 import {type Clock, MONOTONIC_CLOCK} from './clock.ts';
+import {forgottenIncarnation} from './forgotten-incarnation.ts';
 import {
   type AboutHost,
   decodeMember,
@@ -114,7 +115,8 @@ export class HostLease {
         const isKnown = before?.start === start || before?.start === previousStart || before?.state === 'left';
         if (found !== null && !isKnown) {
           // It may run. An entry that was removed can have been that of a host with a lease.
-          const outcome = await members.outcomeOf(this.host, before?.incarnation ?? 1, signal, 0);
+          const last = before?.incarnation ?? Math.max(1, await forgottenIncarnation(records));
+          const outcome = await members.outcomeOf(this.host, last, signal, 0);
           if (outcome === 'alive') return {kind: 'refused', sentence: this.#refusal(before)};
           if (outcome === 'abandoned') return {kind: 'abandoned'};
           found = await records.get(memberKey(this.host));
