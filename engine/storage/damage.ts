@@ -5,7 +5,6 @@
  * There is one sink per process, because a worker process has one tenant. A thread without a sink only makes the error;
  * the main thread reports it when it arrives there.
  */
-import Database from 'better-sqlite3';
 import {type ErrorObject, ServiceError} from '../../shared/errors.ts';
 import {DAMAGE_PLACES_MAX} from '../limits.ts';
 
@@ -78,9 +77,13 @@ export function errorOfThread({code, message, detail}: ErrorObject): ServiceErro
   return new ServiceError(code, message, detail);
 }
 
-/** SQLite's error for a broken structure of the file; the connection stays usable. */
+/**
+ * SQLite's error for a broken structure of the file; the connection stays usable. It is known by its name, because
+ * processes that only pass errors on must not load SQLite for them.
+ */
 export function isEngineDamage(caught: unknown): boolean {
-  return caught instanceof Database.SqliteError && caught.code.startsWith('SQLITE_CORRUPT');
+  if (!(caught instanceof Error) || caught.name !== 'SqliteError' || !('code' in caught)) return false;
+  return String(caught.code).startsWith('SQLITE_CORRUPT');
 }
 
 /** Whether a read or write met such damage, already reported or not. */
