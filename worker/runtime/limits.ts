@@ -106,11 +106,10 @@ export const QUERY_WEDGED_MS = 15_000;
 /** Queries that wait for a thread. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const QUERY_QUEUE_MAX = 8_192;
 /**
- * Idle time after which threads and isolates end, so that memory is freed after a burst; threads end the margin later.
- * (ours)
+ * Idle time after which isolates and threads of actions end, so that memory is freed after a burst. Threads of queries
+ * end after twice this time. (ours)
  */
 export const FUNCTION_IDLE_MS = 30_000;
-export const FUNCTION_IDLE_MARGIN_MS = 5_000;
 
 /* Functions: actions */
 

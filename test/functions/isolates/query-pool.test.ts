@@ -1,3 +1,4 @@
+import {once} from 'node:events';
 import {existsSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -27,10 +28,16 @@ const EXECUTION: Execution = {
   endCursor: null,
 };
 
+/** Makes a thread of an `answer` to each task. */
+const ANSWERING = `
+import {parentPort} from 'node:worker_threads';
+parentPort.on('message', task => parentPort.postMessage({result: answer(task)}));
+`;
+
 /** Breaks in the query `slow`, once the others of its batch have been taken from it; answers all others. */
-const BREAKING = `
+const BREAKING = `${ANSWERING}
 import {workerData} from 'node:worker_threads';
-export default function ({executions: {functions, calls}, slot}) {
+function answer({executions: {functions, calls}, slot}) {
   const {progress} = workerData;
   return calls.map(([called]) => {
     const {path} = functions[called];
@@ -56,10 +63,10 @@ test('a query whose thread breaks after its batch was taken from it gets an erro
 });
 
 /** Answers everything, and tells a channel when it is to rest. */
-const RESTING = `
+const RESTING = `${ANSWERING}
 import {BroadcastChannel} from 'node:worker_threads';
 const told = new BroadcastChannel('svc-query-pool-rests');
-export default function (task) {
+function answer(task) {
   if (task.executions !== undefined) return [['{}', task.executions.functions[0].path]];
   told.postMessage('rests');
   return [];
@@ -81,6 +88,29 @@ test('a thread without work gives its isolates back before it is ended, each tim
   await pool.close();
 });
 
+/** Answers with the number of its thread, which the query `end` ends. */
+const NUMBERED = `${ANSWERING}
+import {threadId} from 'node:worker_threads';
+function answer(task) {
+  if (task.executions?.functions[0].path === 'end') process.exit(3);
+  return [['{}', String(threadId)]];
+}`;
+
+test('a thread without work ends, and so can one that has work: the next query has another one', async () => {
+  const file = join(directory, 'numbered.mjs');
+  writeFileSync(file, NUMBERED);
+  const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file, 20);
+  let ended = Promise.resolve<unknown>(null);
+  process.once('worker', worker => (ended = once(worker, 'exit')));
+  const numbers = [await pool.run({...EXECUTION, path: 'first'})];
+  await ended;
+  numbers.push(await pool.run({...EXECUTION, path: 'second'}));
+  await expect(pool.run({...EXECUTION, path: 'end'})).rejects.toThrow('the thread ended with 3');
+  numbers.push(await pool.run({...EXECUTION, path: 'third'}));
+  expect(new Set(numbers.map(([, number]) => number)).size).toBe(3);
+  await pool.close();
+});
+
 test('a pool is closed when a thread that is giving its isolates back has done so', async () => {
   const [file, begun, go, done] = ['slow-rest.mjs', 'begun', 'go', 'done'].map(name => join(directory, name)) as [
     string,
@@ -90,8 +120,9 @@ test('a pool is closed when a thread that is giving its isolates back has done s
   ];
   writeFileSync(
     file,
-    `import {existsSync, writeFileSync} from 'node:fs';
-    export default function (task) {
+    `${ANSWERING}
+    import {existsSync, writeFileSync} from 'node:fs';
+    function answer(task) {
       if (task.executions !== undefined) return [['{}', task.executions.functions[0].path]];
       writeFileSync(${JSON.stringify(begun)}, '');
       while (!existsSync(${JSON.stringify(go)}));
@@ -110,9 +141,9 @@ test('a pool is closed when a thread that is giving its isolates back has done s
 });
 
 /** Answers a query with the tasks that came before it. */
-const WARMED = `
+const WARMED = `${ANSWERING}
 const before = [];
-export default function (task) {
+function answer(task) {
   if (task.executions !== undefined) return [['{}', before.join()]];
   before.push(task);
   return [];

@@ -31,8 +31,6 @@ let env: Execution['env'] = {};
 let pools: {queries: QueryPool; actions: ActionPool} | null = null;
 
 say({type: 'ready'});
-// Pools load it with their first call, and this process was started for one.
-void import('piscina');
 
 function end(): void {
   process.kill(process.pid, 'SIGKILL');

@@ -12,12 +12,10 @@
  */
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import type {Piscina} from 'piscina';
 import {errorOfThread} from '../../../engine/storage/damage.ts';
 import {overloaded, tenantClosing} from '../../../shared/errors.ts';
 import type {Execution} from '../execution.ts';
 import {
-  FUNCTION_IDLE_MARGIN_MS,
   FUNCTION_IDLE_MS,
   FUNCTION_LOAD_MS_MAX,
   QUERY_BATCH_MAX,
@@ -46,6 +44,7 @@ import {
   REST,
   WARM,
 } from './query-batch.ts';
+import {TaskThread} from './task-thread.ts';
 import {cpuMsOf} from './thread-time.ts';
 
 type Waiting = {
@@ -290,11 +289,9 @@ type Batch = {
 
 /** One thread, started on first use, ended when it is idle, and started again. */
 class QueryThread {
-  readonly #file: string;
-  readonly #settings: QueryThreadSettings;
+  readonly #thread: TaskThread<QueryTask, QueryBatchResult>;
   readonly #idleMs: number;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
-  #pool: Promise<Piscina<QueryTask, QueryBatchResult>> | null = null;
   /** The running batch, and the one behind it. */
   readonly #batches: Batch[] = [];
   /** When the last batch ended; null: the thread has held no isolates since. */
@@ -305,9 +302,9 @@ class QueryThread {
   #resolveFree: (() => void) | null = null;
 
   constructor({databasePath, threadFile, idleMs}: ThreadSettings) {
-    this.#file = threadFile;
     this.#idleMs = idleMs;
-    this.#settings = {databasePath, progress: this.#progress};
+    const settings: QueryThreadSettings = {databasePath, progress: this.#progress};
+    this.#thread = new TaskThread(threadFile, settings);
   }
 
   get underWay(): number {
@@ -345,20 +342,17 @@ class QueryThread {
   /** A failure to start is reported by the first query. */
   warm(): void {
     this.#used();
-    this.#tasks()
-      .then(pool => pool.run(WARM))
-      .catch(() => undefined);
+    this.#thread.run(WARM).catch(() => undefined);
   }
 
   #used(): void {
     this.#usedMs = performance.now();
     if (this.#idleTimer !== null) this.#idleTimer.refresh();
-    // The thread's own timers do not fire, because it waits for work inside Atomics.wait.
     else this.#idleTimer = setTimeout(() => this.#idle(), this.#idleMs).unref();
   }
 
-  async run(batch: QueryBatch): Promise<QueryBatchResult> {
-    return await (await this.#tasks()).run(batch);
+  run(batch: QueryBatch): Promise<QueryBatchResult> {
+    return this.#thread.run(batch);
   }
 
   /**
@@ -389,9 +383,14 @@ class QueryThread {
     if (performance.now() - this.#usedMs >= unusedMs) this.#rest().catch(() => undefined);
   }
 
-  /** Runs before piscina ends the thread. */
+  /**
+   * It releases its isolates first, and ends when it is still idle as long again: isolated-vm must not have messages
+   * left for a thread that has ended.
+   */
   #idle(): void {
-    if (this.#batches.length === 0) this.#rest().catch(() => undefined);
+    if (this.#thread.isBusy) return;
+    if (this.#usedMs === null) void this.#thread.end();
+    else this.#rest().catch(() => undefined);
   }
 
   /** When a thread is ended, isolated-vm must not have anything left in it. */
@@ -400,36 +399,15 @@ class QueryThread {
     // A thread that cannot even release its isolates is ended as it is.
     await this.#rest().catch(() => undefined);
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
-    const pool = await this.#pool;
-    await pool?.destroy();
+    await this.#thread.end();
   }
 
   /** Resolves when the thread has released its isolates; a release can already be running. */
   #rest(): Promise<unknown> {
     if (this.#usedMs !== null) {
       this.#usedMs = null;
-      this.#rests = (async () => await (await this.#pool)?.run(REST))();
+      this.#rests = this.#thread.run(REST).finally(() => this.#idleTimer?.refresh());
     }
     return this.#rests;
-  }
-
-  #tasks(): Promise<Piscina<QueryTask, QueryBatchResult>> {
-    this.#pool ??= this.#open();
-    return this.#pool;
-  }
-
-  /** Piscina is loaded with the first query: most awake tenants run none. */
-  async #open(): Promise<Piscina<QueryTask, QueryBatchResult>> {
-    const {Piscina} = await import('piscina');
-    return new Piscina({
-      filename: this.#file,
-      workerData: this.#settings,
-      minThreads: 0,
-      maxThreads: 1,
-      concurrentTasksPerWorker: 2,
-      // By then the thread has released its isolates: isolated-vm must not have messages left for a thread that has
-      // ended.
-      idleTimeout: this.#idleMs + FUNCTION_IDLE_MARGIN_MS,
-    });
   }
 }

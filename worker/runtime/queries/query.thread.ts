@@ -2,7 +2,7 @@
  * A thread that runs queries: it has its own isolate and its own read-only connection. The queries of a batch read one
  * snapshot, opened when the batch begins, so they see every write that was acknowledged before they were requested.
  */
-import {workerData} from 'node:worker_threads';
+import {parentPort, workerData} from 'node:worker_threads';
 import {Catalog} from '../../../engine/storage/catalog.ts';
 import {reading} from '../../../engine/storage/damage.ts';
 import {openReader} from '../../../engine/storage/database.ts';
@@ -27,6 +27,7 @@ import {
   REST,
   WARM,
 } from './query-batch.ts';
+import {answerTasks} from './task-thread.ts';
 import {ownThread} from './thread-time.ts';
 
 const {databasePath, progress} = workerData as QueryThreadSettings;
@@ -39,7 +40,9 @@ const runner = new SyncRunner('query', deployment => code.sourceOf(deployment), 
   wallMsMax: QUERY_WALL_MS_MAX,
 });
 
-export default function runTask(task: QueryTask): QueryBatchResult {
+answerTasks(parentPort!, runTask);
+
+function runTask(task: QueryTask): QueryBatchResult {
   switch (task) {
     case REST:
       rest();
