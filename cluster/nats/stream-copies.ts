@@ -2,9 +2,9 @@
  * Whether the copies of each stream on the NATS servers are equal, as far as their monitoring pages tell. No server notices if
  * they are not, and acknowledged records are lost once another copy leads (decision 0113).
  *
- * A look reads all pages twice. It compares a copy with that of the leader if neither changed in between, and the leader
- * takes the other server for one that has everything. A copy can still be late by a moment, so only one that is another in
- * `COPIES_LOOKS` looks in a row is reported.
+ * A look reads all pages twice. It compares a copy with that of the leader if neither changed in between. If the leader takes
+ * the other server for one that has everything, the copy is another one. If not, and the copy is as it was at the look before,
+ * it does not follow. Both can be so for a moment, so only what is so in `COPIES_LOOKS` looks in a row is reported.
  */
 import {COPIES_LOOK_MS, COPIES_LOOKS} from '../limits.ts';
 import {delay} from '../log/timing.ts';
@@ -24,8 +24,17 @@ type Copies = {
   readonly leader: string;
   /** Server → what its copy has. */
   readonly content: ReadonlyMap<string, string>;
-  /** Other servers that have everything, according to the leader. */
+  /** Servers that have everything, according to the leader. */
   readonly current: ReadonlySet<string>;
+};
+
+/** A copy beside that of its leader. */
+type Compared = {
+  readonly copy: string;
+  readonly isLike: boolean;
+  /** According to the leader. */
+  readonly isCurrent: boolean;
+  readonly say: string;
 };
 
 export type StreamCopiesParts = {
@@ -38,16 +47,16 @@ export type StreamCopiesParts = {
 
 export class StreamCopies {
   readonly #parts: StreamCopiesParts;
-  /** Stream and server → looks in a row at which the copy was another one than that of the leader. */
-  readonly #looks = new Map<string, number>();
+  /** Stream and server → looks in a row at which the copy was not that of the leader, and what it had at the last one. */
+  readonly #unlike = new Map<string, {looks: number; copy: string}>();
 
   constructor(parts: StreamCopiesParts) {
     this.#parts = parts;
   }
 
-  /** Copies that differ from those of their leaders. */
+  /** Copies that differ from those of their leaders, or do not follow them. */
   get different(): number {
-    return [...this.#looks.values()].filter(looks => looks >= COPIES_LOOKS).length;
+    return [...this.#unlike.values()].filter(({looks}) => looks >= COPIES_LOOKS).length;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -63,32 +72,30 @@ export class StreamCopies {
       const earlier = before.get(stream);
       const [first, expected] = [earlier?.content.get(leader), content.get(leader)];
       if (earlier?.leader !== leader || first === undefined || first !== expected) continue;
-      for (const server of current) {
-        const copy = content.get(server);
-        if (!earlier.current.has(server) || copy === undefined || copy !== earlier.content.get(server)) continue;
-        this.#compared(
-          stream,
-          server,
-          copy === expected ? null : `has ${copy}, and that of its leader ${leader} ${expected}`,
-        );
+      for (const [server, copy] of content) {
+        if (copy !== earlier.content.get(server)) continue;
+        const isCurrent = current.has(server) && earlier.current.has(server);
+        const both = `it has ${copy}, and that of its leader ${leader} ${expected}`;
+        const say = isCurrent
+          ? `is another one: ${both}. Acknowledged records are lost if it leads (docs/cluster.md, NATS)`
+          : `does not follow: ${both}. The stream has a copy less (docs/cluster.md, NATS)`;
+        this.#compared(`${stream} on ${server}`, {copy, isLike: copy === expected, isCurrent, say});
       }
     }
   }
 
-  #compared(stream: string, server: string, difference: string | null): void {
-    const key = `${stream} on ${server}`;
-    const looks = this.#looks.get(key) ?? 0;
-    if (difference === null) {
-      this.#looks.delete(key);
-      if (looks >= COPIES_LOOKS) this.#parts.report(`the copy of ${key} is that of its leader again`);
+  #compared(key: string, {copy, isLike, isCurrent, say}: Compared): void {
+    const {report} = this.#parts;
+    const before = this.#unlike.get(key) ?? {looks: 0, copy};
+    if (isLike) {
+      this.#unlike.delete(key);
+      if (before.looks >= COPIES_LOOKS) report(`the copy of ${key} is that of its leader again`);
       return;
     }
-    this.#looks.set(key, looks + 1);
-    if (looks + 1 === COPIES_LOOKS) {
-      this.#parts.report(
-        `the copy of ${key} ${difference}: acknowledged records are lost if it leads (docs/cluster.md, NATS)`,
-      );
-    }
+    // One that is behind and moves is on its way.
+    const looks = isCurrent || copy === before.copy ? before.looks + 1 : Math.min(before.looks, COPIES_LOOKS - 1);
+    this.#unlike.set(key, {looks, copy});
+    if (looks === COPIES_LOOKS && before.looks < COPIES_LOOKS) report(`the copy of ${key} ${say}`);
   }
 
   async #read(): Promise<Map<string, Copies>> {

@@ -49,7 +49,7 @@ export const CLUSTER_METRICS = {
   },
   svc_cluster_log_copies_differing: {
     type: 'gauge',
-    help: 'Copies of streams on NATS servers that are not that of their leader, though the servers take them for it',
+    help: 'Copies of streams on NATS servers that are another one than that of their leader, or do not follow it',
     aggregator: 'max',
   },
   svc_cluster_log_free_bytes: {

@@ -9,14 +9,17 @@ import {cpSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {Agent, fetch} from 'undici';
+import {COPIES_LOOKS} from '../../../cluster/limits.ts';
 import type {StreamName} from '../../../cluster/log/log-engine.ts';
+import {MONOTONIC_CLOCK} from '../../../cluster/members/clock.ts';
 import {connectToAny} from '../../../cluster/nats/connection.ts';
 import {type Credentials, NO_CREDENTIALS} from '../../../cluster/nats/credentials.ts';
 import {MonitorPages} from '../../../cluster/nats/monitor-pages.ts';
 import {NatsEngine} from '../../../cluster/nats/nats-engine.ts';
 import {ServerSpace} from '../../../cluster/nats/server-space.ts';
 import type {NatsServerAddress} from '../../../cluster/nats/start-check.ts';
-import {streamNameOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
+import {StreamCopies} from '../../../cluster/nats/stream-copies.ts';
+import {streamNameOf, streamPrefixOf, streamSettings} from '../../../cluster/nats/stream-settings.ts';
 import {freePort} from '../../harness/free-port.ts';
 import {until} from '../../harness/until.ts';
 import {SUBJECTS} from './rig.ts';
@@ -278,9 +281,9 @@ export class NatsServers {
     return names.map(name => this.servers.find(server => server.name === name)!);
   }
 
-  async bytesOf(stream: StreamName): Promise<number> {
-    const leader = await this.leaderOf(stream);
-    return (await this.#detail(leader, stream))!.state.bytes;
+  /** @param server whose copy it is; default: that of the leader */
+  async bytesOf(stream: StreamName, server?: NatsServer): Promise<number> {
+    return (await this.#detail(server ?? (await this.leaderOf(stream)), stream))!.state.bytes;
   }
 
   /** As an operator does. @param verb of JetStream's API, such as `STREAM.UPDATE` */
@@ -346,7 +349,7 @@ export class NatsServers {
 
   /**
    * Waits until the copies of each stream on all servers are equal, as far as their pages say. Nothing may be written meanwhile.
-   * @returns one sentence for each stream whose copies stay different: NATS does not notice that
+   * @returns one sentence for each copy that stays another one than that of its leader, or does not follow it
    */
   async differentCopies(): Promise<string[]> {
     let found: string[] = [];
@@ -359,7 +362,14 @@ export class NatsServers {
       });
       return found.length === 0;
     }).catch(() => undefined);
-    return found;
+    if (found.length === 0) return [];
+    const pages = new MonitorPages(this.servers.map(({monitor}) => monitor));
+    const said: string[] = [];
+    const report = (sentence: string) => said.push(sentence);
+    const copies = new StreamCopies({pages, prefix: streamPrefixOf(SUBJECTS), clock: MONOTONIC_CLOCK, report});
+    for (let look = 0; look < COPIES_LOOKS; look++) await copies.look();
+    await pages.close();
+    return said.length === 0 ? found : said;
   }
 
   async #detail(server: NatsServer, stream: StreamName): Promise<StreamDetail | undefined> {
