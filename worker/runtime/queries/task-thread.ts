@@ -11,7 +11,7 @@ export class TaskThread<Task, Result> {
   readonly #start: () => Worker;
   #worker: Worker | null = null;
   /** The oldest is first. */
-  #open: PromiseWithResolvers<Result>[] = [];
+  readonly #open: PromiseWithResolvers<Result>[] = [];
 
   /** @param settings its `workerData` */
   constructor(file: string, settings: object) {
@@ -39,6 +39,7 @@ export class TaskThread<Task, Result> {
   #started(): Worker {
     const worker = this.#start();
     worker.on('message', (answer: Answer<Result>) => {
+      if (worker !== this.#worker) return;
       const open = this.#open.shift();
       if ('error' in answer) open?.reject(answer.error);
       else open?.resolve(answer.result);
