@@ -21,7 +21,7 @@ export type FreeSpaceParts = {
 };
 
 /** What a fault of a stream prevents. */
-function without(stream: StreamName): string {
+function preventedBy(stream: StreamName): string {
   if (stream.kind === 'records') return 'no tenant takes writes';
   return stream.kind === 'bases' ? 'no base is stored' : `shard ${stream.shard} takes no writes`;
 }
@@ -55,7 +55,7 @@ export class FreeSpace {
     const {shards, clock} = this.#parts;
     while (!signal.aborted) {
       const wanted = shards();
-      for (const shard of this.#wanted) if (!wanted.has(shard)) this.#faults.delete(without({kind: 'log', shard}));
+      for (const shard of this.#wanted) if (!wanted.has(shard)) this.#faults.delete(preventedBy({kind: 'log', shard}));
       this.#wanted = wanted;
       // Workers hear of it with the lease.
       await this.#parts.server.read();
@@ -68,12 +68,12 @@ export class FreeSpace {
   }
 
   #prevents(stream: StreamName): boolean {
-    return this.#faults.has(without(stream));
+    return this.#faults.has(preventedBy(stream));
   }
 
   async #poll(stream: StreamName): Promise<void> {
     const {changedSetting, report, onChange} = this.#parts;
-    const key = without(stream);
+    const key = preventedBy(stream);
     let fault: string | null;
     try {
       fault = await changedSetting(stream);
@@ -84,7 +84,7 @@ export class FreeSpace {
     if (fault === (this.#faults.get(key) ?? null)) return;
     if (fault === null) this.#faults.delete(key);
     else this.#faults.set(key, fault);
-    report(fault === null ? `it is over that ${key}` : `${key}: ${fault}`);
+    report(fault === null ? `it is over: ${key}` : `${key}: ${fault}`);
     for (const shard of stream.kind === 'log' ? [stream.shard] : this.#wanted) onChange(shard);
   }
 }

@@ -93,8 +93,7 @@ export class ClusterProcess {
     });
   }
 
-  /** The tenant has a directory on this host. @param path of its file */
-  /** @param epoch of the entry that this host follows */
+  /** The tenant has a directory on this host. @param path of its file. @param epoch of the entry that this host follows */
   known({tenant, generation, createdMs}: ClusterTenant, path: string, epoch: number): void {
     this.#child.send({type: 'tenant_known', tenant, generation, createdMs, path, epoch});
   }
