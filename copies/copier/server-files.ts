@@ -3,11 +3,12 @@ import {hash} from 'node:crypto';
 import {closeSync} from 'node:fs';
 import {join} from 'node:path';
 import {readAt} from '../../engine/copies/bytes.ts';
+import {type OpenFile, openRegular} from '../../engine/copies/outside-files.ts';
 import {SEGMENT_BYTES_MAX} from '../limits.ts';
 import type {Repository} from '../repository/repository.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {SERVER} from '../repository/tenant-copies.ts';
-import {digestInTurns, type OpenFile, openRegular} from './files.ts';
+import {digestInTurns} from './files.ts';
 import {storedFiles} from './stored-files.ts';
 import type {NewFile} from './tenant-packages.ts';
 

@@ -12,13 +12,14 @@ import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {readAt} from '../../engine/copies/bytes.ts';
 import {CopyError} from '../../engine/copies/copy-error.ts';
+import {type OpenFile, openDirectory, openRegular} from '../../engine/copies/outside-files.ts';
 import {PACKAGE_BYTES_MAX} from '../../shared/limits.ts';
 import type {BackupFault} from '../../shared/protocol/backups.ts';
 import {SEGMENT_BYTES_MAX} from '../limits.ts';
 import type {NewSegment} from '../repository/new-segment.ts';
 import type {Repository} from '../repository/repository.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
-import {digestInTurns, type OpenFile, openDirectory, openRegular} from './files.ts';
+import {digestInTurns} from './files.ts';
 import {PACKAGE_ENTRIES_MAX, PACKAGES_STORED_MAX, PACKAGES_TURN_MAX, TENANT_TURN_BYTES} from './limits.ts';
 import {storedFiles} from './stored-files.ts';
 
