@@ -40,6 +40,13 @@ export const BASES_KEPT = 2;
 export const LOG_SHARE_BYTES = 64 * 1024 * KIB;
 /** They are counted in runs of so many bytes, and a trim removes whole runs. (ours) */
 export const LOG_SHARE_SPAN_BYTES = 4 * 1024 * KIB;
+/**
+ * External packages of a tenant in the store of the cluster: their list has to fit into one message. Beyond: 429, as beyond
+ * their bytes. (ours)
+ */
+export const PACKAGES_LISTED_MAX = 4_000;
+/** Time to send one of them to the store, or to change their list. Beyond: 503. (ours) */
+export const PACKAGE_STORE_MS = 60_000;
 
 /** Attempts to read all of a tenant that is in use, and is trimmed meanwhile. Beyond: it is a finding. (ours) */
 export const CHECK_ATTEMPTS = 3;

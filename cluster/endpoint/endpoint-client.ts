@@ -63,10 +63,16 @@ export class EndpointClient {
 
   /** @throws EngineError: the connection has ended, or the log did not answer */
   async ask<Is extends LogAnswer['is']>(is: Is, request: LogRequest, body: Buffer = EMPTY): Promise<Answered<Is>> {
-    const {answer, body: answered} = await this.#ask(request, body);
-    if (answer.is === 'failed') throw new EngineError(answer.reason);
+    const {answer, body: answered} = await this.askAny(request, body);
     if (answer.is !== is) throw new EngineError(`the cluster process answered ${answer.is}`);
     return {answer: answer as Extract<LogAnswer, {is: Is}>, body: answered};
+  }
+
+  /** For requests with more than one kind of answer. @throws EngineError */
+  async askAny(request: LogRequest, body: Buffer = EMPTY): Promise<{answer: LogAnswer; body: Buffer}> {
+    const answered = await this.#ask(request, body);
+    if (answered.answer.is === 'failed') throw new EngineError(answered.answer.reason);
+    return answered;
   }
 
   close(): void {

@@ -6,9 +6,10 @@
 import Type, {type Static} from 'typebox';
 import Value from 'typebox/value';
 import {NOTE_BYTES_MAX} from '../limits.ts';
+import type {StoredPackage} from '../log/packages.ts';
 
 /** Incremented whenever the meaning of the messages changes. Both ends are of one build, unless it is replaced meanwhile. */
-export const ENDPOINT_VERSION = 2;
+export const ENDPOINT_VERSION = 3;
 
 const Sequence = Type.Integer({minimum: 0, maximum: Number.MAX_SAFE_INTEGER});
 const Count = Type.Integer({minimum: 1, maximum: Number.MAX_SAFE_INTEGER});
@@ -19,6 +20,8 @@ const Position = Type.Object(
 );
 /** Of the tenant: its log, the parts of its records, its bases and the list of them. */
 const SubjectName = Type.String({minLength: 1, maxLength: 256});
+
+const Sha512 = Type.String({pattern: '^[0-9a-f]{128}$'});
 
 const LogRequest = Type.Union([
   /** The body is the message. `expected` null: any. Answered by `published`. */
@@ -49,6 +52,12 @@ const LogRequest = Type.Union([
   Type.Object({does: Type.Literal('full')}, {additionalProperties: false}),
   /** The log ends before the file. The worker ends, and the file gives back what the log has lost. Answered by `done`. */
   Type.Object({does: Type.Literal('behind')}, {additionalProperties: false}),
+  /** Answered by `packages`: those of the tenant in the store of the cluster. */
+  Type.Object({does: Type.Literal('packages')}, {additionalProperties: false}),
+  /** The tarball in the tenant's directory. Answered by `package`. */
+  Type.Object({does: Type.Literal('store_package'), sha512: Sha512}, {additionalProperties: false}),
+  /** The body has their digests. Answered by `package`. */
+  Type.Object({does: Type.Literal('drop_packages')}, {additionalProperties: false}),
 ]);
 export type LogRequest = Static<typeof LogRequest>;
 export type WirePosition = Static<typeof Position>;
@@ -61,8 +70,14 @@ export type LogAnswer =
   /** The body has the messages one behind the other. */
   | {readonly is: 'messages'; readonly messages: readonly {subject: string; sequence: number; bytes: number}[]}
   | {readonly is: 'done'}
+  /** The body has a PackageList. */
+  | {readonly is: 'packages'}
+  | {readonly is: 'package'; readonly outcome: PackageOutcome}
   /** The log did not answer. */
   | {readonly is: 'failed'; readonly reason: string};
+
+/** `missing`: the tenant's directory has no such tarball. */
+export type PackageOutcome = StoredPackage['kind'] | 'missing';
 
 /** `untilMs`: an instant of the host's monotonic clock. `freeBytes` null: no limit of the log is known. */
 export type LeaseNotice = {readonly is: 'lease'; readonly untilMs: number; readonly freeBytes: number | null};

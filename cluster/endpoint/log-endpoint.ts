@@ -27,6 +27,7 @@ import type {OpenOptions, OpenOutcome} from '../log/tenant-log.ts';
 import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer, type LogRequest, logRequestIn} from './endpoint-message.ts';
 import {frameSocket} from './frame-socket.ts';
 import type {LogShare} from './log-share.ts';
+import {type EndpointPackages, PackageEndpoint} from './package-endpoint.ts';
 import {fromWire} from './wire-position.ts';
 
 export type LogEndpointParts = {
@@ -42,6 +43,7 @@ export type LogEndpointParts = {
   readonly ownerEnds: OpenOptions['ownerEnds'];
   /** What the tenant has in the log. */
   readonly share: LogShare;
+  readonly packages: EndpointPackages;
   /** What the log answered to an append, and after how long. */
   readonly onAnswered: (answer: PublishAnswer['kind'], ms: number) => void;
   /** Called before each attempt to append the `open`. @param tail that the worker has read; null: the log has nothing */
@@ -58,6 +60,7 @@ const EMPTY: Buffer = Buffer.alloc(0);
 
 export class LogEndpoint {
   readonly #parts: LogEndpointParts;
+  readonly #packages: PackageEndpoint;
   readonly #server: Server;
   #socket: Socket | null = null;
   #writer: FrameWriter | null = null;
@@ -74,6 +77,7 @@ export class LogEndpoint {
 
   constructor(parts: LogEndpointParts) {
     this.#parts = parts;
+    this.#packages = new PackageEndpoint(parts.packages);
     this.#server = createServer(socket => this.#entered(socket));
     this.#server.maxConnections = 1;
     this.#server.on('error', error => this.#fail(`its socket cannot be made: ${error.message}`));
@@ -93,6 +97,7 @@ export class LogEndpoint {
   /** Resolves when nothing of the worker is under way. The worker is not ended by this. */
   async end(): Promise<void> {
     this.#isEnded = true;
+    this.#packages.end();
     this.#server.close();
     this.#socket?.destroy();
     rmSync(this.#parts.socketPath, {force: true});
@@ -190,6 +195,10 @@ export class LogEndpoint {
         this.#parts.onBehind();
         this.#parts.onOpened({kind: 'abandoned'});
         return [{is: 'done'}];
+      case 'packages':
+      case 'store_package':
+      case 'drop_packages':
+        return await this.#packages.answer(request, body);
       default:
         return unreachable(request);
     }
@@ -309,6 +318,7 @@ export class LogEndpoint {
   #fail(why: string): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#packages.end();
     this.#server.close();
     this.#socket?.destroy();
     this.#parts.onClosed(why);

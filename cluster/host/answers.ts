@@ -1,4 +1,5 @@
 /** Answers what routes request of the cluster. */
+import {dirname} from 'node:path';
 import {unreachable} from '../../shared/assert.ts';
 import {unavailable} from '../../shared/errors.ts';
 import type {
@@ -31,7 +32,14 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     }
     case 'begin': {
       const {tenant: id, generation} = request.tenant;
-      return await host.files.begin({id, generation}, request.path);
+      const epoch = await host.files.begin({id, generation}, request.path);
+      try {
+        await host.packages.putAll({tenant: {id, generation}, epoch}, dirname(request.path), host.signal);
+      } catch (error) {
+        void host.forget({id, generation});
+        throw error;
+      }
+      return epoch;
     }
     case 'enter':
       await enter(host, request.tenant);
@@ -40,6 +48,12 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       const {tenant: id, path} = request;
       const {generation} = recordOf(id, await host.entries.update(id, record => record));
       await host.files.copy({id, generation}, path);
+      return null;
+    }
+    case 'copy_packages': {
+      const {tenant: id, to} = request;
+      const {generation} = recordOf(id, await host.entries.update(id, record => record));
+      await host.packages.copy({id, generation}, to);
       return null;
     }
     case 'delete': {

@@ -58,6 +58,7 @@ import {dueTenants} from './due-tenants.ts';
 import {FilesOfLogs} from './files-of-logs.ts';
 import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
+import {HostPackages} from './host-packages.ts';
 import {KnownTenants} from './known-tenants.ts';
 import {LogShares} from './log-shares.ts';
 import {LostTails} from './lost-tails.ts';
@@ -81,6 +82,7 @@ export class ClusterHost {
   readonly drain: Drain;
   readonly files: FilesOfLogs;
   readonly knownTenants: KnownTenants;
+  readonly packages: HostPackages;
   readonly endings: OwnerEndings;
   /** For the copier of this host. */
   readonly spools: LogSpools;
@@ -231,6 +233,11 @@ export class ClusterHost {
         (await rebuilds.answer(request)) ??
         (await this.knownTenants.answer(request)),
     );
+    this.packages = new HostPackages({
+      packages: this.replicated.packages,
+      pathOf: tenant => this.knownTenants.pathOf(tenant),
+      freeBytes: () => this.#freeSpace.ofBases,
+    });
     this.tenants = new HostTenants({
       replicated: this.replicated,
       members: this.members,
@@ -239,7 +246,7 @@ export class ClusterHost {
       holderOf: tenant => {
         const holder = new WorkerHolder({
           ...{tenant, engine: spaced, subjects, report, lostTails, localLagMs: settings.localLagMs},
-          ...{lease: () => this.#notice(tenant), share: this.#shares.of(tenant)},
+          ...{lease: () => this.#notice(tenant), share: this.#shares.of(tenant), packages: this.packages},
           supervisor: {
             granted: grant => send({type: 'granted', grant}),
             handOver: (id, epoch) => send({type: 'hand_over', tenant: id, epoch}),

@@ -16,6 +16,7 @@ import {type Subjects, shardOf, type TenantName} from '../log/subjects.ts';
 import type {OpenOutcome} from '../log/tenant-log.ts';
 import type {MemberFile} from '../owner/lost-tail.ts';
 import type {Grant, Holder} from '../ownership/host-tenants.ts';
+import type {HostPackages} from './host-packages.ts';
 import type {LostTails} from './lost-tails.ts';
 
 export type WorkerHolderParts = {
@@ -40,6 +41,7 @@ export type WorkerHolderParts = {
   readonly lostTails: Pick<LostTails, 'ask' | 'foundBehind' | 'beforeGrant' | 'beforeOpen'>;
   /** What the tenant has in the log. */
   readonly share: LogEndpointParts['share'];
+  readonly packages: Pick<HostPackages, 'of'>;
   readonly onAnswered: LogEndpointParts['onAnswered'];
   /** The worker ended by itself while it served. */
   readonly onLost: (tenant: string, epoch: number) => void;
@@ -124,7 +126,7 @@ export class WorkerHolder implements Holder {
 
   /** The supervisor has a worker for the grant. */
   worker({socketPath, secret}: EndpointKey): void {
-    const {tenant, engine, subjects, lease, checkOwner, share, onAnswered, lostTails} = this.#parts;
+    const {tenant, engine, subjects, lease, checkOwner, share, onAnswered, lostTails, packages} = this.#parts;
     const {epoch, note, ownerEnds: ends} = this.#grant!;
     const ownerEnds: Grant['ownerEnds'] = owner => {
       checkOwner(owner.openedBy);
@@ -132,6 +134,7 @@ export class WorkerHolder implements Holder {
     };
     this.#endpoint = new LogEndpoint({
       ...{socketPath, secret, tenant, epoch, note, engine, subjects, ownerEnds, share, onAnswered},
+      packages: packages.of(tenant, epoch),
       beforeOpen: tail => lostTails.beforeOpen(tenant, this.#otherFiles, tail),
       onBehind: () => lostTails.foundBehind(tenant),
       onOpened: outcome => this.#decided?.(outcome),

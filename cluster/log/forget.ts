@@ -10,12 +10,13 @@ import type {TenantName} from './subjects.ts';
  * @returns whether nothing but the last record is left. @throws LogError, EngineError
  */
 export async function forgetTenant(
-  replicated: Pick<ReplicatedLog, 'tenant' | 'bases'>,
+  replicated: Pick<ReplicatedLog, 'tenant' | 'bases' | 'packages'>,
   tenant: TenantName,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const log = replicated.tenant(tenant);
   const tail = await log.tail();
   if (tail !== null) await log.trim(tail);
-  return replicated.bases.removeAll(tenant, signal);
+  const hasBases = !(await replicated.bases.removeAll(tenant, signal));
+  return (await replicated.packages.removeAll(tenant, signal)) && !hasBases;
 }

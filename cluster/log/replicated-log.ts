@@ -1,6 +1,7 @@
-/** The log of a cluster: a log for each tenant, small records and bases, on any engine. */
+/** The log of a cluster: a log for each tenant, small records, bases and packages, on any engine. */
 import {Bases} from './bases.ts';
 import type {LogEngine} from './log-engine.ts';
+import {Packages} from './packages.ts';
 import {SmallRecords} from './small-records.ts';
 import {Subjects, type TenantName} from './subjects.ts';
 import {TenantLog} from './tenant-log.ts';
@@ -9,6 +10,7 @@ import {REAL_TIMING, type Timing} from './timing.ts';
 export class ReplicatedLog {
   readonly records: SmallRecords;
   readonly bases: Bases;
+  readonly packages: Packages;
   readonly #engine: LogEngine;
   readonly #subjects: Subjects;
   readonly #timing: Timing;
@@ -19,6 +21,7 @@ export class ReplicatedLog {
     this.#timing = timing;
     this.records = new SmallRecords(engine, timing, this.#subjects);
     this.bases = new Bases(engine, timing, this.#subjects, this.records);
+    this.packages = new Packages(engine, timing, this.#subjects, this.records);
   }
 
   tenant(name: TenantName): TenantLog {

@@ -93,12 +93,14 @@ export type ClusterProcessRequest =
   | {does: 'create'; tenant: string}
   /** For a tenant that is made of a file. Answered with its generation. */
   | {does: 'reserve'; tenant: string}
-  /** Its log begins with the file at the path, which no process has open. Answered with the epoch; there is no entry yet. */
+  /** Its log begins with the file at the path, which no process has open, and the store has the packages beside it. Answered with the epoch; there is no entry yet. */
   | {does: 'begin'; tenant: ClusterTenant; path: string}
   /** Answered when its entry is stored, with this host as the owner. It follows as `tenant_is`. */
   | {does: 'enter'; tenant: ClusterTenant & ClusterPause}
   /** Answered when the file at the path has everything that the log has of the tenant. */
   | {does: 'copy'; tenant: string; path: string}
+  /** Answered when the directory, which is new, has the packages that the store has of the tenant. */
+  | {does: 'copy_packages'; tenant: string; to: string}
   /** Answered with an `OwnedTenant`: no host becomes its owner any more. */
   | {does: 'delete'; tenant: string}
   /** This host serves it no more. Answered when no other host does. */

@@ -12,6 +12,7 @@ import {LogEndpoint, type LogEndpointParts} from '../../cluster/endpoint/log-end
 import {LogShare} from '../../cluster/endpoint/log-share.ts';
 import {RemoteEngine} from '../../cluster/endpoint/remote-engine.ts';
 import {toWire} from '../../cluster/endpoint/wire-position.ts';
+import {HostPackages} from '../../cluster/host/host-packages.ts';
 import {
   ENDPOINT_MESSAGES_BYTES,
   ENDPOINT_UNREAD_BYTES_MAX,
@@ -45,6 +46,11 @@ function partsOf(key: EndpointAddress, of: MemoryEngine): LogEndpointParts {
   return {
     ...{...key, tenant, epoch: EPOCH, note: NOTE, engine: of, subjects: SUBJECTS, share},
     ownerEnds: () => new Promise<void>(() => undefined),
+    packages: new HostPackages({
+      packages: replicated.packages,
+      pathOf: () => join(directory, 'tenant.sqlite'),
+      freeBytes: () => free,
+    }).of(tenant, EPOCH),
     beforeOpen: async () => undefined,
     onBehind: () => undefined,
     onAnswered: () => undefined,
