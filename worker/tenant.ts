@@ -270,7 +270,7 @@ export class Tenant {
       metrics: this.metrics,
       egress,
       installNode,
-      isInCluster: replication !== null,
+      clusterPackages: replication?.packages ?? null,
       redactErrors: settings.redactErrors,
     });
     this.sockets = new SocketGate(this.#functions);

@@ -35,7 +35,7 @@ export type ClonesParts = {
   files: Pick<TenantFiles, 'path'>;
   adopt: Adoptions['adopt'];
   /** Null: this server is no host of a cluster. */
-  cluster: Pick<ClusterFiles, 'copy'> | null;
+  cluster: Pick<ClusterFiles, 'copy' | 'copyPackages'> | null;
   /** `<data>/incoming`. */
   directory: string;
   log: Logger;
@@ -66,6 +66,8 @@ export class Clones {
     const path = join(directory, `c${randomBytes(16).toString('hex')}`);
     try {
       await this.#copy(tenant, path);
+      // The owner fetches packages when it needs them, so its directory can lack some.
+      await this.#parts.cluster?.copyPackages(tenant, packagesBeside(path));
       // The file is one that this server serves: what an open checks is enough.
       await adopt(path, {tenant: as, replace: false, live}, 'structure');
     } finally {
@@ -105,7 +107,7 @@ export class Clones {
     try {
       isShared = await copyShared(from, path, null);
       if (logBytes > 0) await copyShared(`${from}-wal`, `${path}-wal`, logBytes);
-      await copyPackages(directory, packagesBeside(path));
+      if (this.#parts.cluster === null) await copyPackages(directory, packagesBeside(path));
     } catch (caught) {
       failure = caught;
     }

@@ -5,11 +5,9 @@
  *   a generation ──▶ the file is adopted ──▶ its log begins with it ──▶ the entry ──▶ the directory is the tenant's
  *                    in incoming/            no host opens it              └ a crash: any host opens it from the log
  */
-import {readdirSync} from 'node:fs';
 import {join} from 'node:path';
-import {conflict} from '../../shared/errors.ts';
 import type {ClusterPause, ClusterTenant} from '../../shared/ipc/cluster.ts';
-import {PACKAGES_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {FILE_OF_LOG_MS} from '../limits.ts';
 import type {ClusterProcess} from '../processes/cluster-process.ts';
 
@@ -38,7 +36,6 @@ export class ClusterFiles {
     directory: string,
     place: () => Promise<void>,
   ): Promise<void> {
-    refusePackages(directory);
     const path = join(directory, TENANT_FILE);
     const epoch = (await this.#process.request({does: 'begin', tenant, path}, FILE_OF_LOG_MS)) as number;
     await this.#alone(async () => {
@@ -51,12 +48,9 @@ export class ClusterFiles {
   async copy(tenant: string, path: string): Promise<void> {
     await this.#process.request({does: 'copy', tenant, path}, FILE_OF_LOG_MS);
   }
-}
 
-/** @throws op.conflict 409 */
-function refusePackages(directory: string): void {
-  const found = readdirSync(directory).includes(PACKAGES_DIRECTORY);
-  if (found && readdirSync(join(directory, PACKAGES_DIRECTORY)).length > 0) {
-    throw conflict('in a cluster a tenant with node.externalPackages cannot be made of a file yet');
+  /** Makes a directory of the packages of the tenant's deployments, if there are any. @throws as `reserve` */
+  async copyPackages(tenant: string, to: string): Promise<void> {
+    await this.#process.request({does: 'copy_packages', tenant, to}, FILE_OF_LOG_MS);
   }
 }

@@ -1,9 +1,6 @@
 /** Operations that change a tenant beside its log are refused by a host of a cluster, and leave the tenant as it is. */
 import {expect, test} from 'vitest';
-import {App, uploadOf} from '../functions/app.ts';
 import {hostsOfFile} from './harness/hosts-of-file.ts';
-
-const TIMEOUT_MS = 120_000;
 
 const cluster = await hostsOfFile({hosts: 2, natsServers: 1});
 await cluster.tenant('acme');
@@ -20,18 +17,6 @@ test.each([
     expect(await service.get('/api/tenants/acme/schema')).toMatchObject({status: 200});
   }
   expect((await cluster.hosts[0]!.service.get('/api/tenants')).body).toMatchObject({tenants: ['acme']});
-});
-
-test('packages outside of the tenant file are refused before they are deployed', {timeout: TIMEOUT_MS}, async () => {
-  const app = new App(cluster.hosts[0]!.service, 'acme');
-  const source = "'use node';\nimport {action} from './_generated/server';\nexport const one = action(() => 1);\n";
-  const upload = await uploadOf({'one.ts': source});
-  const packages = [{path: 'node_modules/left', version: '1.0.0', sha512: '0'.repeat(128)}];
-  const {status, text} = await app.admin('POST', '/deployments', {...upload, node: {...upload.node, packages}});
-  expect([status, text]).toEqual([
-    409,
-    expect.stringContaining('in a cluster node.externalPackages cannot be deployed'),
-  ]);
 });
 
 test('any host answers that a tenant is awake, whichever serves it', async () => {

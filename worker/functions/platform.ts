@@ -30,6 +30,7 @@ import type {FunctionIsolates} from '../runtime/isolate-process/function-isolate
 import {ExecutionLog, executionFiles} from '../runtime/log/execution-log.ts';
 import {FailureLines} from '../runtime/log/failure-lines.ts';
 import {type LogTarget, readLog} from '../runtime/log/read-log.ts';
+import type {ClusterPackages} from '../runtime/node/cluster-packages.ts';
 import {NodeRuntime, packagesOf} from '../runtime/node/node-runtime.ts';
 import {ProcessMemory} from '../runtime/process-memory.ts';
 import {SourcePositions} from '../runtime/source-positions.ts';
@@ -63,7 +64,8 @@ export type PlatformParts = {
   egress: Pick<WorkerEgress, 'endpoint' | 'put'>;
   /** Installs a version of Node. */
   installNode: (version: NodeVersion) => Promise<void>;
-  isInCluster: boolean;
+  /** Null: this server is no host of a cluster. */
+  clusterPackages: ClusterPackages | null;
   /** Clients see that a function failed, but not the reason. */
   redactErrors: boolean;
 };
@@ -116,7 +118,7 @@ export class FunctionPlatform implements Stage {
       path,
       env: process.env,
       installNode: parts.installNode,
-      isInCluster: parts.isInCluster,
+      clusterPackages: parts.clusterPackages,
       code,
       partOf,
       egress,
@@ -203,9 +205,11 @@ export class FunctionPlatform implements Stage {
     });
   }
 
-  /** Stores a package that modules for Node import. @throws as PackageStore.add does */
-  addPackage(sha512: string, chunks: AsyncIterable<Buffer>): Promise<void> {
-    return this.#nodes.packages.add(sha512, chunks, () => packagesOf(this.deployments.nodeParts()));
+  /** Stores a package that modules for Node import. @throws as `add` and `share` of PackageStore */
+  async addPackage(sha512: string, chunks: AsyncIterable<Buffer>): Promise<void> {
+    const used = () => packagesOf(this.deployments.nodeParts());
+    await this.#nodes.packages.add(sha512, chunks, used);
+    await this.#nodes.packages.share([sha512], used);
   }
 
   /** Those of these packages that still have to be sent. */

@@ -40,6 +40,7 @@ import type {EndpointKey} from '../../shared/ipc/egress.ts';
 import type {Logger} from '../../shared/log.ts';
 import {NEW_TENANT_FILE} from '../../shared/tenant-directory.ts';
 import type {LeaseGate} from '../ipc/lease-gate.ts';
+import {TenantPackages} from './tenant-packages.ts';
 
 export type ReplicationParts = {
   readonly settings: LogGrant & EndpointKey;
@@ -58,6 +59,7 @@ type Brought = {
   readonly opened: LogPosition;
   /** As `ReplicatedFile.isWhole`. */
   readonly isWhole: boolean;
+  readonly packages: TenantPackages;
 };
 
 export class TenantReplication {
@@ -94,7 +96,8 @@ export class TenantReplication {
     if (outcome.kind !== 'opened') throw await refusal(endpoint, outcome);
     await endpoint.ask('done', {does: 'opened', position: toWire(outcome.position)});
     removeNewNote(path);
-    replication = new TenantReplication(parts, {endpoint, log, opened: outcome.position, isWhole});
+    const packages = new TenantPackages(endpoint, replicated.packages, tenant);
+    replication = new TenantReplication(parts, {endpoint, log, opened: outcome.position, isWhole, packages});
     replication.has(free);
     return replication;
   }
@@ -134,6 +137,11 @@ export class TenantReplication {
 
   get lease(): LeaseGate {
     return this.#parts.lease;
+  }
+
+  /** In the store of the cluster. */
+  get packages(): TenantPackages {
+    return this.#brought.packages;
   }
 
   /** Space of the log. Null: no limit is known. */

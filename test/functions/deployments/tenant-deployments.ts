@@ -105,7 +105,11 @@ export class TenantDeployments {
       environment: this.environment,
       groups: this.groups,
       analyze: async (body, task) => this.#said(body) ?? (await analyze(body, task, {main: MAIN, ...this.analysis})),
-      node: {analyze: () => Promise.reject(new Error('no modules for Node')), forget: () => Promise.resolve()},
+      node: {
+        analyze: () => Promise.reject(new Error('no modules for Node')),
+        share: () => Promise.resolve(),
+        forget: () => Promise.resolve(),
+      },
       clock,
     });
     onTestFinished(() => this.#close());

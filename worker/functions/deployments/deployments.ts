@@ -311,6 +311,7 @@ export class Deployments {
 
   /** @param store writes the new rows of the deployment and returns its id */
   async #install(manifest: Manifest, store: (writer: Writer) => number, cause: Cause): Promise<number> {
+    if (manifest.node !== undefined) await this.#parts.node.share(manifest.node);
     let id = 0;
     const installed = this.#parts.schemas.deploy(
       manifest.schema,

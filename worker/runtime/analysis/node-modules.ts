@@ -35,6 +35,11 @@ export type NodeModules = {
     files: ReadonlyMap<string, AnalysedFile>,
     how: NodeAnalysisOptions,
   ): Promise<AnalysedNode>;
+  /**
+   * Resolves when every host of a cluster can run the deployment. @throws op.storage_damaged 503, op.rate_limited 429,
+   * session.worker_unavailable 503, session.storage_full 507
+   */
+  share(part: NodePart): Promise<void>;
   /** Removes code that no deployment uses. */
   forget(kept: () => readonly NodePart[]): Promise<void>;
 };

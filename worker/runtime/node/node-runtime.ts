@@ -5,7 +5,6 @@
 
 import {dirname} from 'node:path';
 import {assert} from '../../../shared/assert.ts';
-import {conflict} from '../../../shared/errors.ts';
 import type {EgressEndpoint} from '../../../shared/ipc/egress.ts';
 import type {Logger} from '../../../shared/log.ts';
 import type {WorkerMetrics} from '../../../shared/metrics/worker-metrics.ts';
@@ -17,6 +16,7 @@ import type {AnalysedNode, NodeModules} from '../analysis/node-modules.ts';
 import type {CodeStore} from '../code-store.ts';
 import type {Outcome} from '../execution.ts';
 import type {ProcessMemory} from '../process-memory.ts';
+import type {ClusterPackages} from './cluster-packages.ts';
 import {CodeDirectories} from './code-directory.ts';
 import {checkedPackages} from './deployed-packages.ts';
 import {analyzeNode} from './node-analysis.ts';
@@ -32,8 +32,8 @@ export type NodeRuntimeParts = {
   env: NodeJS.ProcessEnv;
   /** Has the supervisor install a version. */
   installNode: (version: NodeVersion) => Promise<void>;
-  /** Other hosts can take the tenant over, and have only what is in its file. */
-  isInCluster: boolean;
+  /** Null: this server is no host of a cluster. */
+  clusterPackages: ClusterPackages | null;
   code: CodeStore;
   partOf: (deployment: number) => NodePart | null;
   egress: () => EgressEndpoint;
@@ -59,9 +59,9 @@ export class NodeRuntime implements NodeModules {
 
   constructor(parts: NodeRuntimeParts) {
     this.#parts = parts;
-    const {env, path, installNode, memory, metrics} = parts;
+    const {env, path, installNode, memory, metrics, clusterPackages} = parts;
     this.#binaries = new NodeBinaries({env, directory: env.SVC_NODE_DIRECTORY ?? null, install: installNode});
-    this.packages = new PackageStore(dirname(path));
+    this.packages = new PackageStore(dirname(path), clusterPackages);
     this.#directories = new CodeDirectories(dirname(path), 'node', this.packages);
     this.#services = new CodeDirectories(dirname(path), 'services', this.packages);
     this.#sandboxes = new CodeDirectories(dirname(path), 'sandboxes', this.packages);
@@ -73,9 +73,6 @@ export class NodeRuntime implements NodeModules {
   async analyze(...[upload, files, {env, tell}]: Parameters<NodeModules['analyze']>): Promise<AnalysedNode> {
     const {version} = upload;
     const count = upload.packages.length;
-    if (count > 0 && this.#parts.isInCluster) {
-      throw conflict('in a cluster node.externalPackages cannot be deployed yet: let them be bundled');
-    }
     if (count > 0) tell('unpacking_packages', count === 1 ? '1 package' : `${count} packages`);
     const packages = await checkedPackages(upload.packages, this.packages);
     const binary = await this.#binaries.find(version, 'project', () => tell('installing_node', version));
@@ -120,6 +117,11 @@ export class NodeRuntime implements NodeModules {
     return this.#services.forget(kept);
   }
 
+  /** Resolves when another host that takes the tenant over has what the deployment needs. @throws as PackageStore.share */
+  async share({packages = []}: NodePart): Promise<void> {
+    await this.packages.share(packages.map(({sha512}) => sha512));
+  }
+
   async forget(kept: () => readonly NodePart[]): Promise<void> {
     await this.#directories.forget(kept);
     await this.packages.forget(() => packagesOf(kept()));
@@ -150,7 +152,10 @@ export class NodeRuntime implements NodeModules {
     assert(part !== null, `deployment ${id} has modules for Node`);
     const binary = await this.#binaries.find(part.version, 'project');
     const {read} = this.#parts.code.sourceOf(deployment);
-    return {version: part.version, binary, root: await this.#directories.write(part, read)};
+    const root = await this.#directories.write(part, read);
+    // The store of the cluster can have lost them. The action need not wait.
+    this.share(part).catch(error => this.#parts.log.warn('packages are not in the store of the cluster', {error}));
+    return {version: part.version, binary, root};
   }
 }
 

@@ -35,6 +35,7 @@ import type {NodePackage} from '../../../shared/protocol/functions.ts';
 import {syncDirectory} from '../../../shared/sync-directory.ts';
 import {PACKAGES_DIRECTORY} from '../../../shared/tenant-directory.ts';
 import {PACKAGE_UNUSED_KEEP_MS, PACKAGES_FILES_MAX, PACKAGES_UNPACKED_BYTES_MAX} from '../limits.ts';
+import type {ClusterPackages} from './cluster-packages.ts';
 import {filesOf, TarballFault} from './tarball.ts';
 
 /** An unpacked package. */
@@ -51,14 +52,16 @@ const MIB = 1024 * 1024;
 
 export class PackageStore {
   readonly #root: string;
+  readonly #cluster: ClusterPackages | null;
   /** SHA-512 of packages that were compared with their tarballs. */
   readonly #known = new Map<string, Promise<Unpacked>>();
   /** Total size of all tarballs; null: not yet measured. */
   #cachedBytes: number | null = null;
 
-  /** @param tenant its directory */
-  constructor(tenant: string) {
+  /** @param tenant its directory. @param cluster null: this server is no host of a cluster */
+  constructor(tenant: string, cluster: ClusterPackages | null = null) {
     this.#root = join(tenant, PACKAGES_DIRECTORY);
+    this.#cluster = cluster;
   }
 
   /**
@@ -68,12 +71,41 @@ export class PackageStore {
    */
   async add(sha512: string, chunks: AsyncIterable<Buffer>, used: () => ReadonlySet<string>): Promise<void> {
     if (!SHA512.test(sha512)) throw invalid('a package is named by the SHA-512 of its tarball, 128 hex digits');
+    await this.#place(sha512, chunks, bytes => this.#makeRoom(sha512, bytes, used));
+  }
+
+  /**
+   * Resolves when the cluster has these packages, which are here.
+   * @param used as for `add`; what is not among them makes room
+   * @throws op.rate_limited 429, session.worker_unavailable 503, session.storage_full 507
+   */
+  async share(all: readonly string[], used: (() => ReadonlySet<string>) | null = null): Promise<void> {
+    if (this.#cluster === null || all.length === 0) return;
+    const found = await this.#cluster.list();
+    for (const sha512 of new Set(all)) {
+      if (found.has(sha512)) continue;
+      try {
+        await this.#cluster.store(sha512);
+      } catch (caught) {
+        const isTooMany = caught instanceof ServiceError && caught.code === 'op.rate_limited';
+        if (!isTooMany || used === null) throw caught;
+        await this.#forgetInCluster(this.#cluster, used());
+        await this.#cluster.store(sha512);
+      }
+    }
+  }
+
+  async #place(
+    sha512: string,
+    chunks: AsyncIterable<Buffer>,
+    makeRoom: (bytes: number) => Promise<void>,
+  ): Promise<void> {
     await mkdir(this.#root, {recursive: true, mode: 0o700});
     const temporary = join(this.#root, `${sha512}.${randomBytes(6).toString('hex')}.tmp`);
     try {
       await onDisk(async () => {
         const bytes = await this.#received(temporary, sha512, chunks);
-        await this.#makeRoom(sha512, bytes, used);
+        await makeRoom(bytes);
         await rename(temporary, this.#tarball(sha512));
         await syncDirectory(this.#root);
       });
@@ -83,14 +115,17 @@ export class PackageStore {
     this.#known.delete(sha512);
   }
 
-  /** Returns those without a sound tarball; the others are kept for a while. */
+  /**
+   * Returns those without a sound tarball, here and in the cluster; the others are kept for a while.
+   * @throws session.worker_unavailable 503, session.storage_full 507
+   */
   async missing(all: readonly string[]): Promise<string[]> {
     const missing: string[] = [];
     for (const sha512 of new Set(all)) {
       if ((await hashOf(this.#tarball(sha512))) !== sha512) missing.push(sha512);
       else await utimes(this.#tarball(sha512), new Date(), new Date());
     }
-    return missing;
+    return missing.length === 0 || this.#cluster === null ? missing : await this.#notIn(this.#cluster, missing);
   }
 
   /**
@@ -145,6 +180,47 @@ export class PackageStore {
       await rm(join(this.#root, name), {recursive: true, force: true});
     }
     this.#cachedBytes = null;
+    if (this.#cluster === null) return;
+    try {
+      await this.#forgetInCluster(this.#cluster, kept);
+    } catch (caught) {
+      // They go with a later deploy.
+      if (!(caught instanceof ServiceError)) throw caught;
+    }
+  }
+
+  /** What this host still has can be of the next deployment. */
+  async #forgetInCluster(cluster: ClusterPackages, used: ReadonlySet<string>): Promise<void> {
+    const here = new Set(await readdir(this.#root).catch(() => [])); // The directory does not exist yet.
+    const dropped = [...(await cluster.list())].filter(one => !used.has(one) && !here.has(`${one}.tgz`));
+    if (dropped.length > 0) await cluster.drop(dropped);
+  }
+
+  /** Fetches the others. One that is damaged in the cluster is removed there, so that it can be sent again. */
+  async #notIn(cluster: ClusterPackages, all: readonly string[]): Promise<string[]> {
+    const found = await cluster.list();
+    const missing: string[] = [];
+    for (const sha512 of all) {
+      if (!found.has(sha512)) {
+        missing.push(sha512);
+        continue;
+      }
+      try {
+        await this.#fetch(cluster, sha512);
+      } catch (caught) {
+        if (!(caught instanceof ServiceError) || caught.code !== 'op.storage_damaged') throw caught;
+        await cluster.drop([sha512]);
+        missing.push(sha512);
+      }
+    }
+    return missing;
+  }
+
+  /** @throws op.storage_damaged 503, session.worker_unavailable 503, session.storage_full 507 */
+  async #fetch(cluster: ClusterPackages, sha512: string): Promise<void> {
+    await this.#place(sha512, cluster.read(sha512), async () => {
+      this.#cachedBytes = null;
+    });
   }
 
   #tarball(sha512: string): string {
@@ -207,7 +283,11 @@ export class PackageStore {
 
   async #unpack(sha512: string, name: string): Promise<Unpacked> {
     const tarball = this.#tarball(sha512);
-    const found = await hashOf(tarball);
+    let found = await hashOf(tarball);
+    if (found !== sha512 && this.#cluster !== null && (await this.#cluster.list()).has(sha512)) {
+      await this.#fetch(this.#cluster, sha512);
+      found = await hashOf(tarball);
+    }
     if (found === null) throw missingPackage(name);
     if (found !== sha512) throw storageDamaged({check: 'code', stored: `the external package ${name}`});
     const files: string[] = [];
