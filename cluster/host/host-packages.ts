@@ -42,7 +42,14 @@ export class HostPackages {
       drop: (names, signal) => packages.drop(owned, names, inTime(signal)),
       put: async (sha512, signal) => {
         const path = pathOf(tenant);
-        return path === null ? 'missing' : await this.#put(owned, dirname(path), sha512, signal);
+        if (path === null) return 'missing';
+        try {
+          return await this.#put(owned, dirname(path), sha512, signal);
+        } catch (caught) {
+          // Of the file system: a worker without a user of its own can take the rights to its files away.
+          if ((caught as NodeJS.ErrnoException).syscall !== undefined) return 'missing';
+          throw caught;
+        }
       },
     };
   }

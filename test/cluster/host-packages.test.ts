@@ -75,6 +75,16 @@ test.each<[string, (sha512: string) => void, string]>([
   expect(await names()).toEqual([]);
 });
 
+test('a tarball that cannot be opened ends nothing', async () => {
+  // The name of the directory is too long: as root, rights are no obstacle.
+  const its = new HostPackages({
+    packages: replicated.packages,
+    pathOf: () => join(directory, 'n'.repeat(300), 'tenant.sqlite'),
+    freeBytes: () => null,
+  });
+  expect(await its.of(tenant, 1).put(shaOf(Buffer.from('wanted')), signal)).toBe('missing');
+});
+
 test('a directory of packages that is a link is not followed', async () => {
   const sha512 = placed(Buffer.from('of another tenant'));
   const own = mkdtempSync(join(tmpdir(), 'svc-host-packages-'));
