@@ -74,10 +74,11 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       const {tenant, dueMs} = request;
       await host.tenants.ended(tenant);
       // Another host may have opened it meanwhile.
-      const outcome = await host.entries.update(tenant, record => {
-        const isOurs = record.owner?.host === host.self.host && !host.tenants.holds(tenant);
-        return isOurs && record.dueMs !== dueMs ? {...record, dueMs} : record;
-      });
+      const outcome = await host.entries.setDue(
+        tenant,
+        dueMs,
+        ({owner}) => owner?.host === host.self.host && !host.tenants.holds(tenant),
+      );
       return outcome.kind;
     }
     case 'key_turn':

@@ -20,6 +20,8 @@ export type EntryOutcome =
 export class TenantEntries {
   readonly #records: SmallRecords;
   readonly #signal: AbortSignal;
+  /** The newest notice of each tenant that is not stored yet. */
+  readonly #due = new Map<string, Promise<EntryOutcome>>();
 
   constructor(records: SmallRecords, signal: AbortSignal) {
     this.#records = records;
@@ -71,6 +73,22 @@ export class TenantEntries {
       if (decision.kind === 'stored') return {kind: 'stored', record: next};
       if (decision.kind !== 'conflict') return {kind: decision.kind};
     }
+  }
+
+  /**
+   * When the tenant has work again. Notices are stored in the order in which they are given.
+   * @param isOurs whether the notice still counts. @throws LogError, EngineError
+   */
+  setDue(id: string, dueMs: number | null, isOurs: (record: TenantRecord) => boolean): Promise<EntryOutcome> {
+    const change = (record: TenantRecord) => (isOurs(record) && record.dueMs !== dueMs ? {...record, dueMs} : record);
+    const update = () => this.update(id, change);
+    const stored = this.#due.get(id)?.then(update, update) ?? update();
+    this.#due.set(id, stored);
+    const forget = () => {
+      if (this.#due.get(id) === stored) this.#due.delete(id);
+    };
+    stored.then(forget, forget);
+    return stored;
   }
 
   /**
