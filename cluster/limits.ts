@@ -104,6 +104,8 @@ export const REBALANCE_ASLEEP_MAX = 32;
 export const REBALANCE_AWAKE_MAX = 1;
 /** How often a host reads the free space of the NATS servers, and the settings of the streams of its tenants. Beyond: `NATS_RESERVE_BYTES`. (ours) */
 export const FREE_SPACE_POLL_MS = 2_000;
+/** Such readings in a row at which a server that runs had no page. Beyond: it is reported. (ours) */
+export const HIDDEN_READS = 15;
 /** Time for a deleted tenant to be served by no host, in addition to a lease. Beyond: 503, and it is gone. (ours) */
 export const END_DELETED_MS = 10_000;
 /** Pause before what a deleted tenant has in the log is removed, and attempts. Beyond: it stays, and is read by none. (ours) */

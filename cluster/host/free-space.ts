@@ -2,7 +2,7 @@
  * Free space of the logs of tenants that this host serves, so that a write is refused before its COMMIT instead of after it. A
  * stream whose settings someone has changed takes nothing until they are as svc set them.
  */
-import {FREE_SPACE_POLL_MS} from '../limits.ts';
+import {FREE_SPACE_POLL_MS, HIDDEN_READS} from '../limits.ts';
 import {EngineError, type StreamName} from '../log/log-engine.ts';
 import {delay} from '../log/timing.ts';
 import type {Clock} from '../members/clock.ts';
@@ -11,7 +11,7 @@ import type {ServerSpace} from '../nats/server-space.ts';
 export type FreeSpaceParts = {
   /** One sentence; null: it is as svc made it. @throws EngineError */
   readonly changedSetting: (stream: StreamName) => Promise<string | null>;
-  readonly server: Pick<ServerSpace, 'freeBytes' | 'read'>;
+  readonly server: Pick<ServerSpace, 'freeBytes' | 'hidden' | 'read'>;
   /** Shards of the tenants that this host serves. */
   readonly shards: () => ReadonlySet<number>;
   readonly clock: Clock;
@@ -31,6 +31,8 @@ export class FreeSpace {
   /** What streams prevent whose settings were changed → why. */
   readonly #faults = new Map<string, string>();
   #wanted: ReadonlySet<number> = new Set();
+  /** Readings in a row at which a server that runs had no page. */
+  #hiddenReads = 0;
 
   constructor(parts: FreeSpaceParts) {
     this.#parts = parts;
@@ -59,12 +61,27 @@ export class FreeSpace {
       this.#wanted = wanted;
       // Workers hear of it with the lease.
       await this.#parts.server.read();
+      this.#noteHidden();
       const logs = [...wanted].map(shard => ({kind: 'log', shard}) as const);
       await Promise.all(
         [{kind: 'records'} as const, {kind: 'bases'} as const, ...logs].map(stream => this.#poll(stream)),
       );
       await delay(clock, FREE_SPACE_POLL_MS);
     }
+  }
+
+  /** Pages of servers that stop or start are missing for a moment. */
+  #noteHidden(): void {
+    const {server, report} = this.#parts;
+    const before = this.#hiddenReads;
+    this.#hiddenReads = server.hidden === 0 ? 0 : before + 1;
+    if (this.#hiddenReads === HIDDEN_READS) {
+      report(
+        `the monitoring pages of ${server.hidden} NATS servers that run cannot be read: their space is not known for certain`,
+      );
+    }
+    if (this.#hiddenReads === 0 && before >= HIDDEN_READS)
+      report('the monitoring pages of all NATS servers that run can be read');
   }
 
   #prevents(stream: StreamName): boolean {

@@ -67,3 +67,24 @@ test('without a page that tells a limit, none is known', async () => {
   space.spend(1);
   expect([space.freeBytes, space.takes({kind: 'bases'}, MOST)]).toEqual([null, true]);
 });
+
+test('a server that runs without its page has what it had, less what the others store; one that is down counts as none', async () => {
+  const replicas = [{offline: false}, {offline: false}];
+  let pages: unknown[] = [];
+  const page = (left: number) => ({config: {max_storage: MOST}, storage: MOST - RESERVE - left});
+  const space = new ServerSpace({readAll: async () => pages});
+  const read = async (...all: unknown[]) => {
+    pages = all;
+    await space.read();
+    return [space.freeBytes, space.hidden];
+  };
+  const led = (left: number, others: readonly unknown[]) => ({...page(left), meta_cluster: {replicas: others}});
+  expect(await read(led(100, replicas), page(90), page(50))).toEqual([50, 0]);
+  expect(await read(led(80, replicas), page(85), null)).toEqual([30, 1]);
+  // Others that were trimmed say nothing about it.
+  expect(await read(led(300, replicas), page(290), null)).toEqual([50, 1]);
+  expect(await read(led(80, [{offline: false}, {offline: true}]), page(85), null)).toEqual([80, 0]);
+  // Without the page of the leader, none is known to be down.
+  expect(await read(null, page(85), page(45))).toEqual([45, 1]);
+  expect(await read(led(80, replicas), page(85), page(40))).toEqual([40, 0]);
+});
