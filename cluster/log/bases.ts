@@ -40,7 +40,8 @@ export class Bases {
   }
 
   /**
-   * Stores a base, and removes those before the newest `BASES_KEPT`.
+   * Stores a base, and removes those before the newest `BASES_KEPT`. `superseded`: another host has stored or stores one,
+   * which has more records.
    * @param base.position of the newest record that it contains. @param base.openedBy note of the newest `open` up to there
    * @throws LogError, EngineError
    */
@@ -52,6 +53,10 @@ export class Bases {
     const id = randomBytes(16).toString('hex');
     const before = await this.#list.read(tenant);
     const {garbage} = before.list;
+    // Readers begin with the last one. A log that lost its tail goes on in a higher epoch.
+    const newest = before.list.bases.at(-1)?.position;
+    const isOlder = newest !== undefined && newest.n > base.position.n && newest.epoch >= base.position.epoch;
+    if (isOlder) return {kind: 'superseded'};
     const noted = await this.#list.set(tenant, before, {...before.list, garbage: [...garbage, id]}, signal);
     if ('kind' in noted) return noted;
     for (const old of garbage) await this.#parts.remove(this.#subjects.base(tenant, old));

@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {PART_BYTES} from '../../cluster/limits.ts';
 import {type BaseInfo, decodeBaseList} from '../../cluster/log/base-list.ts';
+import type {LogPosition} from '../../cluster/log/record.ts';
 import {tokenOf} from '../../cluster/log/subjects.ts';
 import {delay} from '../../cluster/log/timing.ts';
 import {sourceOf} from '../../engine/copies/bytes.ts';
@@ -36,6 +37,22 @@ test('a writer of a base whose parts another host has removed ends, and the list
     isStalled = false;
     expect(await first).toEqual({kind: 'superseded'});
     expect(await b.replicated.bases.list(tenant)).toEqual([(second as {base: BaseInfo}).base]);
+  });
+});
+
+test('a base with fewer records than the newest one is not listed behind it, unless the log has lost its tail', async () => {
+  const rig = memoryRig();
+  await rig.run(async () => {
+    const a = await hostOf(rig);
+    const tenant = newTenant();
+    const {bases} = a.replicated;
+    const earlier = await opened(a.log(tenant), 1);
+    const later = await committed(a.log(tenant).append(earlier, commit(1, 'later')));
+    const at = (position: LogPosition) => bases.put(tenant, {position, openedBy: 'a', file: sourceOf(Buffer.alloc(8))});
+    const newest = (await at(later)) as {base: BaseInfo};
+    expect(await at(earlier)).toEqual({kind: 'superseded'});
+    expect(await bases.list(tenant)).toEqual([newest.base]);
+    expect((await at({...earlier, epoch: 2})).kind).toBe('stored');
   });
 });
 
