@@ -4,7 +4,7 @@ import {mkdirSync} from 'node:fs';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {tenantPath} from '../../cli/client.ts';
-import {type CpuTimes, cpuTimes, cpuUsEach} from '../measure/process-tree.ts';
+import {type CpuTimes, cpuLook, cpuUsEach} from '../measure/process-tree.ts';
 import {NODE_FLAGS} from '../peers/server-process.ts';
 import type {SvcPeer} from '../peers/svc/start.ts';
 import {cities} from './cities.ts';
@@ -29,11 +29,11 @@ export async function measureBulk(
   await svc.client.createTenant(tenant);
   // It is awake, and the table is there.
   await svc.client.json('POST', tenantPath(tenant, 'documents'), {table: TABLE, fields: {}});
-  const before = cpuTimes(svc.process.pid);
+  const before = cpuLook(svc.process.pid);
   const startedMs = performance.now();
   const inserted = await importChunks(svc, tenant, TABLE, chunks);
   const seconds = (performance.now() - startedMs) / 1_000;
-  const cpuUs = cpuUsEach(before, cpuTimes(svc.process.pid), count);
+  const cpuUs = cpuUsEach(before, cpuLook(svc.process.pid), count);
   if (inserted !== count) throw new Error(`the import inserted ${inserted} of ${count}`);
   const perS = count / seconds;
   say(`import: ${Math.round(perS)} documents/s, raw SQLite ${Math.round(raw.perS)}/s`);

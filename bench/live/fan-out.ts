@@ -1,5 +1,5 @@
 /** One change sent to many sockets: how long until each has it, and how many deliveries a second go through. */
-import {type CpuTimes, cpuTimes, cpuUsEach} from '../measure/process-tree.ts';
+import {type CpuTimes, cpuLook, cpuUsEach} from '../measure/process-tree.ts';
 import {median, quantile} from '../measure/statistics.ts';
 import type {LoadSocket} from './socket.ts';
 import type {LiveTarget} from './target.ts';
@@ -40,11 +40,11 @@ export async function measureFanOut(target: LiveTarget, sockets: number, seconds
   while (n < 20) await change(n++); // warm
   delays.length = 0;
   const firstMeasured = n;
-  const before = cpuTimes(target.pid);
+  const before = cpuLook(target.pid);
   const startedMs = performance.now();
   while (performance.now() - startedMs < seconds * 1000) await change(n++);
   const elapsedS = (performance.now() - startedMs) / 1000;
-  const after = cpuTimes(target.pid);
+  const after = cpuLook(target.pid);
   for (const client of clients) client.close();
   return {
     sockets,

@@ -6,7 +6,7 @@ import {type ChildProcess, fork} from 'node:child_process';
 import {once} from 'node:events';
 import {mkdirSync} from 'node:fs';
 import {join} from 'node:path';
-import {type CpuTimes, cpuTimes, cpuUsEach} from '../measure/process-tree.ts';
+import {type CpuTimes, cpuLook, cpuUsEach} from '../measure/process-tree.ts';
 import {median} from '../measure/statistics.ts';
 import {NODE_FLAGS} from '../peers/server-process.ts';
 import {type SvcPeer, startSvc, stopSvc} from '../peers/svc/start.ts';
@@ -100,7 +100,7 @@ async function mutate(svc: SvcPeer, {tenant, sockets, delays, runs, cpu}: Measur
   };
   await shown(Date.now()); // what the others left in the caches is not measured
   const runsBefore = await tenant.liveRuns();
-  const before = cpuTimes(svc.process.pid);
+  const before = cpuLook(svc.process.pid);
   const endMs = performance.now() + ms;
   let n = 0;
   for (; performance.now() < endMs; n++) {
@@ -108,7 +108,7 @@ async function mutate(svc: SvcPeer, {tenant, sockets, delays, runs, cpu}: Measur
     await shown(n);
     delays.push(performance.now() - startedMs);
   }
-  const spent = cpuUsEach(before, cpuTimes(svc.process.pid), n);
+  const spent = cpuUsEach(before, cpuLook(svc.process.pid), n);
   if (spent !== null) cpu.push(spent);
   const after = await tenant.liveRuns();
   runs.changed += after.changed - runsBefore.changed;

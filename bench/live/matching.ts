@@ -4,7 +4,7 @@
  * and the machine are not the same from one moment to the next.
  */
 
-import {type CpuTimes, cpuTimes} from '../measure/process-tree.ts';
+import {type CpuTimes, cpuBetween, cpuLook} from '../measure/process-tree.ts';
 import {median} from '../measure/statistics.ts';
 import type {SvcPeer} from '../peers/svc/start.ts';
 import type {LoadSocket} from './socket.ts';
@@ -45,17 +45,17 @@ type Watched = {
 
 async function writeFor(svc: SvcPeer, {write, delays, cpu}: Watched, ms: number): Promise<void> {
   await write(-1); // what the other one left in the caches is not measured
-  const before = cpuTimes(svc.process.pid);
+  const before = cpuLook(svc.process.pid);
   const endMs = performance.now() + ms;
   for (let n = 0; performance.now() < endMs; n++) {
     const startedMs = performance.now();
     await write(n);
     delays.push(performance.now() - startedMs);
   }
-  const after = cpuTimes(svc.process.pid);
-  cpu.isKnown = before !== null && after !== null;
-  if (before === null || after === null) return;
-  for (const part of ['router', 'worker'] as const) cpu[part] += after[part] - before[part];
+  const taken = cpuBetween(before, cpuLook(svc.process.pid));
+  cpu.isKnown = taken !== null;
+  if (taken === null) return;
+  for (const part of ['router', 'worker'] as const) cpu[part] += taken[part];
 }
 
 async function watch(svc: SvcPeer, tenant: string, queries: number): Promise<Watched> {

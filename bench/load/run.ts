@@ -3,7 +3,7 @@ import {fork, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {cpus} from 'node:os';
 import {join} from 'node:path';
-import {type CpuTimes, cpuSeconds, cpuTimes} from '../measure/process-tree.ts';
+import {type CpuTimes, cpuBetween, cpuLook, cpuSeconds, cpuUsEach} from '../measure/process-tree.ts';
 import type {LoadJob, LoadResult} from './job.ts';
 import {wrkFiles, wrkResult} from './wrk.ts';
 
@@ -25,18 +25,16 @@ export type Measurement = LoadResult & {
 /** @param serverPid the process whose tree is the server */
 export async function runLoad(generator: Generator, job: LoadJob, serverPid: number): Promise<Measurement> {
   const [idleBeforeMs, startedMs] = [idleMs(), performance.now()];
-  const before = cpuTimes(serverPid);
+  const before = cpuLook(serverPid);
   const {result, cpuS} = generator === 'wrk' ? await runWrk(job) : await runNode(job);
-  const after = cpuTimes(serverPid);
+  const after = cpuLook(serverPid);
   const idleCpus = (idleMs() - idleBeforeMs) / (performance.now() - startedMs);
-  const known = before === null || after === null ? null : {before, after};
-  const taken = (part: keyof CpuTimes): number => (known === null ? 0 : known.after[part] - known.before[part]);
-  const us = (part: keyof CpuTimes): number => (taken(part) * 1e6) / Math.max(result.requestsPerS * job.seconds, 1);
+  const taken = cpuBetween(before, after);
   return {
     ...result,
     generatorCpu: cpuS === null ? null : cpuS / job.seconds,
-    serverCpu: known === null ? null : (taken('router') + taken('worker') + taken('other')) / job.seconds,
-    cpuUs: known === null ? null : {router: us('router'), worker: us('worker'), other: us('other')},
+    serverCpu: taken === null ? null : (taken.router + taken.worker + taken.other) / job.seconds,
+    cpuUs: cpuUsEach(before, after, result.requestsPerS * job.seconds),
     idleCpus,
   };
 }

@@ -7,27 +7,40 @@ const TICKS_PER_S = 100;
 /** Seconds of processor time that a server's processes have taken; a server of one process is all `other`. */
 export type CpuTimes = {router: number; worker: number; other: number};
 
+/** What each process of a tree had taken at a moment, in seconds. */
+export type CpuLook = ReadonlyMap<number, {part: keyof CpuTimes; seconds: number}>;
+
 /** Of a process and all its living descendants. */
 export function cpuSeconds(pid: number): number | null {
-  const times = cpuTimes(pid);
-  return times === null ? null : times.router + times.worker + times.other;
+  const look = cpuLook(pid);
+  return look === null ? null : [...look.values()].reduce((sum, {seconds}) => sum + seconds, 0);
 }
 
-/** Of a process and all its living descendants, by what each is of svc. */
-export function cpuTimes(pid: number): CpuTimes | null {
+/** At a process and all its living descendants, by what each is of svc. Null: there is no such process. */
+export function cpuLook(pid: number): CpuLook | null {
   if (read(`/proc/${pid}/stat`) === null) return null;
-  const times: CpuTimes = {router: 0, worker: 0, other: 0};
+  const found = new Map<number, {part: keyof CpuTimes; seconds: number}>();
   for (const each of [pid, ...descendants(pid)]) {
     const fields = statFields(each);
-    if (fields !== null) times[partOf(each)] += (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
+    if (fields === null) continue;
+    found.set(each, {part: partOf(each), seconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S});
   }
+  return found;
+}
+
+/** Seconds between two looks. What a process took that ended meanwhile is not known, and left out. Null: unknown. */
+export function cpuBetween(before: CpuLook | null, after: CpuLook | null): CpuTimes | null {
+  if (before === null || after === null) return null;
+  const times: CpuTimes = {router: 0, worker: 0, other: 0};
+  for (const [pid, {part, seconds}] of after) times[part] += seconds - (before.get(pid)?.seconds ?? 0);
   return times;
 }
 
-/** Microseconds of processor time each of so many took between two looks; null: unknown. */
-export function cpuUsEach(before: CpuTimes | null, after: CpuTimes | null, count: number): CpuTimes | null {
-  if (before === null || after === null) return null;
-  const us = (part: keyof CpuTimes): number => ((after[part] - before[part]) * 1e6) / Math.max(count, 1);
+/** Microseconds of processor time that each of so many took between two looks; null: unknown. */
+export function cpuUsEach(before: CpuLook | null, after: CpuLook | null, count: number): CpuTimes | null {
+  const times = cpuBetween(before, after);
+  if (times === null) return null;
+  const us = (part: keyof CpuTimes): number => (times[part] * 1e6) / Math.max(count, 1);
   return {router: us('router'), worker: us('worker'), other: us('other')};
 }
 
