@@ -8,7 +8,8 @@
  */
 import {Buffer} from 'node:buffer';
 import {lchownSync, lstatSync, readdirSync} from 'node:fs';
-import {firstEntries, within} from '../files/regular-file.ts';
+import {firstEntries} from '../../shared/first-entries.ts';
+import {within} from '../files/regular-file.ts';
 import {TENANT_DIRECTORY_ENTRIES_MAX} from '../limits.ts';
 
 /** The first level holds more entries than svc creates, and scanning all of them would delay other tenants. */

@@ -5,6 +5,7 @@
  */
 import {closeSync, constants, openSync, rmdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
+import {firstEntries} from '../../shared/first-entries.ts';
 import {
   BEFORE_UPGRADE,
   KEPT_NOTE,
@@ -14,7 +15,7 @@ import {
   TENANT_FILE,
 } from '../../shared/tenant-directory.ts';
 import {KEPT_COPIES_MAX} from '../limits.ts';
-import {firstEntries, readNote, statFile} from './regular-file.ts';
+import {readNote, statFile} from './regular-file.ts';
 
 export type KeptCopy = {name: string; note: KeptNote};
 

@@ -6,11 +6,12 @@
 import {closeSync, constants, openSync} from 'node:fs';
 import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
+import {firstEntries} from '../../shared/first-entries.ts';
 import {PACKAGE_BYTES_MAX, PACKAGES_KEPT_BYTES_MAX} from '../../shared/limits.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {PACKAGES_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {CLONED_PACKAGE_ENTRIES_MAX} from '../limits.ts';
-import {firstEntries, statFile} from './regular-file.ts';
+import {statFile} from './regular-file.ts';
 import {copyShared} from './shared-copy.ts';
 
 /** The SHA-512 of the tarball. */

@@ -4,17 +4,7 @@
  * endless file.
  */
 import {Buffer} from 'node:buffer';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  opendirSync,
-  openSync,
-  readdirSync,
-  readSync,
-  type Stats,
-} from 'node:fs';
+import {closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, type Stats} from 'node:fs';
 import {join} from 'node:path';
 import {TENANT_NOTE_BYTES_MAX} from '../limits.ts';
 
@@ -48,25 +38,6 @@ export function readNote(path: string): Note {
   } finally {
     closeSync(fd);
   }
-}
-
-/**
- * The first entries of a directory, which may have millions. @param encoding `latin1` keeps the bytes of names that are
- * not UTF-8
- */
-export function firstEntries(directory: string, most: number, encoding: BufferEncoding = 'utf8'): string[] {
-  const names: string[] = [];
-  const open = opendirSync(directory, {encoding});
-  try {
-    while (names.length < most) {
-      const entry = open.readSync();
-      if (entry === null) break;
-      names.push(entry.name);
-    }
-  } finally {
-    open.closeSync();
-  }
-  return names;
 }
 
 /** A path as bytes. Names can be any bytes, and text would change those that are not UTF-8. */

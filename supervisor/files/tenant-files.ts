@@ -12,6 +12,7 @@ import {randomBytes} from 'node:crypto';
 import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writeFileSync} from 'node:fs';
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {firstEntries} from '../../shared/first-entries.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {
   ADOPT_FILE,
@@ -22,7 +23,7 @@ import {
   TENANT_FILE,
 } from '../../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
-import {firstEntries, readNote, statFile, within} from './regular-file.ts';
+import {readNote, statFile, within} from './regular-file.ts';
 
 /** One of the directories. If svc does not give names like `name`, then `id` and `generation` are null. */
 export type FoundDirectory = {
