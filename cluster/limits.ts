@@ -45,6 +45,8 @@ export const LOG_SHARE_SPAN_BYTES = 4 * 1024 * KIB;
  * their bytes. (ours)
  */
 export const PACKAGES_LISTED_MAX = 4_000;
+/** Bytes of packages and of their list that a worker makes its host send and read, per second. Beyond: it waits. (ours) */
+export const PACKAGE_BYTES_PER_SECOND = 16 * 1024 * KIB;
 /** Time to send one of them to the store, or to change their list. Beyond: 503. (ours) */
 export const PACKAGE_STORE_MS = 60_000;
 

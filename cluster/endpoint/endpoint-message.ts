@@ -54,8 +54,11 @@ const LogRequest = Type.Union([
   Type.Object({does: Type.Literal('behind')}, {additionalProperties: false}),
   /** Answered by `packages`: those of the tenant in the store of the cluster. */
   Type.Object({does: Type.Literal('packages')}, {additionalProperties: false}),
-  /** The tarball in the tenant's directory. Answered by `package`. */
-  Type.Object({does: Type.Literal('store_package'), sha512: Sha512}, {additionalProperties: false}),
+  /** The tarball in the tenant's directory. Answered by `package`. @property replaces the one that is damaged in the store */
+  Type.Object(
+    {does: Type.Literal('store_package'), sha512: Sha512, replaces: Type.Boolean()},
+    {additionalProperties: false},
+  ),
   /** The body has their digests. Answered by `package`. */
   Type.Object({does: Type.Literal('drop_packages')}, {additionalProperties: false}),
 ]);

@@ -13,7 +13,7 @@ import type {LogAnswer, LogRequest, PackageOutcome} from './endpoint-message.ts'
 /** Of one tenant, in the epoch of its worker. Each throws LogError, EngineError. */
 export type EndpointPackages = {
   readonly list: (signal: AbortSignal) => Promise<readonly PackageInfo[] | NotStored>;
-  readonly put: (sha512: string, signal: AbortSignal) => Promise<PackageOutcome>;
+  readonly put: (wish: {sha512: string; replaces: boolean}, signal: AbortSignal) => Promise<PackageOutcome>;
   readonly drop: (names: ReadonlySet<string>, signal: AbortSignal) => Promise<NotStored | null>;
 };
 
@@ -51,7 +51,7 @@ export class PackageEndpoint {
         return [{is: 'packages'}, encodePackageList({epoch: 0, packages: found, garbage: []})];
       }
       case 'store_package':
-        return [{is: 'package', outcome: await this.#packages.put(request.sha512, signal)}];
+        return [{is: 'package', outcome: await this.#packages.put(request, signal)}];
       case 'drop_packages':
         return [{is: 'package', outcome: (await this.#packages.drop(namesIn(body), signal))?.kind ?? 'stored'}];
       default:

@@ -19,8 +19,19 @@ import {StoredParts} from './stored-parts.ts';
 import type {Subjects, TenantName} from './subjects.ts';
 import type {Timing} from './timing.ts';
 
-/** A tenant, and the epoch of its owner. */
-export type Owned = {readonly tenant: TenantName; readonly epoch: number};
+/** A tenant, as the owner of an epoch changes its packages: one change after the other. */
+export class Owned {
+  readonly tenant: TenantName;
+  readonly epoch: number;
+  /** The list as this owner has left it: no other one changes it in its epoch. Null: it has to be read. */
+  listed: Listed<PackageList> | null = null;
+
+  constructor(tenant: TenantName, epoch: number) {
+    [this.tenant, this.epoch] = [tenant, epoch];
+  }
+}
+
+export type NewPackage = {readonly sha512: string; readonly file: Source; readonly replaces: boolean};
 
 export type StoredPackage =
   | {readonly kind: 'stored'}
@@ -52,23 +63,29 @@ export class Packages {
 
   /** The list, as the owner of this epoch has it from now on. @throws LogError, EngineError */
   async claimed(owned: Owned, signal?: AbortSignal): Promise<readonly PackageInfo[] | NotStored> {
-    const listed = await this.#list.read(owned.tenant);
-    const {packages, epoch} = listed.list;
-    if (packages.length === 0 || epoch === owned.epoch) return packages;
-    const claimed = await this.#set(owned, listed, listed.list, signal);
+    const before = await this.#of(owned);
+    const {packages} = before.list;
+    // What was read can be old: only a change shows that it is the newest.
+    if (packages.length === 0 || owned.listed !== null) return packages;
+    const claimed = await this.#set(owned, before, before.list, signal);
     return 'kind' in claimed ? claimed : packages;
   }
 
-  /** Does nothing if it is there. @throws LogError, EngineError */
-  async put(owned: Owned, sha512: string, file: Source, signal?: AbortSignal): Promise<StoredPackage> {
+  /**
+   * Does nothing if it is there. @param replaces the one that is there, which is damaged
+   * @throws LogError, EngineError
+   */
+  async put(owned: Owned, {sha512, file, replaces}: NewPackage, signal?: AbortSignal): Promise<StoredPackage> {
     const {tenant} = owned;
-    const before = await this.#list.read(tenant);
-    const {packages, garbage} = before.list;
-    if (packages.some(found => found.sha512 === sha512)) return {kind: 'stored'};
+    const before = await this.#of(owned);
+    const {garbage} = before.list;
+    const there = before.list.packages.find(found => found.sha512 === sha512);
+    if (there !== undefined && !replaces) return {kind: 'stored'};
     if (garbage.length > 0) {
-      const failure = await this.#reduce(owned, before, packages, signal);
-      return failure ?? (await this.put(owned, sha512, file, signal));
+      const failure = await this.#reduce(owned, before, before.list.packages, signal);
+      return failure ?? (await this.put(owned, {sha512, file, replaces}, signal));
     }
+    const packages = before.list.packages.filter(found => found !== there);
     const sum = createHash('sha512');
     const bytes = packages.reduce((all, found) => all + found.bytes, file.length);
     if (file.length === 0) return {kind: 'other'};
@@ -83,14 +100,21 @@ export class Packages {
       await this.#remove(tenant, [id]);
       return failure ?? {kind: 'other'};
     }
-    const added = {...before.list, packages: [...packages, {sha512, id, bytes: file.length}], garbage: []};
+    const gone = there === undefined ? [] : [there.id];
+    const added = {...before.list, packages: [...packages, {sha512, id, bytes: file.length}], garbage: gone};
     const stored = await this.#set(owned, begun, added, signal);
-    return 'kind' in stored ? stored : {kind: 'stored'};
+    // Another owner, which has changed the list, does not know of it, or has removed what was there by then.
+    if ('kind' in stored) {
+      if (stored.kind === 'superseded') await this.#remove(tenant, [id]);
+      return stored;
+    }
+    await this.#remove(tenant, gone);
+    return {kind: 'stored'};
   }
 
   /** Removes those with these names. @throws LogError, EngineError */
   async drop(owned: Owned, dropped: ReadonlySet<string>, signal?: AbortSignal): Promise<NotStored | null> {
-    const before = await this.#list.read(owned.tenant);
+    const before = await this.#of(owned);
     const packages = before.list.packages.filter(({sha512}) => !dropped.has(sha512));
     return await this.#reduce(owned, before, packages, signal);
   }
@@ -100,7 +124,7 @@ export class Packages {
     const before = await this.#list.read(tenant);
     const {packages, garbage} = before.list;
     if (packages.length === 0 && garbage.length === 0) return true;
-    const owned = {tenant, epoch: Number.MAX_SAFE_INTEGER};
+    const owned = new Owned(tenant, Number.MAX_SAFE_INTEGER);
     return (await this.#reduce(owned, before, [], signal)) === null;
   }
 
@@ -127,14 +151,22 @@ export class Packages {
     return 'kind' in ended ? ended : null;
   }
 
+  async #of(owned: Owned): Promise<Listed<PackageList>> {
+    return owned.listed ?? (await this.#list.read(owned.tenant));
+  }
+
   async #set(
-    {tenant, epoch}: Owned,
+    owned: Owned,
     from: Listed<PackageList>,
     list: PackageList,
     signal?: AbortSignal,
   ): Promise<Listed<PackageList> | NotStored> {
+    const {tenant, epoch} = owned;
+    owned.listed = null;
     if (from.list.epoch > epoch) return {kind: 'superseded'};
-    return await this.#list.set(tenant, from, {...list, epoch}, signal);
+    const outcome = await this.#list.set(tenant, from, {...list, epoch}, signal);
+    if (!('kind' in outcome)) owned.listed = outcome;
+    return outcome;
   }
 
   async #remove(tenant: TenantName, ids: readonly string[]): Promise<void> {

@@ -29,6 +29,8 @@ export type ReadFile = {
   readonly digest: readonly [algorithm: 'sha256' | 'sha512', digest: Buffer];
 };
 
+const NAMES = {sha256: 'SHA-256', sha512: 'SHA-512'};
+
 export class StoredParts {
   readonly #engine: LogEngine;
   readonly #timing: Timing;
@@ -66,7 +68,7 @@ export class StoredParts {
       if (message === null || message.bytes.length > left) throw damaged(`${left} bytes are missing`);
       sum.update(message.bytes);
       left -= message.bytes.length;
-      if (left === 0 && !sum.digest().equals(digest)) throw damaged(`its ${algorithm} is another one`);
+      if (left === 0 && !sum.digest().equals(digest)) throw damaged(`its ${NAMES[algorithm]} is another one`);
       if (left > 0) {
         // The next part is on its way while the caller has this one.
         next = partOf(this.#engine, subject, message.sequence + 1);

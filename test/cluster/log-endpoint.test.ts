@@ -50,6 +50,7 @@ function partsOf(key: EndpointAddress, of: MemoryEngine): LogEndpointParts {
       packages: replicated.packages,
       pathOf: () => join(directory, 'tenant.sqlite'),
       freeBytes: () => free,
+      report: () => {},
     }).of(tenant, EPOCH),
     beforeOpen: async () => undefined,
     onBehind: () => undefined,

@@ -8,7 +8,7 @@ import type {Packages} from '../../cluster/log/packages.ts';
 import type {TenantName} from '../../cluster/log/subjects.ts';
 import {storageDamaged} from '../../engine/storage/damage.ts';
 import {unreachable} from '../../shared/assert.ts';
-import {rateLimited, ServiceError, unavailable} from '../../shared/errors.ts';
+import {conflict, rateLimited, ServiceError, unavailable} from '../../shared/errors.ts';
 import type {ClusterPackages} from '../runtime/node/cluster-packages.ts';
 
 export class TenantPackages implements ClusterPackages {
@@ -44,8 +44,8 @@ export class TenantPackages implements ClusterPackages {
     }
   }
 
-  async store(sha512: string): Promise<void> {
-    const {answer} = await this.#ask({does: 'store_package', sha512});
+  async store(sha512: string, replaces: boolean): Promise<void> {
+    const {answer} = await this.#ask({does: 'store_package', sha512, replaces});
     if (answer.is === 'package') check(answer.outcome);
   }
 
@@ -73,7 +73,7 @@ function check(outcome: PackageOutcome): void {
       throw rateLimited('the tenant has too many packages in the store of its cluster; deploys remove unused ones');
     case 'other':
     case 'missing':
-      throw unavailable('the tarball of a package was changed or removed; send it again');
+      throw conflict('the tarball of an external package is not here any more: deploy the code again, which sends it');
     case 'superseded':
       throw unavailable('another host has the tenant by now; try again');
     case 'abandoned':

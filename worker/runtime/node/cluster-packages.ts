@@ -7,8 +7,11 @@ export type ClusterPackages = {
   list: () => Promise<ReadonlySet<string>>;
   /** The tarball. @throws op.storage_damaged 503: it is damaged */
   read: (sha512: string) => AsyncIterable<Buffer>;
-  /** Stores the tarball of the tenant's directory. @throws op.rate_limited 429, session.storage_full 507 */
-  store: (sha512: string) => Promise<void>;
+  /**
+   * Stores the tarball of the tenant's directory. @param replaces the one that the store has, which is damaged
+   * @throws op.rate_limited 429, op.conflict 409: it is not in the directory; session.storage_full 507
+   */
+  store: (sha512: string, replaces: boolean) => Promise<void>;
   /** Removes them. */
   drop: (all: readonly string[]) => Promise<void>;
 };

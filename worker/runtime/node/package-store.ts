@@ -53,6 +53,8 @@ const MIB = 1024 * 1024;
 export class PackageStore {
   readonly #root: string;
   readonly #cluster: ClusterPackages | null;
+  /** Those of the cluster that could not be read: they are replaced when they are sent again. */
+  readonly #unreadable = new Set<string>();
   /** SHA-512 of packages that were compared with their tarballs. */
   readonly #known = new Map<string, Promise<Unpacked>>();
   /** Total size of all tarballs; null: not yet measured. */
@@ -83,15 +85,17 @@ export class PackageStore {
     if (this.#cluster === null || all.length === 0) return;
     const found = await this.#cluster.list();
     for (const sha512 of new Set(all)) {
-      if (found.has(sha512)) continue;
+      const replaces = this.#unreadable.has(sha512);
+      if (found.has(sha512) && !replaces) continue;
       try {
-        await this.#cluster.store(sha512);
+        await this.#cluster.store(sha512, replaces);
       } catch (caught) {
         const isTooMany = caught instanceof ServiceError && caught.code === 'op.rate_limited';
         if (!isTooMany || used === null) throw caught;
         await this.#forgetInCluster(this.#cluster, used());
-        await this.#cluster.store(sha512);
+        await this.#cluster.store(sha512, replaces);
       }
+      this.#unreadable.delete(sha512);
     }
   }
 
@@ -196,7 +200,7 @@ export class PackageStore {
     if (dropped.length > 0) await cluster.drop(dropped);
   }
 
-  /** Fetches the others. One that is damaged in the cluster is removed there, so that it can be sent again. */
+  /** Fetches the others. One that cannot be read in the cluster is sent again, and replaced then. */
   async #notIn(cluster: ClusterPackages, all: readonly string[]): Promise<string[]> {
     const found = await cluster.list();
     const missing: string[] = [];
@@ -208,8 +212,7 @@ export class PackageStore {
       try {
         await this.#fetch(cluster, sha512);
       } catch (caught) {
-        if (!(caught instanceof ServiceError) || caught.code !== 'op.storage_damaged') throw caught;
-        await cluster.drop([sha512]);
+        if (!isDamage(caught)) throw caught;
         missing.push(sha512);
       }
     }
@@ -218,9 +221,14 @@ export class PackageStore {
 
   /** @throws op.storage_damaged 503, session.worker_unavailable 503, session.storage_full 507 */
   async #fetch(cluster: ClusterPackages, sha512: string): Promise<void> {
-    await this.#place(sha512, cluster.read(sha512), async () => {
-      this.#cachedBytes = null;
-    });
+    try {
+      await this.#place(sha512, cluster.read(sha512), async () => {
+        this.#cachedBytes = null;
+      });
+    } catch (caught) {
+      if (isDamage(caught)) this.#unreadable.add(sha512);
+      throw caught;
+    }
   }
 
   #tarball(sha512: string): string {
@@ -350,6 +358,10 @@ async function placeLink(from: string, to: string): Promise<void> {
   const temporary = `${to}.${process.pid}.tmp`;
   await link(from, temporary).catch(() => copyFile(from, temporary)); // Linking failed for any reason.
   await rename(temporary, to);
+}
+
+function isDamage(caught: unknown): boolean {
+  return caught instanceof ServiceError && caught.code === 'op.storage_damaged';
 }
 
 /** SHA-512 of a file, hex; null: it is missing. */
