@@ -205,6 +205,15 @@ export const LOG_SPOOL_BYTES = 32 * 1024 * KIB;
 export const LOG_SPOOL_STEPS_AT_ONCE = 4;
 /** How often spools are looked at that have something: what the copier has stored is removed. (ours) */
 export const LOG_SPOOL_POLL_MS = 250;
+/**
+ * How often the list of a tenant's packages is read for the copier while its log grows. Beyond: a deployment is in the
+ * repository before its packages are, unless a run waits for them. (ours)
+ */
+export const LOG_SPOOL_PACKAGES_MS = 10_000;
+/** Longest pause after a package could not be read, which begins with `LOG_SPOOL_PACKAGES_MS`. (ours) */
+export const LOG_SPOOL_PACKAGES_RETRY_MS_MAX = 600_000;
+/** Bytes of packages that are fetched for a tenant before another tenant has its turn, one package at least. (ours) */
+export const LOG_SPOOL_PACKAGES_BYTES = 16 * 1024 * KIB;
 
 /* NATS */
 

@@ -28,9 +28,10 @@ import {CopyRate} from '../standby/copy-rate.ts';
 import {ShardWatches} from '../standby/shard-watches.ts';
 import {WorkQueue} from '../standby/work-queue.ts';
 import {LogSpool} from './log-spool.ts';
+import {SpooledPackages} from './spooled-packages.ts';
 
 export type LogSpoolsParts = {
-  readonly replicated: Pick<ReplicatedLog, 'tenant' | 'bases' | 'newRecords'>;
+  readonly replicated: Pick<ReplicatedLog, 'tenant' | 'bases' | 'packages' | 'newRecords'>;
   readonly clock: Clock;
   /** A directory of its own, which no tenant can change. */
   readonly directory: string;
@@ -44,8 +45,11 @@ export type LogSpoolsParts = {
 type Followed = {
   readonly tenant: TenantName;
   readonly spool: LogSpool;
+  readonly packages: SpooledPackages;
   failures: number;
   isFull: boolean;
+  /** The tenant was deleted: nothing of it stays. */
+  isGone: boolean;
   /** Settled by a step that began later and reached the newest record, or when no step follows. */
   flushes: {resolve: () => void; reject: (error: Error) => void}[];
   cancelRetry: () => void;
@@ -107,15 +111,27 @@ export class LogSpools {
     this.#gone(id);
     if (isDeleted) return;
     const tenant = {id, generation};
-    const {replicated, directory} = this.#parts;
-    const {bases} = replicated;
+    const {replicated, report} = this.#parts;
+    const {bases, packages: stored} = replicated;
+    const directory = join(this.#parts.directory, spoolOf(id, generation));
     const spool = new LogSpool({
-      tenant,
-      log: replicated.tenant(tenant),
+      ...{tenant, log: replicated.tenant(tenant), directory},
       bases: {list: of => bases.list(of), read: (...of) => this.#rate.metered(bases.read(...of))},
-      directory: join(directory, spoolOf(id, generation)),
     });
-    this.#followed.set(id, {tenant, spool, failures: 0, isFull: false, flushes: [], cancelRetry: () => {}});
+    const packages = new SpooledPackages({
+      ...{tenant, directory, report},
+      packages: {list: of => stored.list(of), read: (...of) => this.#rate.metered(stored.read(...of))},
+    });
+    this.#followed.set(id, {
+      tenant,
+      spool,
+      packages,
+      failures: 0,
+      isFull: false,
+      isGone: false,
+      flushes: [],
+      cancelRetry: () => {},
+    });
     this.#ids.set(tokenOf(tenant), id);
     this.#steps.add(id);
   }
@@ -124,7 +140,11 @@ export class LogSpools {
     const followed = this.#followed.get(id);
     if (followed === undefined) return;
     this.#drop(id, null);
-    const {generation} = followed.tenant;
+    followed.isGone = true;
+    this.#remove(followed.tenant);
+  }
+
+  #remove({id, generation}: TenantName): void {
     rmSync(join(this.#parts.directory, spoolOf(id, generation)), {recursive: true, force: true});
   }
 
@@ -183,15 +203,19 @@ export class LogSpools {
   async #step(id: string): Promise<void> {
     const followed = this.#followed.get(id);
     if (followed === undefined) return;
-    const {spool} = followed;
+    const {spool, packages} = followed;
     const flushes = [...followed.flushes];
     followed.cancelRetry();
     try {
       const isChanged = await spool.step();
       if (this.#followed.get(id) !== followed) return;
-      followed.failures = 0;
       followed.isFull = spool.isFull;
-      if (isChanged) this.#parts.onSpooled(id);
+      if (isChanged) {
+        packages.changed();
+        this.#parts.onSpooled(id);
+      }
+      if (!followed.isFull && !(await this.#fetched(followed, flushes.length > 0))) return;
+      followed.failures = 0;
       if (followed.isFull) return;
       followed.flushes = followed.flushes.filter(one => !flushes.includes(one));
       settle(flushes, null);
@@ -202,13 +226,35 @@ export class LogSpools {
       // Elections and stale reads pass.
       if (followed.failures !== STANDBY_REPORTED_FAILURES) return;
       this.#parts.report(`the log of ${id} cannot be copied to the repository: ${(error as Error).message}`);
+    } finally {
+      // The step can have made its directory again.
+      if (followed.isGone) this.#remove(followed.tenant);
     }
+  }
+
+  /**
+   * After the records, so that the packages of every deployment among them are there.
+   * @returns false: another step follows, or none is wanted
+   */
+  async #fetched(followed: Followed, isFlush: boolean): Promise<boolean> {
+    const {tenant, packages} = followed;
+    const {nowMs} = this.#parts.clock;
+    const isCurrent = () => this.#followed.get(tenant.id) === followed;
+    if (!isFlush && !packages.isDue(nowMs)) return true;
+    const {isMore, isDone} = await packages.fetch(nowMs, () => !isCurrent());
+    if (!isCurrent()) return false;
+    if (isMore) this.#parts.onSpooled(tenant.id);
+    if (!isDone) this.#steps.add(tenant.id);
+    return isDone;
   }
 
   /** Spools become shorter without a message. */
   #poll(): void {
-    for (const [id, {spool, isFull}] of this.#followed) {
-      if (!spool.isEmpty && spool.prune() && isFull) this.#steps.add(id);
+    const {nowMs} = this.#parts.clock;
+    for (const [id, {spool, packages, isFull, failures}] of this.#followed) {
+      const hasSpace = !spool.isEmpty && spool.prune() && isFull;
+      // What failed has a pause of its own.
+      if (hasSpace || (failures === 0 && packages.isDue(nowMs))) this.#steps.add(id);
     }
     this.#cancelPoll = this.#parts.clock.after(LOG_SPOOL_POLL_MS, () => this.#poll());
   }

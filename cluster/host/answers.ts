@@ -11,6 +11,7 @@ import type {
 } from '../../shared/ipc/cluster.ts';
 import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
 import {READABLE_FROM} from '../../shared/storage-version.ts';
+import {Owned} from '../log/packages.ts';
 import {newTenant, type TenantRecord} from '../ownership/tenant-record.ts';
 import type {ClusterHost} from './cluster-host.ts';
 import {performed, recordOf} from './performed.ts';
@@ -34,7 +35,7 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
       const {tenant: id, generation} = request.tenant;
       const epoch = await host.files.begin({id, generation}, request.path);
       try {
-        await host.packages.putAll({tenant: {id, generation}, epoch}, dirname(request.path), host.signal);
+        await host.packages.putAll(new Owned({id, generation}, epoch), dirname(request.path), host.signal);
       } catch (error) {
         void host.forget({id, generation});
         throw error;

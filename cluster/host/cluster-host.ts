@@ -220,8 +220,13 @@ export class ClusterHost {
       ...{host: settings.host, signal: this.#end.signal},
       inspect: (...wish) => this.#standbys.inspect(...wish),
     });
+    this.packages = new HostPackages({
+      ...{packages: this.replicated.packages, freeBytes: () => this.#freeSpace.ofBases, report},
+      pathOf: tenant => this.knownTenants.pathOf(tenant),
+    });
     const rebuilds = new Rebuilds({
-      ...{replicated: this.replicated, clock: MONOTONIC_CLOCK, host: settings.host, scratch, report},
+      ...{replicated: this.replicated, packages: this.packages, clock: MONOTONIC_CLOCK},
+      ...{host: settings.host, scratch, report},
       known: () => this.knownTenants.all(),
       inspect: (...wish) => this.#standbys.inspect(...wish),
       signal: this.#end.signal,
@@ -233,11 +238,6 @@ export class ClusterHost {
         (await rebuilds.answer(request)) ??
         (await this.knownTenants.answer(request)),
     );
-    this.packages = new HostPackages({
-      packages: this.replicated.packages,
-      pathOf: tenant => this.knownTenants.pathOf(tenant),
-      freeBytes: () => this.#freeSpace.ofBases,
-    });
     this.tenants = new HostTenants({
       replicated: this.replicated,
       members: this.members,

@@ -2,20 +2,27 @@
  * The packages that deployments of this host's tenants import, between the directories of the tenants and the store of the
  * cluster. The directories belong to the tenants, so everything in them is input from outside.
  */
-import {closeSync, existsSync, fsyncSync, mkdirSync, opendirSync, openSync} from 'node:fs';
+import {closeSync, lstatSync} from 'node:fs';
 import {dirname, join} from 'node:path';
-import {sourceOfFile, writeAll} from '../../engine/copies/bytes.ts';
+import {sourceOfFile} from '../../engine/copies/bytes.ts';
 import {openDirectory, openRegular} from '../../engine/copies/outside-files.ts';
-import {conflict, ServiceError, unavailable} from '../../shared/errors.ts';
+import {ServiceError, unavailable} from '../../shared/errors.ts';
+import {firstEntries} from '../../shared/first-entries.ts';
 import {PACKAGE_BYTES_MAX} from '../../shared/limits.ts';
-import {syncDirectory} from '../../shared/sync-directory.ts';
 import {PACKAGES_DIRECTORY} from '../../shared/tenant-directory.ts';
+import {fetchPackages} from '../copies/fetched-packages.ts';
 import type {PackageOutcome} from '../endpoint/endpoint-message.ts';
 import type {EndpointPackages} from '../endpoint/package-endpoint.ts';
-import {PACKAGE_STORE_MS, PACKAGES_LISTED_MAX} from '../limits.ts';
-import type {Owned, Packages} from '../log/packages.ts';
+import {PACKAGE_BYTES_PER_SECOND, PACKAGE_STORE_MS, PACKAGES_LISTED_MAX} from '../limits.ts';
+import {Owned, type Packages} from '../log/packages.ts';
 import type {TenantName} from '../log/subjects.ts';
+import {type Clock, MONOTONIC_CLOCK} from '../members/clock.ts';
+import {CopyRate} from '../standby/copy-rate.ts';
 
+/** Of one package in the list. */
+const LISTED_BYTES = 200;
+/** Each package has a tarball and its unpacked files. */
+const ENTRIES_MAX = 2 * PACKAGES_LISTED_MAX;
 const TARBALL = /^([0-9a-f]{128})\.tgz$/;
 
 export type HostPackagesParts = {
@@ -24,7 +31,14 @@ export type HostPackagesParts = {
   readonly pathOf: (tenant: TenantName) => string | null;
   /** Space of the store; null: no limit is known. */
   readonly freeBytes: () => number | null;
+  /** Receives a sentence about what an operator should know. */
+  readonly report: (sentence: string) => void;
+  /** Default: that of this machine. */
+  readonly clock?: Clock;
 };
+
+/** @property directory of the tenant. @property rate null: no tenant's code asks for it */
+type Wish = {directory: string; sha512: string; replaces: boolean; rate: CopyRate | null};
 
 export class HostPackages {
   readonly #parts: HostPackagesParts;
@@ -33,18 +47,27 @@ export class HostPackages {
     this.#parts = parts;
   }
 
-  /** As its owner, in this epoch. */
+  /** As its owner, in this epoch. What its worker makes this process send and read is bounded by the second. */
   of(tenant: TenantName, epoch: number): EndpointPackages {
-    const {packages, pathOf} = this.#parts;
-    const owned = {tenant, epoch};
+    const {packages, pathOf, clock = MONOTONIC_CLOCK} = this.#parts;
+    const owned = new Owned(tenant, epoch);
+    const rate = new CopyRate(PACKAGE_BYTES_PER_SECOND, clock);
+    const listBytes = () => LISTED_BYTES * (1 + (owned.listed?.list.packages.length ?? 0));
     return {
-      list: signal => packages.claimed(owned, inTime(signal)),
-      drop: (names, signal) => packages.drop(owned, names, inTime(signal)),
-      put: async (sha512, signal) => {
+      list: async signal => {
+        await rate.spend(listBytes());
+        return await packages.claimed(owned, inTime(signal));
+      },
+      drop: async (names, signal) => {
+        await rate.spend(2 * listBytes());
+        return await packages.drop(owned, names, inTime(signal));
+      },
+      put: async ({sha512, replaces}, signal) => {
+        await rate.spend(2 * listBytes());
         const path = pathOf(tenant);
         if (path === null) return 'missing';
         try {
-          return await this.#put(owned, dirname(path), sha512, signal);
+          return await this.#put(owned, {directory: dirname(path), sha512, replaces, rate}, signal);
         } catch (caught) {
           // Of the file system: a worker without a user of its own can take the rights to its files away.
           if ((caught as NodeJS.ErrnoException).syscall !== undefined) return 'missing';
@@ -55,56 +78,56 @@ export class HostPackages {
   }
 
   /**
-   * Stores the packages beside a file of this host that becomes a tenant. What cannot be a package is left out.
-   * @throws op.conflict 409, session.worker_unavailable 503, session.storage_full 507; LogError, EngineError
+   * Stores the packages beside a file of this host that becomes a tenant, the newest first. Reports how many are left out:
+   * those that are damaged, and those beyond the bounds of a tenant, because a repository keeps those of earlier deployments.
+   * @throws session.worker_unavailable 503, session.storage_full 507; LogError, EngineError; errors of the file system
    */
   async putAll(owned: Owned, directory: string, signal: AbortSignal): Promise<void> {
-    const root = join(directory, PACKAGES_DIRECTORY);
-    const names = existsSync(root) ? firstEntries(root, PACKAGES_LISTED_MAX + 1) : [];
-    for (const name of names) {
-      const sha512 = TARBALL.exec(name)?.[1];
-      const outcome = sha512 === undefined ? 'other' : await this.#put(owned, directory, sha512, signal);
-      if (outcome === 'too_many')
-        throw conflict('the file has more external packages than a tenant of a cluster can have');
+    let [damaged, beyond] = [0, 0];
+    for (const sha512 of newestPackages(join(directory, PACKAGES_DIRECTORY))) {
+      const outcome = await this.#put(owned, {directory, sha512, replaces: false, rate: null}, signal);
+      if (outcome === 'too_many') beyond++;
+      if (outcome === 'other') damaged++;
       if (outcome === 'full')
         throw new ServiceError('session.storage_full', "the cluster's store has no space for its packages");
       if (outcome === 'superseded' || outcome === 'abandoned')
         throw unavailable('its packages were not stored; try again');
     }
+    const {id} = owned.tenant;
+    if (damaged > 0) this.#parts.report(`${damaged} external packages of ${id} are damaged, and were left out`);
+    if (beyond > 0)
+      this.#parts.report(`${beyond} older external packages of ${id} are beyond its limit, and were left out`);
   }
 
-  /** Makes a directory with what the store has of the tenant, if there is anything. @throws LogError, EngineError */
+  /** Stores what this host has of a tenant of its own. @throws as `putAll` */
+  async putOwn(owned: Owned, signal: AbortSignal): Promise<void> {
+    const path = this.#parts.pathOf(owned.tenant);
+    if (path !== null) await this.putAll(owned, dirname(path), signal);
+  }
+
+  /**
+   * Makes a directory with what the store has of the tenant, if there is anything. What is damaged there is left out: where
+   * it is needed, it is missing. @throws LogError, EngineError; errors of the file system
+   */
   async copy(tenant: TenantName, to: string): Promise<void> {
-    const {packages} = this.#parts;
-    const found = await packages.list(tenant);
-    if (found.length === 0) return;
-    mkdirSync(to, {mode: 0o700});
-    for (const info of found) {
-      const fd = openSync(join(to, `${info.sha512}.tgz`), 'wx', 0o600);
-      try {
-        for await (const chunk of packages.read(tenant, info)) writeAll(fd, chunk, null);
-        fsyncSync(fd);
-      } finally {
-        closeSync(fd);
-      }
-    }
-    await syncDirectory(to);
+    const {packages, report} = this.#parts;
+    const {lost} = await fetchPackages(packages, tenant, {to});
+    for (const {message} of lost.values()) report(`${message}, in NATS: the copy of ${tenant.id} is without it`);
   }
 
-  async #put(owned: Owned, directory: string, sha512: string, signal: AbortSignal): Promise<PackageOutcome> {
+  async #put(owned: Owned, wish: Wish, signal: AbortSignal): Promise<PackageOutcome> {
     const {packages, freeBytes} = this.#parts;
+    const {directory, sha512, replaces, rate} = wish;
     const fd = openDirectory(join(directory, PACKAGES_DIRECTORY));
     if (fd === null) return 'missing';
     try {
-      // Only Linux has users for tenants, who could replace the directory meanwhile.
-      const isLinux = process.platform === 'linux';
-      const its = isLinux ? `/proc/self/fd/${fd}` : join(directory, PACKAGES_DIRECTORY);
-      const file = openRegular(join(its, `${sha512}.tgz`));
+      const file = openRegular(join(pathOfOpen(fd, join(directory, PACKAGES_DIRECTORY)), `${sha512}.tgz`));
       if (file === null) return 'missing';
       try {
         if (file.bytes > PACKAGE_BYTES_MAX) return 'other';
         if (file.bytes > (freeBytes() ?? Number.POSITIVE_INFINITY)) return 'full';
-        return (await packages.put(owned, sha512, sourceOfFile(file.fd), inTime(signal))).kind;
+        await rate?.spend(file.bytes);
+        return (await packages.put(owned, {sha512, file: sourceOfFile(file.fd), replaces}, inTime(signal))).kind;
       } finally {
         closeSync(file.fd);
       }
@@ -114,19 +137,29 @@ export class HostPackages {
   }
 }
 
+/** Only Linux has users for tenants, who could replace the directory meanwhile. */
+function pathOfOpen(fd: number, path: string): string {
+  return process.platform === 'linux' ? `/proc/self/fd/${fd}` : path;
+}
+
 function inTime(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(PACKAGE_STORE_MS)]);
 }
 
-function firstEntries(path: string, most: number): string[] {
-  const directory = opendirSync(path);
+/** Names of tarballs, SHA-512 each. */
+function newestPackages(directory: string): string[] {
+  const fd = openDirectory(directory);
+  if (fd === null) return [];
+  const found: {sha512: string; changedMs: number}[] = [];
   try {
-    const names: string[] = [];
-    for (let entry = directory.readSync(); entry !== null && names.length < most; entry = directory.readSync()) {
-      names.push(entry.name);
+    const its = pathOfOpen(fd, directory);
+    for (const name of firstEntries(its, ENTRIES_MAX)) {
+      const sha512 = TARBALL.exec(name)?.[1];
+      const changedMs = lstatSync(join(its, name), {throwIfNoEntry: false})?.mtimeMs;
+      if (sha512 !== undefined && changedMs !== undefined) found.push({sha512, changedMs});
     }
-    return names;
   } finally {
-    directory.closeSync();
+    closeSync(fd);
   }
+  return found.sort((one, other) => other.changedMs - one.changedMs).map(({sha512}) => sha512);
 }

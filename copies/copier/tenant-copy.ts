@@ -81,7 +81,7 @@ export class TenantCopy {
     return this.isOfLog && (this.position === undefined || this.isSpoolDue);
   }
 
-  /** It woke, or fell asleep. */
+  /** It woke, or fell asleep; of the log: its spool or its packages have something new. */
   is({isAwake}: CopiedTenant): void {
     this.isAwake = isAwake;
     this.isToLookAt = true;
@@ -89,6 +89,7 @@ export class TenantCopy {
     this.isBaseRequested = false;
     this.isBaseFailed = false;
     this.isOlder = false;
+    if (this.isOfLog) this.packages.changed();
   }
 
   /**

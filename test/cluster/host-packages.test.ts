@@ -28,6 +28,7 @@ beforeEach(() => {
     packages: replicated.packages,
     pathOf: () => join(directory, 'tenant.sqlite'),
     freeBytes: () => free,
+    report: () => {},
   });
 });
 afterEach(() => rmSync(directory, {recursive: true}));
@@ -47,9 +48,14 @@ test('a tarball of several parts is stored, and copied as it is', async () => {
   const bytes = Buffer.alloc(2 * PART_BYTES + 7, 'tarball');
   const sha512 = placed(bytes);
   const its = host.of(tenant, 1);
-  expect(await its.put(sha512, signal)).toBe('stored');
-  expect(await its.put(sha512, signal)).toBe('stored');
+  expect(await its.put({sha512, replaces: false}, signal)).toBe('stored');
+  expect(await its.put({sha512, replaces: false}, signal)).toBe('stored');
   expect(await names()).toEqual([sha512]);
+  // Of one that is damaged there.
+  const [before] = await replicated.packages.list(tenant);
+  expect(await its.put({sha512, replaces: true}, signal)).toBe('stored');
+  const [after, ...none] = await replicated.packages.list(tenant);
+  expect([none, after!.id === before!.id]).toEqual([[], false]);
   await host.copy(tenant, join(directory, 'copied'));
   expect(readFileSync(join(directory, 'copied', `${sha512}.tgz`)).equals(bytes)).toBe(true);
 });
@@ -71,7 +77,7 @@ test.each<[string, (sha512: string) => void, string]>([
 ])('a tarball %s is not stored', async (_, make, outcome) => {
   const sha512 = shaOf(Buffer.from('wanted'));
   make(sha512);
-  expect(await host.of(tenant, 1).put(sha512, signal)).toBe(outcome);
+  expect(await host.of(tenant, 1).put({sha512, replaces: false}, signal)).toBe(outcome);
   expect(await names()).toEqual([]);
 });
 
@@ -81,8 +87,9 @@ test('a tarball that cannot be opened ends nothing', async () => {
     packages: replicated.packages,
     pathOf: () => join(directory, 'n'.repeat(300), 'tenant.sqlite'),
     freeBytes: () => null,
+    report: () => {},
   });
-  expect(await its.of(tenant, 1).put(shaOf(Buffer.from('wanted')), signal)).toBe('missing');
+  expect(await its.of(tenant, 1).put({sha512: shaOf(Buffer.from('wanted')), replaces: false}, signal)).toBe('missing');
 });
 
 test('a directory of packages that is a link is not followed', async () => {
@@ -93,21 +100,22 @@ test('a directory of packages that is a link is not followed', async () => {
     packages: replicated.packages,
     pathOf: () => join(own, 'tenant.sqlite'),
     freeBytes: () => null,
+    report: () => {},
   });
-  expect(await linked.of(tenant, 1).put(sha512, signal)).toBe('missing');
+  expect(await linked.of(tenant, 1).put({sha512, replaces: false}, signal)).toBe('missing');
   rmSync(own, {recursive: true});
 });
 
 test('attempts that fail leave nothing that grows', async () => {
   const sha512 = placed(Buffer.from('other'), shaOf(Buffer.from('wanted')));
-  for (let i = 0; i < 5; i++) await host.of(tenant, 1).put(sha512, signal);
+  for (let i = 0; i < 5; i++) await host.of(tenant, 1).put({sha512, replaces: false}, signal);
   const [value] = [...(await replicated.records.list('package.')).values()];
   expect((JSON.parse(value!.toString()) as {garbage: string[]}).garbage).toHaveLength(1);
 });
 
 test('without space nothing is stored', async () => {
   free = 3;
-  expect(await host.of(tenant, 1).put(placed(Buffer.from('four')), signal)).toBe('full');
+  expect(await host.of(tenant, 1).put({sha512: placed(Buffer.from('four')), replaces: false}, signal)).toBe('full');
   expect(await names()).toEqual([]);
 });
 
@@ -115,10 +123,10 @@ test('an earlier owner changes nothing once the next one has used the list', asy
   const [earlier, later] = [host.of(tenant, 1), host.of(tenant, 2)];
   const one = placed(Buffer.from('one'));
   const two = placed(Buffer.from('two'));
-  expect(await earlier.put(one, signal)).toBe('stored');
+  expect(await earlier.put({sha512: one, replaces: false}, signal)).toBe('stored');
   expect(await later.list(signal)).toHaveLength(1);
   expect(await earlier.drop(new Set([one]), signal)).toEqual({kind: 'superseded'});
-  expect(await earlier.put(two, signal)).toBe('superseded');
+  expect(await earlier.put({sha512: two, replaces: false}, signal)).toBe('superseded');
   expect(await earlier.list(signal)).toEqual({kind: 'superseded'});
   expect(await names()).toEqual([one]);
   expect(await later.drop(new Set([one]), signal)).toBe(null);

@@ -56,9 +56,9 @@ export class TenantPackages implements ClusterPackages {
   }
 
   #ask(request: LogRequest, body?: Buffer): Promise<{answer: LogAnswer; body: Buffer}> {
-    const asked = this.#last.then(() => asServed(() => this.#endpoint.askAny(request, body)));
-    this.#last = asked.catch(() => undefined);
-    return asked;
+    const answered = this.#last.then(() => asServed(() => this.#endpoint.askAny(request, body)));
+    this.#last = answered.catch(() => undefined);
+    return answered;
   }
 }
 
