@@ -1,11 +1,11 @@
 /** What `svc cluster adopt` finds in a data directory: tenants of which the cluster gets all that they have, or why not. */
-import {existsSync, readdirSync} from 'node:fs';
+import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {findLostLog} from '../../engine/storage/file-guard.ts';
 import {findLogDamage} from '../../engine/storage/wal-log.ts';
 import {readWrittenBy} from '../../engine/storage/written-by.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
-import {ADOPT_FILE, DAMAGED_FILE, PACKAGES_DIRECTORY, TENANT_FILE} from '../../shared/tenant-directory.ts';
+import {ADOPT_FILE, DAMAGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import type {Adopting} from '../../supervisor/files/cluster-mark.ts';
 import type {Registry, StoredRow} from '../../supervisor/files/registry.ts';
 import {fileStateOf} from '../../supervisor/files/tenant-files.ts';
@@ -67,10 +67,6 @@ function faultOf(directory: string): string | null {
   if (existsSync(join(directory, DAMAGED_FILE))) return `it is stopped by ${join(directory, DAMAGED_FILE)}`;
   if (existsSync(join(directory, ADOPT_FILE)))
     return 'it came as a file, and was not opened yet: start the server once';
-  const packages = join(directory, PACKAGES_DIRECTORY);
-  if (existsSync(packages) && readdirSync(packages).length > 0) {
-    return `its deployments use node.externalPackages, which other hosts would not have: deploy it with the packages bundled, then move ${packages} away`;
-  }
   const path = join(directory, TENANT_FILE);
   const damage = findLostLog(directory) ?? findLogDamage(path)?.finding ?? null;
   if (damage !== null) return damage;

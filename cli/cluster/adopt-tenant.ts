@@ -2,10 +2,13 @@
  * Makes one tenant of a stopped server a tenant of the cluster. A process that ends at any step is followed by one that does
  * the tenant again; from the entry on, hosts serve it.
  *
- *   another generation, if it needs one ──▶ the log begins with a base of the file ──▶ the place of the file ──▶ the entry
+ *   another generation, if it needs one ──▶ the log begins with a base of the file ──▶ the place of the file
+ *   ──▶ the packages of its deployments ──▶ the entry
  */
 import {renameSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
+import {HostPackages} from '../../cluster/host/host-packages.ts';
+import {Owned} from '../../cluster/log/packages.ts';
 import type {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
 import {beginLog} from '../../cluster/owner/begin-log.ts';
 import {encodePlace} from '../../cluster/owner/place.ts';
@@ -18,6 +21,7 @@ import {DISK} from '../../engine/copies/disk.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {savePlace} from '../../engine/replication/place-file.ts';
 import {writeWholeFile} from '../../engine/replication/whole-file.ts';
+import {ServiceError} from '../../shared/errors.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../../shared/tenant-directory.ts';
 import type {Adopting} from '../../supervisor/files/cluster-mark.ts';
@@ -30,7 +34,7 @@ import type {Adoptable} from './adopt-plan.ts';
 export const ADOPT_NOTE = 'adopt';
 
 export type AdoptParts = {
-  readonly replicated: Pick<ReplicatedLog, 'records' | 'tenant' | 'bases'>;
+  readonly replicated: Pick<ReplicatedLog, 'records' | 'tenant' | 'bases' | 'packages'>;
   readonly entries: Pick<TenantEntries, 'add'>;
   readonly registry: Pick<Registry, 'rows' | 'adopt'>;
   readonly adopting: Adopting;
@@ -62,6 +66,7 @@ export async function adoptTenant(parts: AdoptParts, tenant: Adoptable): Promise
   if (found?.record.generation === generation) return {tenant: id, generation, bytes: 0, state: 'there'};
   const directory = await renumbered(parts, tenant, generation);
   const begun = isNew ? {epoch: 0, bytes: 0} : await begin(parts, {id, generation}, join(directory, TENANT_FILE));
+  if (!isNew) await storePackages(parts, new Owned({id, generation}, begun.epoch), directory);
   const record = {...newTenant(generation, createdMs), epoch: begun.epoch, dueMs};
   const {kind} = await entries.add(id, record);
   if (kind === 'exists')
@@ -86,6 +91,20 @@ async function begin(
   } finally {
     DISK.close(fd);
     DISK.remove(scratch);
+  }
+}
+
+/** @throws CommandFailure, LogError, EngineError */
+async function storePackages({replicated, signal}: AdoptParts, owned: Owned, directory: string): Promise<void> {
+  const packages = new HostPackages({
+    ...{packages: replicated.packages, pathOf: () => null, freeBytes: () => null},
+    report: sentence => process.stderr.write(`${sentence}\n`),
+  });
+  try {
+    await packages.putAll(owned, directory, signal ?? new AbortController().signal);
+  } catch (caught) {
+    if (!(caught instanceof ServiceError)) throw caught;
+    throw new CommandFailure(`the cluster does not take tenant ${owned.tenant.id}: ${caught.message}`);
   }
 }
 

@@ -10,6 +10,7 @@ import Type from 'typebox';
 import Value from 'typebox/value';
 import {sourceOfFile} from '../../engine/copies/bytes.ts';
 import {FILE_ASK_MS, FILES_LISTED_MAX} from '../limits.ts';
+import {Owned} from '../log/packages.ts';
 import type {ReplicatedLog} from '../log/replicated-log.ts';
 import {type TenantName, tokenOf} from '../log/subjects.ts';
 import {delay} from '../log/timing.ts';
@@ -17,6 +18,7 @@ import type {Clock} from '../members/clock.ts';
 import {encodePlace} from '../owner/place.ts';
 import {type Rebuilt, rebuildTenant} from '../owner/rebuild.ts';
 import type {FileInspection, FileState} from '../standby/file-order.ts';
+import type {HostPackages} from './host-packages.ts';
 import {fileIn} from './lost-tails.ts';
 
 /** The same for each rebuild: one that ended is begun again. */
@@ -26,6 +28,7 @@ export type KnownTenant = TenantName & {readonly createdMs: number};
 
 export type RebuildsParts = {
   readonly replicated: ReplicatedLog;
+  readonly packages: Pick<HostPackages, 'putOwn'>;
   readonly clock: Clock;
   readonly host: string;
   /** Tenants that have a directory here. */
@@ -131,6 +134,7 @@ export class Rebuilds {
         createdMs: tenant.createdMs,
         begun: async position => {
           await inspect(tenant, {kind: 'set_place', base, place: encodePlace(position, REBUILD_NOTE)});
+          await this.#storePackages(tenant, position.epoch);
         },
         signal,
       });
@@ -139,6 +143,16 @@ export class Rebuilds {
     } finally {
       closeSync(fd);
       rmSync(base, {force: true});
+    }
+  }
+
+  /** Its data is there without them. */
+  async #storePackages(tenant: TenantName, epoch: number): Promise<void> {
+    const {packages, signal, report} = this.#parts;
+    try {
+      await packages.putOwn(new Owned(tenant, epoch), signal);
+    } catch (error) {
+      report(`the external packages of ${tenant.id} could not be stored: ${(error as Error).message}; deploy it again`);
     }
   }
 }

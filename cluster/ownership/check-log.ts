@@ -1,12 +1,13 @@
 /**
- * Reads everything that the log has of a tenant: its bases and each record after the oldest one, with their digests. It
- * changes nothing, and needs no host.
+ * Reads everything that NATS has of a tenant: its bases, each record after the oldest one, and its external packages, with
+ * their digests. It changes nothing, and needs no host.
  */
 import {CHECK_ATTEMPTS} from '../limits.ts';
 import type {BaseInfo} from '../log/base-list.ts';
 import {LogError} from '../log/log-error.ts';
 import type {LogPosition} from '../log/record.ts';
 import type {ReplicatedLog} from '../log/replicated-log.ts';
+import type {TenantName} from '../log/subjects.ts';
 import {findTenant} from './claim.ts';
 import type {TenantRecord} from './tenant-record.ts';
 
@@ -16,7 +17,7 @@ export type CheckedLog = {
   readonly epoch: number;
   readonly bases: number;
   readonly records: number;
-  /** Of bases and bodies. */
+  /** Of bases, bodies and packages. */
   readonly bytes: number;
   /** One sentence each; none: the tenant can be opened from the log alone. */
   readonly findings: readonly string[];
@@ -66,7 +67,24 @@ async function checked(replicated: ReplicatedLog, id: string, count: Count): Pro
   if (tail !== null && tail.epoch > epoch) {
     findings.push(`the log was opened in epoch ${tail.epoch}, and the entry of the tenant has ${epoch}`);
   }
+  findings.push(...(await damagedPackages(replicated, tenant, count)));
   return {owner, epoch, bases: bases.length, ...count, findings};
+}
+
+/** @throws LogError: the list is damaged; EngineError */
+async function damagedPackages({packages}: ReplicatedLog, tenant: TenantName, count: Count): Promise<string[]> {
+  const found: string[] = [];
+  for (const info of await packages.list(tenant)) {
+    try {
+      for await (const part of packages.read(tenant, info)) count.bytes += part.length;
+    } catch (caught) {
+      if (!(caught instanceof LogError)) throw caught;
+      // A deploy can have replaced or removed it meanwhile.
+      const isThere = (await packages.list(tenant)).some(({id}) => id === info.id);
+      if (isThere) found.push(caught.message);
+    }
+  }
+  return found;
 }
 
 function isAt({position}: BaseInfo, {n, epoch, digest}: LogPosition): boolean {
