@@ -222,6 +222,8 @@ export const SYNC_IN_THREAD_BYTES_MAX = 256 * 1024;
 export const SYNC_POOL_GROUPS_MIN = 8;
 export const SYNC_POOL_GROUPS_MAX = 4_096;
 export const SYNC_POOL_MS_MAX = 3;
+/** Changes of documents that a mutation of a function keeps in memory. Beyond: they are stored, in a savepoint. (ours) */
+export const DEFERRED_CHANGES_MAX = 64;
 /** Writes queued for the writer. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const WRITE_QUEUE_MAX = 8_192;
 /**

@@ -1,6 +1,6 @@
 /**
  * Group commit: the only write path. Each group of writes runs in one SQLite transaction, each write in its own
- * savepoint unless it can fail only before its first change. COMMIT writes the WAL and does not wait for the disk. This thread or the pool syncs the WAL
+ * savepoint unless it can fail only before its changes are stored. COMMIT writes the WAL and does not wait for the disk. This thread or the pool syncs the WAL
  * (`sync-place.ts`), one sync at a time; while the pool syncs, the next group takes writes. When the sync has ended the
  * group is durable: readers see it, the stages receive the commit, and its replies leave.
  *

@@ -1,7 +1,7 @@
 /**
  * The group whose transaction is open: it runs each write in a savepoint of its own. A write that checks everything
- * before its first change needs none, because what it throws leaves nothing to roll back. A savepoint takes two of the
- * six statements of an insert.
+ * before its first change needs none, because what it throws leaves nothing to roll back, and neither does one whose
+ * changes wait in memory until it has succeeded. A savepoint takes two of the six statements of an insert.
  */
 import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, type ServiceError} from '../../shared/errors.ts';
@@ -64,7 +64,8 @@ export class OpenGroup {
       this.outcomes.push(this.#withoutSavepoint(write.run, mark));
       return;
     }
-    writer.statements.savepoint.run();
+    if (write.defersChanges === true && quota?.isNear !== true && 'run' in write) writer.changes.defer();
+    else writer.statements.savepoint.run();
     if ('slices' in write) {
       this.#underWay = {mark, slices: write.slices(writer)};
       this.goOn(started);
@@ -116,7 +117,9 @@ export class OpenGroup {
 
   #made(result: unknown, mark: Mark): unknown {
     const {writer, quota} = this.#parts;
+    const isDeferred = writer.changes.endDeferring();
     writer.appendRecord();
+    if (isDeferred) return result;
     quota?.check(writer, mark);
     writer.statements.release.run();
     return result;
@@ -124,9 +127,12 @@ export class OpenGroup {
 
   #takenBack(caught: unknown, mark: Mark): ServiceError {
     const {writer} = this.#parts;
+    const isDeferred = writer.changes.endDeferring();
     this.#rethrow(caught);
-    writer.statements.rollbackTo.run();
-    writer.statements.release.run();
+    if (!isDeferred) {
+      writer.statements.rollbackTo.run();
+      writer.statements.release.run();
+    }
     writer.returnTo(mark);
     return this.#refused(caught);
   }

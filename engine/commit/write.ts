@@ -21,6 +21,11 @@ export type Write<T> = (
    * later anyway, an assertion ends the process.
    */
   readonly checksFirst?: boolean | undefined;
+  /**
+   * Its changes of documents can be stored after `run`, without a savepoint: `run` reads documents through the writer,
+   * and calls `changes.storeDeferred` before it reads them otherwise.
+   */
+  readonly defersChanges?: true;
   /** Its journal record names it. Absent: svc itself. */
   readonly cause?: Cause | undefined;
   /**

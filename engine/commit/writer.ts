@@ -13,7 +13,7 @@ import {conflict} from '../../shared/errors.ts';
 import type {JournalEvent} from '../../shared/protocol/journal.ts';
 import {DAMAGED_DELETE_DOCUMENTS_MAX} from '../limits.ts';
 import type {Catalog, CatalogIndex, CatalogTable} from '../storage/catalog.ts';
-import {checkedRow, damagedDocument, documentChecksum, isSound} from '../storage/checksum.ts';
+import {checkedRow, damagedDocument, isSound} from '../storage/checksum.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reportDamage, storageDamaged} from '../storage/damage.ts';
 import {parseFields, storedDocumentText, timeAfter} from '../storage/document.ts';
@@ -23,9 +23,10 @@ import type {DocumentRow} from '../storage/rows.ts';
 import {type PendingJobs, prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE} from '../storage/tables.sql.ts';
 import {type Cause, SYSTEM} from './cause.ts';
-import {type Change, Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
+import {Commit, CommittedEvent, type Fields, Side, type StoredRecord} from './commit.ts';
 import {CommitNumbers} from './commit-numbers.ts';
 import {checkSchema, checkUnique, keysOf, maintainedIndexes, NO_KEYS, TableCounters} from './document-write.ts';
+import {GroupChanges} from './group-changes.ts';
 import {type JournalHead, PendingRecord, readJournalHead, recordDigest} from './record.ts';
 
 /** A mark in a transaction to return to, together with SQLite's savepoint. */
@@ -43,7 +44,9 @@ export type Mark = {
 
 export class Writer {
   readonly db: Connection;
-  readonly statements: Statements;
+  readonly #statements: Statements;
+  /** Of documents, by the group so far. */
+  readonly changes: GroupChanges;
   readonly catalog: Catalog;
   readonly counters: TableCounters;
   readonly numbers: CommitNumbers;
@@ -57,8 +60,6 @@ export class Writer {
   cause: Cause = SYSTEM;
   /** Functions that undo changes of the catalog, newest last. */
   #undos: (() => void)[] = [];
-  /** The changes of the group so far, in order. */
-  #changes: Change[] = [];
   #events: CommittedEvent[] = [];
   #records: StoredRecord[] = [];
   /** Length of the journal records, which contain the documents, written since the group began. */
@@ -80,13 +81,20 @@ export class Writer {
   constructor(db: Connection, catalog: Catalog, clock: () => number) {
     this.db = db;
     this.catalog = catalog;
-    this.statements = prepareStatements(db);
-    this.counters = new TableCounters(this.statements, undo => this.onRollback(undo));
+    this.#statements = prepareStatements(db);
+    this.changes = new GroupChanges(this.#statements);
+    this.counters = new TableCounters(this.#statements, undo => this.onRollback(undo));
     this.#clock = clock;
     this.#ids = new IdFactory(clock);
-    this.#head = readJournalHead(this.statements);
-    this.numbers = new CommitNumbers(db, this.statements);
+    this.#head = readJournalHead(this.#statements);
+    this.numbers = new CommitNumbers(db, this.#statements);
     this.#epochMs = this.nowMs() - performance.now();
+  }
+
+  /** Deferred changes are stored first, because a statement may read them. */
+  get statements(): Statements {
+    this.changes.storeDeferred();
+    return this.#statements;
   }
 
   get head(): JournalHead {
@@ -155,7 +163,7 @@ export class Writer {
       head: this.#head,
       undos: this.#undos.length,
       bytes: this.#bytes,
-      changes: this.#changes.length,
+      changes: this.changes.all.length,
       events: this.#events.length,
       records: this.#records.length,
       grownBytes: this.#grownBytes,
@@ -168,7 +176,7 @@ export class Writer {
   returnTo(mark: Mark): void {
     this.#head = mark.head;
     this.#bytes = mark.bytes;
-    this.#changes.length = mark.changes;
+    this.changes.returnTo(mark.changes);
     this.#events.length = mark.events;
     this.#records.length = mark.records;
     this.#grownBytes = mark.grownBytes;
@@ -189,7 +197,7 @@ export class Writer {
     return new Commit(
       this.#head.sequence,
       this.nowMs(),
-      this.#changes,
+      this.changes.all,
       this.#events,
       this.#records,
       this.#hasNewCatalog,
@@ -198,7 +206,7 @@ export class Writer {
 
   /** Call it after the group's commit, or after a rollback of the whole group. */
   endGroup(): void {
-    this.#changes = [];
+    this.changes.endGroup();
     this.#events = [];
     this.#records = [];
     this.#hasNewCatalog = false;
@@ -249,7 +257,9 @@ export class Writer {
 
   /** A document of any table. @throws op.storage_damaged 503 */
   documentById(id: string): DocumentRow | undefined {
-    const row = checkedRow(this.statements.documentById.get(id), this.catalog);
+    const deferred = this.changes.deferred(id);
+    if (deferred !== undefined) return deferred ?? undefined;
+    const row = checkedRow(this.#statements.documentById.get(id), this.catalog);
     if (row === undefined || row.id === id) return row;
     if (!id.isWellFormed()) return undefined; // SQLite searched for U+FFFD instead of the lone surrogates
     throw storageDamaged({check: 'id', id, document: row.doc});
@@ -278,11 +288,8 @@ export class Writer {
     const keys = keysOf(indexes, fields);
     checkUnique(this, table, indexes, keys, fields, null);
     const row = this.newRow(table, body, chosenId, flags, updated);
-    const {doc, id, created} = row;
-    this.statements.insertDocument.run(doc, id, created, row.updated, body, flags, documentChecksum(row));
-    for (const [i, index] of indexes.entries()) this.statements.insertEntry.run(index.number, keys[i]!, doc);
     this.#wrote(table, indexes, null, new Side(row, fields, keys));
-    return id;
+    return row.id;
   }
 
   /** The row of a new document, which is written next. @param updated set for a document that was updated elsewhere */
@@ -309,7 +316,7 @@ export class Writer {
       const {doc, id, body} = after.row;
       this.grew(body.length);
       for (const watcher of table.watchers) watcher.add(doc);
-      this.#changes.push({sequence, table, doc, id, indexes, before: null, after, isDamaged: false});
+      this.changes.addStored({sequence, table, doc, id, indexes, before: null, after, isDamaged: false});
     }
     this.counters.countNew(table, stored[0]!.row.doc, stored.length);
     this.#record.many(events, writes);
@@ -317,7 +324,7 @@ export class Writer {
 
   /** The row that the last insert or update of the group has stored. */
   get lastStored(): DocumentRow {
-    const row = this.#changes.at(-1)?.after?.row;
+    const row = this.changes.all.at(-1)?.after?.row;
     assert(row !== undefined, 'a document was stored');
     return row;
   }
@@ -331,14 +338,6 @@ export class Writer {
     checkUnique(this, table, indexes, keys, fields, {doc: row.doc, keys: keysBefore});
     const updated = timeAfter(row.updated, this.#documentMs);
     const now: DocumentRow = {doc: row.doc, id: row.id, created: row.created, updated, body, flags};
-    const {changes} = this.statements.updateDocument.run(updated, body, flags, documentChecksum(now), row.doc);
-    assert(changes === 1, `document ${row.doc} is there to be replaced`);
-    for (const [i, index] of indexes.entries()) {
-      const [before, key] = [keysBefore[i]!, keys[i]!];
-      if (before.equals(key)) continue;
-      this.statements.deleteEntry.run(index.number, before, row.doc);
-      this.statements.insertEntry.run(index.number, key, row.doc);
-    }
     this.#wrote(table, indexes, new Side(row, old, keysBefore), new Side(now, fields, keys));
   }
 
@@ -346,9 +345,6 @@ export class Writer {
     const indexes = maintainedIndexes(table);
     const old = indexes.length === 0 ? null : parseFields(row);
     const keys = old === null ? NO_KEYS : keysOf(indexes, old);
-    const {changes} = this.statements.deleteDocument.run(row.doc);
-    assert(changes === 1, `document ${row.doc} is there to be deleted`);
-    for (const [i, index] of indexes.entries()) this.statements.deleteEntry.run(index.number, keys[i]!, row.doc);
     this.#wrote(table, indexes, new Side(row, old, keys), null);
   }
 
@@ -391,7 +387,9 @@ export class Writer {
     this.#replacedChars += replacedChars;
     for (const watcher of table.watchers) watcher.add(doc);
     const sequence = this.#head.sequence + 1;
-    this.#changes.push({sequence, table, doc, id, indexes, before, after, isDamaged});
+    const change = {sequence, table, doc, id, indexes, before, after, isDamaged};
+    if (isDamaged) this.changes.addStored(change);
+    else this.changes.add(change);
     if (op !== 'update') this.counters.countDocument(table, doc, op === 'insert' ? 1 : -1);
     const document = after === null ? 'null' : storedDocumentText(after.row);
     const target = `"table":"${table.name}","id":${JSON.stringify(id)}`;
@@ -448,6 +446,7 @@ export class Writer {
   /** Appends the current write's changes as one record; nothing if there are none. */
   appendRecord(): void {
     if (this.#record.isEmpty) return;
+    this.changes.store();
     const sequence = this.#head.sequence + 1;
     const timestamp = this.nowMs();
     const record = this.#record.record(sequence, timestamp, this.cause);
@@ -455,8 +454,8 @@ export class Writer {
     assert(timestamp >= this.#head.timestamp, 'times of the journal never go back');
     const {changes} =
       typeof record === 'string'
-        ? this.statements.appendJournal.run(sequence, record, digest, this.numbers.next)
-        : this.statements.appendJournalBytes.run(sequence, record, digest, this.numbers.next);
+        ? this.#statements.appendJournal.run(sequence, record, digest, this.numbers.next)
+        : this.#statements.appendJournalBytes.run(sequence, record, digest, this.numbers.next);
     assert(changes === 1, `record ${sequence} is appended once`);
     this.#head = {sequence, digest, timestamp};
     this.#records.push({record, digest});

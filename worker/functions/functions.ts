@@ -6,7 +6,7 @@
  *   mutation ───▶ commit group (main thread, serial)     ├──▶ returns validator ──▶ log ──▶ caller
  *   action ─────▶ process of the isolates, or a Node process; its ctx.run* come back ┘
  *
- * A mutation's returns validator runs before its savepoint is released: a wrong result rolls the mutation back.
+ * A mutation's returns validator runs inside its write: a wrong result rolls the mutation back.
  */
 
 import {randomBytes} from 'node:crypto';
@@ -224,6 +224,7 @@ export class Functions {
     return new Promise((resolve, reject) => {
       this.#parts.groups.submit<CallResult>({
         cause: functionCause(call, entry.path),
+        defersChanges: true,
         answersClient: true,
         run: writer => {
           const run = () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);

@@ -67,16 +67,19 @@ export class TenantDatabase extends TenantParts {
 
   /** What fails is rolled back. */
   async mutation<T>(handler: (db: Db) => T | Promise<T>): Promise<T> {
-    const {statements} = this.writer;
+    const {statements, changes} = this.writer;
     statements.begin.run();
     const mark = this.writer.mark();
+    changes.defer();
     try {
       const result = await this.#invoke('mutation', this.writes, () => handler(databaseWriter() as Db), null);
+      changes.endDeferring();
       this.writer.appendRecord();
       this.writer.counters.write();
       statements.commit.run();
       return result;
     } catch (caught) {
+      changes.endDeferring();
       statements.rollback.run();
       this.writer.returnTo(mark);
       throw caught;

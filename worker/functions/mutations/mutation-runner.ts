@@ -1,6 +1,6 @@
 /**
- * Runs mutations on the worker's main thread, inside a commit group. Each runs in the savepoint of its write and reads
- * and writes through the one writer, so mutations run one after another and never conflict.
+ * Runs mutations on the worker's main thread, inside a commit group. Each runs in its write and reads and writes through
+ * the one writer, so mutations run one after another and never conflict.
  */
 
 import type {Writer} from '../../../engine/commit/writer.ts';

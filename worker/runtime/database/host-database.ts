@@ -30,6 +30,7 @@ type Argument = string | number | undefined;
 
 export class HostDatabase {
   readonly #reader: FunctionReader;
+  readonly #writer: Writer | null;
   readonly #writes: DocumentWrites | null;
   /** Null: nothing is written, so few documents are read twice. */
   readonly #known: KnownRows | null;
@@ -44,6 +45,7 @@ export class HostDatabase {
   /** @param writer null: read-only */
   constructor(reader: FunctionReader, writer: Writer | null) {
     this.#reader = reader;
+    this.#writer = writer;
     this.#known = writer === null ? null : new KnownRows();
     this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget, this.#known!);
   }
@@ -117,19 +119,19 @@ export class HostDatabase {
       case HostOp.paginate:
         return this.#paginate(String(a), String(b));
       case HostOp.insert:
-        return this.#writer().insert(String(a), String(b));
+        return this.#writable().insert(String(a), String(b));
       case HostOp.patch:
-        this.#writer().patch(String(a), String(b), String(c));
+        this.#writable().patch(String(a), String(b), String(c));
         return '';
       case HostOp.delete:
-        this.#writer().delete(String(a));
+        this.#writable().delete(String(a));
         return '';
       default:
         throw new DatabaseFault(`${op} is not an operation of the database`);
     }
   }
 
-  #writer(): DocumentWrites {
+  #writable(): DocumentWrites {
     if (this.#writes === null) throw new DatabaseFault('the database cannot be written in a query');
     return this.#writes;
   }
@@ -154,7 +156,8 @@ export class HostDatabase {
   #row(id: string): DocumentRow | undefined {
     const known = this.#known?.get(id);
     if (known !== undefined) return known;
-    const row = this.#reader.documentById(id);
+    const deferred = this.#writer?.changes.deferred(id);
+    const row = deferred === undefined ? this.#reader.documentById(id) : (deferred ?? undefined);
     if (row !== undefined) this.#known?.set(row);
     return row;
   }
@@ -172,6 +175,7 @@ export class HostDatabase {
 
   #openQuery(spec: string, wanted: number): string {
     this.#budget.read();
+    this.#writer?.changes.storeDeferred();
     const plan = new QueryPlan(this.#reader, spec);
     const query = new OpenQuery(plan, this.#budget, this.#known);
     this.#reads.query(() => query.readSet());
@@ -184,6 +188,7 @@ export class HostDatabase {
   #next(handle: number, wanted: number): string {
     const query = this.#open.get(handle);
     if (query === undefined) throw new DatabaseFault("This query is closed and can't emit any more values");
+    this.#writer?.changes.storeDeferred();
     const {text, isDone} = query.read(wanted);
     if (isDone) this.#open.delete(handle);
     return `${handle},${isDone ? 1 : 0}\n${text}`;
@@ -196,6 +201,7 @@ export class HostDatabase {
         'This function ran multiple paginated queries. Only a single paginated query is supported in each function.',
       );
     }
+    this.#writer?.changes.storeDeferred();
     const plan = new QueryPlan(this.#reader, spec);
     const requested = pageOptions(parseRealmJson(options), this.#endCursor);
     const {endCursor, text, readSet} = paginate(plan, requested, this.#budget);

@@ -1,0 +1,115 @@
+/** A write that defers its changes has all of them in the file when it succeeds, and none when it fails. */
+import {rmSync} from 'node:fs';
+import {join} from 'node:path';
+import {afterEach, beforeEach, expect, test, vi} from 'vitest';
+import {CommitGroups} from '../../engine/commit/group.ts';
+import {insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
+import {StorageQuota} from '../../engine/commit/storage-quota.ts';
+import {Writer} from '../../engine/commit/writer.ts';
+import {DEFERRED_CHANGES_MAX} from '../../engine/limits.ts';
+import {addIndexes} from '../../engine/schema/install.ts';
+import {Catalog} from '../../engine/storage/catalog.ts';
+import type {Connection} from '../../engine/storage/connection.ts';
+import {openWriter} from '../../engine/storage/database.ts';
+import {ServiceError} from '../../shared/errors.ts';
+import {createLogger} from '../../shared/log.ts';
+import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
+import {makeMemoryDirectory} from '../harness/memory-directory.ts';
+import {promptSync} from '../harness/prompt-sync.ts';
+
+let directory: string;
+let db: Connection;
+let writer: Writer;
+
+beforeEach(() => {
+  directory = makeMemoryDirectory('deferred-changes');
+  db = openWriter(join(directory, 'tenant.sqlite'));
+  writer = new Writer(db, Catalog.read(db), Date.now);
+});
+
+afterEach(() => {
+  db.close();
+  rmSync(directory, {recursive: true});
+});
+
+function groupsOf(storageBytesMax = 0): CommitGroups {
+  return new CommitGroups({
+    writer,
+    metrics: new WorkerMetrics(),
+    log: createLogger({}),
+    stages: [],
+    sync: promptSync,
+    quota: new StorageQuota(db, storageBytesMax),
+  });
+}
+
+function outcomeOf<T>(groups: CommitGroups, run: (writer: Writer) => T): Promise<T | ServiceError> {
+  return new Promise(resolve => groups.submit<T>({run, defersChanges: true, settle: resolve}));
+}
+
+const numbers = () => db.prepare("SELECT body ->> 'n' FROM documents ORDER BY doc").pluck().all();
+const insert = (n: number) => insertEffect('t', {n});
+const refused = () => new ServiceError('op.failed', 'no');
+
+test.each([
+  ['in memory', 1, 0],
+  ['more than are held in memory', DEFERRED_CHANGES_MAX, 1],
+])('%s: a failure leaves nothing, and the others of its group are made', async (_, changes, savepoints) => {
+  const groups = groupsOf();
+  await groups.perform(change => addIndexes(change, change.table('t'), [{name: 'n', fields: ['n'], unique: false}]));
+  const taken = vi.spyOn(writer.statements.savepoint, 'run');
+  const fails = (change: Writer) => {
+    for (let n = 0; n < changes; n++) insert(100 + n)(change);
+    throw refused();
+  };
+  const outcomes = await Promise.all([insert(1), fails, insert(2)].map(run => outcomeOf<unknown>(groups, run)));
+  expect(outcomes.map(outcome => outcome instanceof ServiceError)).toEqual([false, true, false]);
+  expect(taken).toHaveBeenCalledTimes(savepoints);
+  expect(numbers()).toEqual([1, 2]);
+  expect(db.prepare('SELECT count(*) FROM index_entries').pluck().get()).toBe(2);
+  expect(db.prepare('SELECT documents FROM tables').pluck().get()).toBe(2);
+  expect(db.prepare("SELECT count(*) FROM journal WHERE record LIKE '%inserted%'").pluck().get()).toBe(2);
+});
+
+test('a document is read as its deferred changes leave it', async () => {
+  const groups = groupsOf();
+  const id = await groups.perform(insert(1));
+  const taken = vi.spyOn(writer.statements.savepoint, 'run');
+  const read = await outcomeOf(groups, change => {
+    const bodies: unknown[] = [];
+    const see = (at: string) => bodies.push(change.documentById(at)?.body ?? null);
+    patchEffect('t', id, {patch: {n: 2}})(change);
+    see(id);
+    const other = insert(3)(change);
+    see(other);
+    change.delete(change.table('t'), change.documentById(id)!);
+    see(id);
+    return bodies;
+  });
+  expect(read).toEqual(['{"n":2}', '{"n":3}', null]);
+  expect(taken).not.toHaveBeenCalled();
+  expect(numbers()).toEqual([3]);
+});
+
+test('a unique index counts deferred changes, and a refusal can be caught', async () => {
+  const groups = groupsOf();
+  await groups.perform(change => addIndexes(change, change.table('t'), [{name: 'n', fields: ['n'], unique: true}]));
+  const caught = await outcomeOf(groups, change => {
+    insert(1)(change);
+    try {
+      insert(1)(change);
+    } catch (violation) {
+      insert(2)(change);
+      return (violation as ServiceError).code;
+    }
+    return 'made';
+  });
+  expect(caught).toBe('op.unique_violation');
+  expect(numbers()).toEqual([1, 2]);
+});
+
+test('near the quota nothing is deferred, because the write can fail after its last change', async () => {
+  const groups = groupsOf(1);
+  expect(await outcomeOf(groups, insert(1))).toMatchObject({code: 'session.storage_full'});
+  expect(numbers()).toEqual([]);
+});

@@ -1,0 +1,70 @@
+/** A mutation takes a savepoint only when something needs its changes in the file before it has succeeded. */
+import {afterEach, beforeEach, expect, test, vi} from 'vitest';
+import {SERVER} from '../deployments/tenant-deployments.ts';
+import {MutationCalls} from './mutation-calls.ts';
+
+const SOURCE = `${SERVER}
+  const all = ctx => ctx.db.query('t').collect();
+  export const insert = mutation({handler: (ctx, {n}) => ctx.db.insert('t', {n})});
+  export const move = mutation({handler: async (ctx, {from, to}) => {
+    const [a, b] = [await ctx.db.get(from), await ctx.db.get(to)];
+    await ctx.db.patch(from, {n: a.n - 1});
+    await ctx.db.patch(to, {n: b.n + 1});
+    await ctx.db.delete(await ctx.db.insert('t', {n: 0}));
+    return [await ctx.db.get(from), await ctx.db.get(to)].map(({n}) => n);
+  }});
+  export const fails = mutation({handler: async (ctx, {n}) => {
+    await ctx.db.insert('t', {n});
+    throw new Error('no');
+  }});
+  export const failsLater = mutation({handler: async (ctx, {n}) => {
+    const id = await ctx.db.insert('t', {n});
+    const seen = (await all(ctx)).map(({n}) => n);
+    await ctx.db.delete(id);
+    throw new Error('saw ' + seen.join(' '));
+  }});
+  export const numbers = mutation({handler: async ctx => (await all(ctx)).map(({n}) => n)});`;
+
+let calls: MutationCalls;
+
+beforeEach(async () => {
+  calls = new MutationCalls();
+  await calls.tenant.deploy({'m.ts': SOURCE});
+});
+
+afterEach(() => {
+  calls.close();
+  vi.restoreAllMocks();
+});
+
+async function valueOf(path: string, args: unknown = {}): Promise<unknown> {
+  const result = await calls.call(path, args);
+  if (!result.ok) throw new Error(result.error);
+  return JSON.parse(result.value);
+}
+
+test('changes by id take none, and a failure leaves nothing of them', async () => {
+  const ids = [await valueOf('m:insert', {n: 1}), await valueOf('m:insert', {n: 2})];
+  const taken = vi.spyOn(calls.tenant.writer.statements.savepoint, 'run');
+  const results = await Promise.all([
+    calls.call('m:move', {from: ids[0], to: ids[1]}),
+    calls.call('m:fails', {n: 9}),
+    calls.call('m:insert', {n: 4}),
+  ]);
+  expect(results.map(({ok}) => ok)).toEqual([true, false, true]);
+  expect(results[0]).toMatchObject({value: '[0,3]'});
+  expect(taken).not.toHaveBeenCalled();
+  expect(await valueOf('m:numbers')).toEqual([0, 3, 4]);
+  expect(calls.tenant.journal()).not.toContain('"n":9');
+});
+
+test('a query sees the changes before it, and a failure after it rolls them back', async () => {
+  await valueOf('m:insert', {n: 1});
+  const taken = vi.spyOn(calls.tenant.writer.statements.savepoint, 'run');
+  const [failed, inserted] = await Promise.all([calls.call('m:failsLater', {n: 2}), calls.call('m:insert', {n: 3})]);
+  expect(failed).toMatchObject({ok: false, error: expect.stringContaining('saw 1 2')});
+  expect(inserted).toMatchObject({ok: true});
+  expect(taken).toHaveBeenCalledTimes(1);
+  expect(await valueOf('m:numbers')).toEqual([1, 3]);
+  expect(calls.tenant.journal()).not.toContain('"n":2');
+});
