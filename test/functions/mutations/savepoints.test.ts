@@ -37,14 +37,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-async function valueOf(path: string, args: unknown = {}): Promise<unknown> {
+async function returned(path: string, args: unknown = {}): Promise<unknown> {
   const result = await calls.call(path, args);
   if (!result.ok) throw new Error(result.error);
   return JSON.parse(result.value);
 }
 
 test('changes by id take none, and a failure leaves nothing of them', async () => {
-  const ids = [await valueOf('m:insert', {n: 1}), await valueOf('m:insert', {n: 2})];
+  const ids = [await returned('m:insert', {n: 1}), await returned('m:insert', {n: 2})];
   const taken = vi.spyOn(calls.tenant.writer.statements.savepoint, 'run');
   const results = await Promise.all([
     calls.call('m:move', {from: ids[0], to: ids[1]}),
@@ -54,17 +54,17 @@ test('changes by id take none, and a failure leaves nothing of them', async () =
   expect(results.map(({ok}) => ok)).toEqual([true, false, true]);
   expect(results[0]).toMatchObject({value: '[0,3]'});
   expect(taken).not.toHaveBeenCalled();
-  expect(await valueOf('m:numbers')).toEqual([0, 3, 4]);
+  expect(await returned('m:numbers')).toEqual([0, 3, 4]);
   expect(calls.tenant.journal()).not.toContain('"n":9');
 });
 
 test('a query sees the changes before it, and a failure after it rolls them back', async () => {
-  await valueOf('m:insert', {n: 1});
+  await returned('m:insert', {n: 1});
   const taken = vi.spyOn(calls.tenant.writer.statements.savepoint, 'run');
   const [failed, inserted] = await Promise.all([calls.call('m:failsLater', {n: 2}), calls.call('m:insert', {n: 3})]);
   expect(failed).toMatchObject({ok: false, error: expect.stringContaining('saw 1 2')});
   expect(inserted).toMatchObject({ok: true});
   expect(taken).toHaveBeenCalledTimes(1);
-  expect(await valueOf('m:numbers')).toEqual([1, 3]);
+  expect(await returned('m:numbers')).toEqual([1, 3]);
   expect(calls.tenant.journal()).not.toContain('"n":2');
 });
