@@ -1,7 +1,8 @@
 /**
  * What a cluster costs, on three hosts and three NATS servers of this machine, beside one host alone: durable inserts with
  * `--ack replicated` and `--ack local`, a bare append to the log, a get that another host answers, and a standby that
- * follows. One side at a time is under load, in turns.
+ * follows. One side at a time is under load, in turns. Then the same inserts without standbys: on machines of their own they
+ * take no part in a commit, and here they take processors and syncs from it.
  */
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -35,7 +36,13 @@ export type ClusterRound = {
   gets: {local: GetFigures; forwarded: GetFigures};
   /** Records that a standby applies per second, by those that its owner writes at full rate. */
   followerRatio: number;
+  /** In a cluster with `--standbys 0`. */
+  withoutStandbys: {inserts: Record<Bare, InsertFigures>; bareAppendMs: number};
 };
+
+/** Without standbys. */
+const BARE = ['one host', 'replicated'] as const;
+type Bare = (typeof BARE)[number];
 
 const CONNECTIONS = 64;
 const WARM_UP_S = 1;
@@ -57,34 +64,63 @@ export async function measureCluster(
   settings: Sizes,
   say: (text: string) => void,
 ): Promise<ClusterRound> {
+  const alone = await startSvc(join(root, 'one-host'));
+  try {
+    const one = await seeded(alone, 'one');
+    const local = (name: string) => (name === 'b' ? ['--ack', 'local'] : []); // the default is `replicated`
+    const whole = await inCluster(join(root, 'cluster'), local, async ({a, b, appendMs}) => {
+      const targets: Record<Side, Target> = {
+        'one host': one,
+        replicated: await seeded(a, 'replicated', 'a'),
+        local: await seeded(b, 'local', 'b'),
+      };
+      const bareAppendMs = await appendMs();
+      say(`a bare append of ${APPEND_BYTES / 1024} KiB: ${bareAppendMs.toFixed(1)} ms`);
+      const ratios: number[] = [];
+      const behind = async () => {
+        ratios.push(settings.seconds / (settings.seconds + (await secondsBehind(b.client))));
+      };
+      const inserts = await measureInserts(SIDES, targets, {...settings, connections: CONNECTIONS, behind});
+      const lone = await measureInserts(SIDES, targets, {...settings, connections: 1, behind: null});
+      for (const side of SIDES)
+        say(`insert, ${side}: ${inserts[side].perS.toFixed(0)}/s, alone ${lone[side].p50Ms.toFixed(1)} ms`);
+      const gets = await measureGets(targets.replicated, b, settings);
+      say(`get: ${gets.local.perS.toFixed(0)}/s at its host, ${gets.forwarded.perS.toFixed(0)}/s at another one`);
+      return {inserts, lone, bareAppendMs, gets, followerRatio: median(ratios)};
+    });
+    const bare = () => ['--standbys', '0'];
+    const withoutStandbys = await inCluster(join(root, 'bare'), bare, async ({a, appendMs}) => {
+      const targets: Record<Bare, Target> = {'one host': one, replicated: await seeded(a, 'replicated', 'a')};
+      const bareAppendMs = await appendMs();
+      const inserts = await measureInserts(BARE, targets, {...settings, connections: CONNECTIONS, behind: null});
+      const {groupMs} = inserts.replicated;
+      say(`without standbys: a replicated group ${groupMs.toFixed(1)} ms, a bare append ${bareAppendMs.toFixed(1)} ms`);
+      return {inserts, bareAppendMs};
+    });
+    return {...whole, withoutStandbys};
+  } finally {
+    await stopSvc(alone);
+  }
+}
+
+type Running = {a: SvcPeer; b: SvcPeer; appendMs: () => Promise<number>};
+
+/** @param argsOf further arguments of a host */
+async function inCluster<T>(
+  directory: string,
+  argsOf: (name: string) => string[],
+  measure: (running: Running) => Promise<T>,
+): Promise<T> {
   const natsServer = process.env.SVC_TEST_NATS_SERVER ?? 'nats-server';
-  // The default is `replicated`.
-  const argsOf = (name: string): string[] => (name === 'b' ? ['--ack', 'local'] : []);
-  const cluster = LocalCluster.make(join(root, 'cluster'), FIRST_PORT, natsServer, argsOf);
-  let alone: SvcPeer | null = null;
+  const cluster = LocalCluster.make(directory, FIRST_PORT, natsServer, argsOf);
   const clients: ServiceClient[] = [];
   try {
     await cluster.start();
-    alone = await startSvc(join(root, 'one-host'));
     const [a, b] = await Promise.all([peerOf(cluster, 0), peerOf(cluster, 1)]);
     clients.push(a.client, b.client);
-    const targets: Record<Side, Target> = {
-      'one host': await seeded(alone, 'one'),
-      replicated: await seeded(a, 'replicated', 'a'),
-      local: await seeded(b, 'local', 'b'),
-    };
-    const bareAppendMs = await measureAppends(cluster.natsServers, join(root, 'cluster/files/a'));
-    say(`a bare append of ${APPEND_BYTES / 1024} KiB: ${bareAppendMs.toFixed(1)} ms`);
-    const [inserts, ratios] = await measureInserts(targets, b.client, CONNECTIONS, settings);
-    const [lone] = await measureInserts(targets, b.client, 1, settings);
-    for (const side of SIDES)
-      say(`insert, ${side}: ${inserts[side].perS.toFixed(0)}/s, alone ${lone[side].p50Ms.toFixed(1)} ms`);
-    const gets = await measureGets(targets.replicated, b, settings);
-    say(`get: ${gets.local.perS.toFixed(0)}/s at its host, ${gets.forwarded.perS.toFixed(0)}/s at another one`);
-    return {inserts, lone, bareAppendMs, gets, followerRatio: median(ratios)};
+    return await measure({a, b, appendMs: () => measureAppends(cluster.natsServers, join(directory, 'files/a'))});
   } finally {
     await Promise.all(clients.map(client => client.close()));
-    if (alone !== null) await stopSvc(alone);
     await cluster.stop();
   }
 }
@@ -112,16 +148,17 @@ async function seeded(peer: SvcPeer, tenant: string, host?: string): Promise<Tar
   return {pid: peer.process.pid, port: peer.port, client: peer.client, requests};
 }
 
-async function measureInserts(
-  targets: Record<Side, Target>,
-  standby: ServiceClient,
-  connections: number,
-  {seconds, generator}: Sizes,
-): Promise<[Record<Side, InsertFigures>, number[]]> {
-  const figures: Record<Side, InsertFigures[]> = {'one host': [], replicated: [], local: []};
-  const ratios: number[] = [];
+/** @property behind called after each turn of `replicated` */
+type InsertLoad = Sizes & {connections: number; behind: (() => Promise<void>) | null};
+
+async function measureInserts<S extends Side>(
+  sides: readonly S[],
+  targets: Record<S, Target>,
+  {connections, behind, seconds, generator}: InsertLoad,
+): Promise<Record<S, InsertFigures>> {
+  const figures = new Map<S, InsertFigures[]>(sides.map(side => [side, []]));
   for (let turn = 0; turn < TURNS; turn++) {
-    for (const side of turn % 2 === 0 ? SIDES : SIDES.toReversed()) {
+    for (const side of turn % 2 === 0 ? sides : sides.toReversed()) {
       const {pid, port, client, requests} = targets[side];
       const job = {port, connections, requests: requests.insert};
       await runLoad(generator, {...job, seconds: WARM_UP_S}, pid);
@@ -129,18 +166,18 @@ async function measureInserts(
       const {requestsPerS, p50Ms, p99Ms} = await runLoad(generator, {...job, seconds}, pid);
       const after = await metricsOf(client);
       const groupMs = (seconds * 1_000) / (gauge(GROUPS, after) - gauge(GROUPS, before));
-      figures[side].push({perS: requestsPerS, p50Ms, p99Ms, groupMs});
-      if (side === 'replicated') ratios.push(seconds / (seconds + (await secondsBehind(standby))));
+      figures.get(side)!.push({perS: requestsPerS, p50Ms, p99Ms, groupMs});
+      if (side === 'replicated') await behind?.();
     }
   }
   const middle = (list: InsertFigures[], key: keyof InsertFigures) => median(list.map(one => one[key]));
-  const of = (side: Side): InsertFigures => ({
-    perS: middle(figures[side], 'perS'),
-    p50Ms: middle(figures[side], 'p50Ms'),
-    p99Ms: middle(figures[side], 'p99Ms'),
-    groupMs: middle(figures[side], 'groupMs'),
+  const of = (list: InsertFigures[]): InsertFigures => ({
+    perS: middle(list, 'perS'),
+    p50Ms: middle(list, 'p50Ms'),
+    p99Ms: middle(list, 'p99Ms'),
+    groupMs: middle(list, 'groupMs'),
   });
-  return [{'one host': of('one host'), replicated: of('replicated'), local: of('local')}, ratios];
+  return Object.fromEntries([...figures].map(([side, list]) => [side, of(list)])) as Record<S, InsertFigures>;
 }
 
 /** Until the standbys of this host have applied all records. */

@@ -12,17 +12,17 @@ const FOLLOWER_SLACK = 0.05;
 
 const of = (rounds: readonly ClusterRound[], value: (round: ClusterRound) => number) => median(rounds.map(value));
 
-const groupTimes = ({inserts, bareAppendMs}: ClusterRound) =>
+const groupTimes = ({inserts, bareAppendMs}: Pick<ClusterRound['withoutStandbys'], 'inserts' | 'bareAppendMs'>) =>
   inserts.replicated.groupMs / (bareAppendMs + inserts['one host'].groupMs);
 
 export function clusterTargets(rounds: readonly ClusterRound[]): Target[] {
   if (rounds.length === 0) return [];
-  const times = of(rounds, groupTimes);
+  const times = of(rounds, ({withoutStandbys}) => groupTimes(withoutStandbys));
   const forwarded = of(rounds, ({gets}) => gets.forwarded.perS / gets.local.perS);
   const follower = of(rounds, ({followerRatio}) => followerRatio);
   return [
     {
-      what: 'replicated group / (append + own group)',
+      what: 'replicated group / (append + own group), no standbys',
       measured: times,
       wanted: `at most ${GROUP_TIMES_MOST}`,
       isMet: times <= GROUP_TIMES_MOST,
@@ -57,5 +57,6 @@ export function clusterPrinted(rounds: readonly ClusterRound[]): string[] {
     const each = `p50 ${figure('p50Ms').toFixed(2)} ms, ${figure('cpuUs').toFixed(0)} \u00b5s of CPU on both hosts`;
     return `get of the worker, ${kind}: ${figure('perS').toFixed(0)}/s, ${each}`;
   });
-  return [...inserts, `a bare append: ${of(rounds, ({bareAppendMs}) => bareAppendMs).toFixed(2)} ms`, ...gets];
+  const shared = `a replicated group / (append + own group), with two standbys: ${of(rounds, groupTimes).toFixed(2)}`;
+  return [...inserts, shared, `a bare append: ${of(rounds, ({bareAppendMs}) => bareAppendMs).toFixed(2)} ms`, ...gets];
 }
