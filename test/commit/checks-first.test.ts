@@ -1,49 +1,29 @@
-/** Writes that check everything before their first change run without a savepoint, and a refused one changes nothing. */
-import {rmSync} from 'node:fs';
-import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
-import {CommitGroups} from '../../engine/commit/group.ts';
+import type {CommitGroups} from '../../engine/commit/group.ts';
 import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
 import {OpenGroup} from '../../engine/commit/open-group.ts';
 import {StorageQuota} from '../../engine/commit/storage-quota.ts';
-import {Writer} from '../../engine/commit/writer.ts';
+import type {Writer} from '../../engine/commit/writer.ts';
 import {QUOTA_FAR_BYTES, QUOTA_FAR_GROUPS} from '../../engine/limits.ts';
 import {addIndexes} from '../../engine/schema/install.ts';
-import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
-import {openWriter} from '../../engine/storage/database.ts';
 import {AssertionError} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {createLogger} from '../../shared/log.ts';
-import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-import {makeMemoryDirectory} from '../harness/memory-directory.ts';
-import {promptSync} from '../harness/prompt-sync.ts';
+import {WrittenFile} from './written-file.ts';
 
-let directory: string;
+let file: WrittenFile;
 let db: Connection;
 let writer: Writer;
 
 beforeEach(() => {
-  directory = makeMemoryDirectory('checks-first');
-  db = openWriter(join(directory, 'tenant.sqlite'));
-  writer = new Writer(db, Catalog.read(db), Date.now);
+  file = new WrittenFile('checks-first');
+  ({db, writer} = file);
 });
 
-afterEach(() => {
-  db.close();
-  rmSync(directory, {recursive: true});
-});
+afterEach(() => file.close());
 
-function groupsOf(storageBytesMax = 0): CommitGroups {
-  return new CommitGroups({
-    writer,
-    metrics: new WorkerMetrics(),
-    log: createLogger({}),
-    stages: [],
-    sync: promptSync,
-    quota: new StorageQuota(db, storageBytesMax),
-  });
-}
+const groupsOf = (storageBytesMax?: number) => file.groups(storageBytesMax);
 
 function outcomeOf(groups: CommitGroups, run: (writer: Writer) => string): Promise<string | ServiceError> {
   return new Promise(resolve => groups.submit<string>({run, checksFirst: true, settle: resolve}));

@@ -1,47 +1,25 @@
-/** A write that defers its changes has all of them in the file when it succeeds, and none when it fails. */
-import {rmSync} from 'node:fs';
-import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
-import {CommitGroups} from '../../engine/commit/group.ts';
+import type {CommitGroups} from '../../engine/commit/group.ts';
 import {insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
-import {StorageQuota} from '../../engine/commit/storage-quota.ts';
-import {Writer} from '../../engine/commit/writer.ts';
+import type {Writer} from '../../engine/commit/writer.ts';
 import {DEFERRED_CHANGES_MAX} from '../../engine/limits.ts';
 import {addIndexes} from '../../engine/schema/install.ts';
-import {Catalog} from '../../engine/storage/catalog.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
-import {openWriter} from '../../engine/storage/database.ts';
 import {ServiceError} from '../../shared/errors.ts';
-import {createLogger} from '../../shared/log.ts';
-import {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-import {makeMemoryDirectory} from '../harness/memory-directory.ts';
-import {promptSync} from '../harness/prompt-sync.ts';
+import {WrittenFile} from './written-file.ts';
 
-let directory: string;
+let file: WrittenFile;
 let db: Connection;
 let writer: Writer;
 
 beforeEach(() => {
-  directory = makeMemoryDirectory('deferred-changes');
-  db = openWriter(join(directory, 'tenant.sqlite'));
-  writer = new Writer(db, Catalog.read(db), Date.now);
+  file = new WrittenFile('deferred-changes');
+  ({db, writer} = file);
 });
 
-afterEach(() => {
-  db.close();
-  rmSync(directory, {recursive: true});
-});
+afterEach(() => file.close());
 
-function groupsOf(storageBytesMax = 0): CommitGroups {
-  return new CommitGroups({
-    writer,
-    metrics: new WorkerMetrics(),
-    log: createLogger({}),
-    stages: [],
-    sync: promptSync,
-    quota: new StorageQuota(db, storageBytesMax),
-  });
-}
+const groupsOf = (storageBytesMax?: number) => file.groups(storageBytesMax);
 
 function outcomeOf<T>(groups: CommitGroups, run: (writer: Writer) => T): Promise<T | ServiceError> {
   return new Promise(resolve => groups.submit<T>({run, defersChanges: true, settle: resolve}));
