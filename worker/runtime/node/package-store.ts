@@ -195,8 +195,10 @@ export class PackageStore {
 
   /** What this host still has can be of the next deployment. */
   async #forgetInCluster(cluster: ClusterPackages, used: ReadonlySet<string>): Promise<void> {
+    // First, because one that arrives meanwhile is in the directory before it is on the list.
+    const listed = await cluster.list();
     const here = new Set(await readdir(this.#root).catch(() => [])); // The directory does not exist yet.
-    const dropped = [...(await cluster.list())].filter(one => !used.has(one) && !here.has(`${one}.tgz`));
+    const dropped = [...listed].filter(one => !used.has(one) && !here.has(`${one}.tgz`));
     if (dropped.length > 0) await cluster.drop(dropped);
   }
 
