@@ -5,10 +5,9 @@
 import {closeSync, lstatSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {sourceOfFile} from '../../engine/copies/bytes.ts';
-import {openDirectory, openRegular} from '../../engine/copies/outside-files.ts';
 import {ServiceError, unavailable} from '../../shared/errors.ts';
-import {firstEntries} from '../../shared/first-entries.ts';
 import {PACKAGE_BYTES_MAX} from '../../shared/limits.ts';
+import {firstEntries, openDirectory, openRegular, pathOfOpen} from '../../shared/outside-files.ts';
 import {PACKAGES_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {fetchPackages} from '../copies/fetched-packages.ts';
 import type {PackageOutcome} from '../endpoint/endpoint-message.ts';
@@ -135,11 +134,6 @@ export class HostPackages {
       closeSync(fd);
     }
   }
-}
-
-/** Only Linux has users for tenants, who could replace the directory meanwhile. */
-function pathOfOpen(fd: number, path: string): string {
-  return process.platform === 'linux' ? `/proc/self/fd/${fd}` : path;
 }
 
 function inTime(signal: AbortSignal): AbortSignal {

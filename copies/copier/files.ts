@@ -2,7 +2,7 @@
 import {createHash} from 'node:crypto';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {readAt} from '../../engine/copies/bytes.ts';
-import type {OpenFile} from '../../engine/copies/outside-files.ts';
+import type {OpenFile} from '../../shared/outside-files.ts';
 import {STREAM_CHUNK_BYTES} from '../limits.ts';
 
 /** In parts, between which the process does other things. */

@@ -3,7 +3,7 @@ import {hash} from 'node:crypto';
 import {closeSync} from 'node:fs';
 import {join} from 'node:path';
 import {readAt} from '../../engine/copies/bytes.ts';
-import {type OpenFile, openRegular} from '../../engine/copies/outside-files.ts';
+import {type OpenFile, openRegular} from '../../shared/outside-files.ts';
 import {SEGMENT_BYTES_MAX} from '../limits.ts';
 import type {Repository} from '../repository/repository.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';

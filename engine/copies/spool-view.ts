@@ -23,6 +23,7 @@ import {
   rmSync,
 } from 'node:fs';
 import {basename, join} from 'node:path';
+import {openDirectory, openFile} from '../../shared/outside-files.ts';
 import {SPOOL_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {POSITION_BYTES_MAX, SPOOL_ENTRIES_MAX} from '../limits.ts';
 import {readAt, type Source, sourceOfFile, writeAll} from './bytes.ts';
@@ -52,7 +53,7 @@ export type OpenSet = {set: PageSet; bytes: number; fd: number; close(): void};
 /** `head` is what the file says; its SHA-256 was not compared. The caller closes it. */
 export type UnreadSet = {head: PageSetHead; bytes: number; fd: number};
 
-const {O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY} = constants;
+const {O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY} = constants;
 
 export class SpoolView {
   readonly #fd: number;
@@ -134,7 +135,7 @@ export class SpoolView {
   }
 
   #opened<Opened>({name}: SpooledFile, bytesMax: number, read: (fd: number, source: Source) => Opened): Opened | null {
-    const fd = openFile(join(this.#path, name));
+    const fd = openSpooled(join(this.#path, name));
     if (fd === null) return null;
     try {
       const source = sourceOfFile(fd);
@@ -148,7 +149,7 @@ export class SpoolView {
 
   /** Null: it is missing or damaged. */
   #positionIn(name: string): Position | null {
-    const fd = openFile(join(this.#path, name));
+    const fd = openSpooled(join(this.#path, name));
     if (fd === null) return null;
     try {
       return decodePosition(readAt(fd, 0, POSITION_BYTES_MAX).toString(), name);
@@ -205,25 +206,10 @@ function removeFile(path: string): void {
   }
 }
 
-/** Null: it is missing, or something else. */
-function openDirectory(path: string): number | null {
-  return openIfThere(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-}
-
 /** Null: it is missing. @throws CopyError: it is not a regular file */
-function openFile(path: string): number | null {
-  const fd = openIfThere(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+function openSpooled(path: string): number | null {
+  const fd = openFile(path);
   if (fd === null || fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   throw new CopyError(`${basename(path)} is not a file`);
-}
-
-function openIfThere(path: string, flags: number): number | null {
-  try {
-    return openSync(path, flags);
-  } catch (caught) {
-    // It is a link, a socket, or a file instead of a directory.
-    if (['ENOENT', 'ELOOP', 'ENXIO', 'ENOTDIR'].includes((caught as NodeJS.ErrnoException).code ?? '')) return null;
-    throw caught;
-  }
 }

@@ -8,7 +8,7 @@
  */
 import {Buffer} from 'node:buffer';
 import {lchownSync, lstatSync, readdirSync} from 'node:fs';
-import {firstEntries} from '../../shared/first-entries.ts';
+import {firstEntries} from '../../shared/outside-files.ts';
 import {within} from '../files/regular-file.ts';
 import {TENANT_DIRECTORY_ENTRIES_MAX} from '../limits.ts';
 

@@ -5,7 +5,7 @@
  */
 import {closeSync, constants, openSync, rmdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
-import {firstEntries} from '../../shared/first-entries.ts';
+import {firstEntries} from '../../shared/outside-files.ts';
 import {
   BEFORE_UPGRADE,
   KEPT_NOTE,

@@ -12,7 +12,7 @@ import {randomBytes} from 'node:crypto';
 import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writeFileSync} from 'node:fs';
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
-import {firstEntries} from '../../shared/first-entries.ts';
+import {firstEntries} from '../../shared/outside-files.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {
   ADOPT_FILE,
