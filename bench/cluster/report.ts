@@ -12,6 +12,10 @@ const FOLLOWER_SLACK = 0.05;
 
 const of = (rounds: readonly ClusterRound[], value: (round: ClusterRound) => number) => median(rounds.map(value));
 
+/** What a request with `--ack replicated` waits for, by a bare append and what it waits for on one host. */
+const requestTimes = ({inserts, bareAppendMs}: Pick<ClusterRound['withoutStandbys'], 'inserts' | 'bareAppendMs'>) =>
+  inserts.replicated.p50Ms / (bareAppendMs + inserts['one host'].p50Ms);
+
 const groupTimes = ({inserts, bareAppendMs}: Pick<ClusterRound['withoutStandbys'], 'inserts' | 'bareAppendMs'>) =>
   inserts.replicated.groupMs / (bareAppendMs + inserts['one host'].groupMs);
 
@@ -57,6 +61,16 @@ export function clusterPrinted(rounds: readonly ClusterRound[]): string[] {
     const each = `p50 ${figure('p50Ms').toFixed(2)} ms, ${figure('cpuUs').toFixed(0)} \u00b5s of CPU on both hosts`;
     return `get of the worker, ${kind}: ${figure('perS').toFixed(0)}/s, ${each}`;
   });
-  const shared = `a replicated group / (append + own group), with two standbys: ${of(rounds, groupTimes).toFixed(2)}`;
-  return [...inserts, shared, `a bare append: ${of(rounds, ({bareAppendMs}) => bareAppendMs).toFixed(2)} ms`, ...gets];
+  const alone = (times: typeof groupTimes) => of(rounds, ({withoutStandbys}) => times(withoutStandbys)).toFixed(2);
+  const shared = (times: typeof groupTimes) => of(rounds, times).toFixed(2);
+  const ratios = [
+    `a replicated group / (append + own group): ${alone(groupTimes)}, with two standbys ${shared(groupTimes)}`,
+    `a replicated insert / (append + insert of one host), p50: ${alone(requestTimes)}, with two standbys ${shared(requestTimes)}`,
+  ];
+  return [
+    ...inserts,
+    ...ratios,
+    `a bare append: ${of(rounds, ({bareAppendMs}) => bareAppendMs).toFixed(2)} ms`,
+    ...gets,
+  ];
 }

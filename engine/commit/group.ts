@@ -358,7 +358,8 @@ export class CommitGroups {
     metrics.add('svc_commit_writes_total', group.writes.length);
     metrics.observe('svc_commit_group_writes', group.writes.length);
     metrics.observe('svc_commit_seconds', (committedMs - started) / 1000);
-    metrics.observe('svc_commit_group_seconds', (group.workMs + committedMs - started) / 1000);
+    group.workMs += committedMs - started;
+    metrics.observe('svc_commit_group_seconds', group.workMs / 1000);
     const commit = this.#writer.commit();
     assert(commit.firstSequence === group.start.head.sequence + 1, 'a commit continues from the one before');
     if (isWritten) this.#checkpoints.wrote(this.#pagesOf(group));
@@ -432,7 +433,9 @@ export class CommitGroups {
   /** @param ms since the COMMIT */
   #completed(committed: Committed, ms: number): void {
     assert(committed.pending > 0, 'each durability completes once');
-    if (--committed.pending === 0) this.#parts.linger?.synced(ms);
+    if (--committed.pending > 0) return;
+    this.#parts.linger?.synced(ms);
+    this.#parts.metrics.observe('svc_commit_durable_seconds', (committed.group.workMs + ms) / 1000);
   }
 
   /** Clients get an answer, and no write follows until it is known. */

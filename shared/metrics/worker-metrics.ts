@@ -8,6 +8,11 @@ import {Metrics, type MetricTable} from './metrics.ts';
 
 /** Seconds; from a read served from memory to a stalled disk. */
 const DURATION = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+/** Seconds, fine enough to tell the median of commit groups. */
+const GROUP = [
+  ...[0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03],
+  ...[0.05, 0.1, 0.25, 1, 5],
+];
 /** The operation in which an unexpected error occurred on a function socket. */
 export type SocketFailure = (typeof SOCKET_FAILURES)[number];
 const SOCKET_FAILURES = ['query', 'message', 'call', 'token', 'transition'] as const;
@@ -34,6 +39,11 @@ export const WORKER_METRICS = {
     type: 'histogram',
     help: 'Time of a whole commit group, without the sync of the log.',
     buckets: DURATION,
+  },
+  svc_commit_durable_seconds: {
+    type: 'histogram',
+    help: 'Time of a whole commit group until it is on disk and, with --ack replicated, in the log of the cluster.',
+    buckets: GROUP,
   },
   svc_copies_dropped_total: {
     type: 'counter',

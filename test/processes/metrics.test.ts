@@ -127,6 +127,14 @@ describe('what the page shows', () => {
     expect(lines.filter(line => line.includes(tenant.id))).toEqual([]);
   });
 
+  test('commit groups, each once it is durable', async () => {
+    const names = ['svc_commit_durable_seconds_count', 'svc_commit_group_seconds_count'];
+    const grown = await growth(names, async () => {
+      for (let n = 0; n < 3; n++) await tenant.insert('t', {n});
+    });
+    expect(grown).toEqual([3, 3]);
+  });
+
   test('by tenant only what each of those awake keeps, which its quota is about', async () => {
     await tenant.insert('t', {});
     const {text} = await service.get('/metrics');
