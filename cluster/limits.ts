@@ -110,9 +110,12 @@ export const FREE_SPACE_POLL_MS = 2_000;
 export const HIDDEN_READS = 15;
 /** Time for a deleted tenant to be served by no host, in addition to a lease. Beyond: 503, and it is gone. (ours) */
 export const END_DELETED_MS = 10_000;
-/** Pause before what a deleted tenant has in the log is removed, and attempts. Beyond: it stays, and is read by none. (ours) */
+/** Pause before what a deleted tenant has in the log is removed, and attempts. Beyond: it stays until notes of it are read. (ours) */
 export const FORGET_AFTER_MS = 10_000;
 export const FORGET_ATTEMPTS = 10;
+/** How often a host looks for what hosts that ended have left of deleted tenants, and how many it removes at once. (ours) */
+export const LEFTOVERS_POLL_MS = 20_000;
+export const LEFTOVERS_AT_ONCE = 16;
 /** How often a host that drains looks whether it still has tenants. (ours) */
 export const DRAIN_POLL_MS = 100;
 

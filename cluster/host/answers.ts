@@ -12,6 +12,8 @@ import type {
 import type {PauseMode} from '../../shared/protocol/tenant-status.ts';
 import {READABLE_FROM} from '../../shared/storage-version.ts';
 import {Owned} from '../log/packages.ts';
+import type {TenantName} from '../log/subjects.ts';
+import type {EntryOutcome} from '../ownership/tenant-entries.ts';
 import {newTenant, type TenantRecord} from '../ownership/tenant-record.ts';
 import type {ClusterHost} from './cluster-host.ts';
 import {performed, recordOf} from './performed.ts';
@@ -33,11 +35,12 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     }
     case 'begin': {
       const {tenant: id, generation} = request.tenant;
+      await noted(host, {id, generation});
       const epoch = await host.files.begin({id, generation}, request.path);
       try {
         await host.packages.putAll(new Owned({id, generation}, epoch), dirname(request.path), host.signal);
       } catch (error) {
-        void host.forget({id, generation});
+        void host.leftovers.forget({id, generation});
         throw error;
       }
       return epoch;
@@ -59,8 +62,7 @@ export async function answerOf(host: ClusterHost, request: ClusterProcessRequest
     }
     case 'delete': {
       const {tenant} = request;
-      const {generation, createdMs, owner, epoch} = recordOf(tenant, await host.entries.remove(tenant));
-      void host.forget({id: tenant, generation});
+      const {generation, createdMs, owner, epoch} = await remove(host, tenant);
       return {tenant, generation, createdMs, owner, epoch} satisfies OwnedTenant;
     }
     case 'end_deleted':
@@ -114,14 +116,45 @@ async function enter(
   {tenant: id, generation, createdMs, paused, epoch}: ClusterTenant & ClusterPause,
 ): Promise<void> {
   if (host.state === 'joining') {
-    void host.forget({id, generation});
+    void host.leftovers.forget({id, generation});
     throw unavailable('this host is no member of the cluster at the moment; try again');
   }
   const begun = {epoch, owner: host.self, dueMs: 0, storage: READABLE_FROM};
   const entry = withPause({...newTenant(generation, createdMs), ...begun}, paused);
-  const outcome = await host.entries.add(id, entry);
-  if (outcome.kind === 'exists' || outcome.kind === 'full') void host.forget({id, generation});
+  const outcome = await knownOutcome(host, {id, generation}, host.entries.add(id, entry));
+  if (outcome.kind === 'stored') await host.leftovers.made({id, generation});
+  if (outcome.kind === 'exists' || outcome.kind === 'full') void host.leftovers.forget({id, generation});
   await host.knownTenants.everywhere({id, generation}, recordOf(id, outcome).epoch);
+}
+
+/** @throws ServiceError; EngineError, LogError */
+async function remove(host: ClusterHost, id: string): Promise<TenantRecord> {
+  for (;;) {
+    const {generation} = recordOf(id, await host.entries.update(id, record => record));
+    const tenant = {id, generation};
+    await noted(host, tenant);
+    const outcome = await knownOutcome(host, tenant, host.entries.remove(tenant));
+    if (outcome.kind === 'stored' || outcome.kind === 'missing') void host.leftovers.forget(tenant);
+    else host.leftovers.unknown(tenant);
+    const removed = recordOf(id, outcome);
+    // Otherwise it was deleted meanwhile, and made again.
+    if (removed.generation === generation) return removed;
+  }
+}
+
+/** @throws ServiceError; EngineError */
+async function noted({leftovers}: ClusterHost, tenant: TenantName): Promise<void> {
+  const is = await leftovers.note(tenant);
+  if (is !== 'noted') recordOf(tenant.id, {kind: is});
+}
+
+async function knownOutcome({leftovers}: ClusterHost, tenant: TenantName, outcome: Promise<EntryOutcome>) {
+  try {
+    return await outcome;
+  } catch (error) {
+    leftovers.unknown(tenant);
+    throw error;
+  }
 }
 
 /** A tenant that is paused, and was before, can still be served by a host that does not know it: it is awaited again. */

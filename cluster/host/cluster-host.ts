@@ -18,16 +18,7 @@ import type {Logger} from '../../shared/log.ts';
 import {NEWEST_STORAGE_VERSION} from '../../shared/storage-version.ts';
 import {LogSpools} from '../copies/log-spools.ts';
 import type {LeaseNotice} from '../endpoint/endpoint-message.ts';
-import {
-  DUE_POLL_MS,
-  END_DELETED_MS,
-  FORGET_AFTER_MS,
-  FORGET_ATTEMPTS,
-  INCARNATIONS_AHEAD_MAX,
-  LEASE_WAIT,
-  RENEW_MS,
-} from '../limits.ts';
-import {forgetTenant} from '../log/forget.ts';
+import {DUE_POLL_MS, END_DELETED_MS, INCARNATIONS_AHEAD_MAX, LEASE_WAIT, RENEW_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {LogError} from '../log/log-error.ts';
 import {RECORD_FORMAT} from '../log/record.ts';
@@ -60,6 +51,7 @@ import {FreeSpace} from './free-space.ts';
 import {HostMetrics} from './host-metrics.ts';
 import {HostPackages} from './host-packages.ts';
 import {KnownTenants} from './known-tenants.ts';
+import {Leftovers} from './leftovers.ts';
 import {LogShares} from './log-shares.ts';
 import {LostTails} from './lost-tails.ts';
 import {nowhere} from './nowhere.ts';
@@ -84,6 +76,7 @@ export class ClusterHost {
   readonly knownTenants: KnownTenants;
   readonly packages: HostPackages;
   readonly endings: OwnerEndings;
+  readonly leftovers: Leftovers;
   /** For the copier of this host. */
   readonly spools: LogSpools;
   readonly #freeSpace: FreeSpace;
@@ -208,7 +201,7 @@ export class ClusterHost {
       ...{replicated: this.replicated, files: this.#fileThreads, scratch, report, signal: this.#end.signal},
       rate: new CopyRate(copyBytesPerSecond, MONOTONIC_CLOCK),
       freeBytes: () => this.#freeSpace.ofBases,
-      forget: tenant => void this.forget(tenant),
+      forget: tenant => void this.leftovers.forget(tenant),
     });
     this.#shares = new LogShares({
       ...{bases: this.replicated.bases, clock: MONOTONIC_CLOCK, freeBytes: shard => this.#freeSpace.of(shard)},
@@ -274,6 +267,10 @@ export class ClusterHost {
       ...{replicated: this.replicated, members: this.members, clock: MONOTONIC_CLOCK, signal: this.#end.signal},
       ...{tenants: this.tenants, self: () => this.self, waitMs: LEASE_WAIT * leaseMs + END_DELETED_MS},
     });
+    this.leftovers = new Leftovers({
+      ...{replicated: this.replicated, entries: this.entries, members: this.members, clock: MONOTONIC_CLOCK, log},
+      ...{self: () => this.self, onGone: tenant => this.#shares.forget(tenant), signal: this.#end.signal},
+    });
     this.#copies = new StreamCopies({pages, prefix: streamPrefixOf(subjects), clock: MONOTONIC_CLOCK, report});
     const {members, lease, tenants} = this;
     this.drain = new Drain({
@@ -316,7 +313,12 @@ export class ClusterHost {
     this.#standing = this.#standbys.run(signal);
     const {members, tenants, keys} = this;
     void Promise.all([members.watch(signal), tenants.watch(signal), keys.watch(signal), this.#wakeDue(signal)]);
-    void Promise.all([this.#freeSpace.run(signal), this.#shares.run(signal), this.#copies.run(signal)]);
+    void Promise.all([
+      this.#freeSpace.run(signal),
+      this.#shares.run(signal),
+      this.#copies.run(signal),
+      this.leftovers.run(),
+    ]);
     await Promise.all([listed, keys.listed(signal)]);
     for (let ended = previousStart; !signal.aborted; ended = this.#start) {
       if (await this.drain.isRequested()) this.drain.begin();
@@ -374,19 +376,6 @@ export class ClusterHost {
     if (to === undefined) return 'unknown_host';
     const isMoved = await this.tenants.move(id, {host, incarnation: to.record.incarnation}, this.#end.signal);
     return isMoved ? 'moved' : 'failed';
-  }
-
-  /** Removes what a deleted tenant has in the log, when its owner has had the time to close it. */
-  async forget(tenant: TenantName): Promise<void> {
-    for (let left = FORGET_ATTEMPTS; left > 0 && !this.#end.signal.aborted; left--) {
-      await delay(MONOTONIC_CLOCK, FORGET_AFTER_MS);
-      try {
-        if (await forgetTenant(this.replicated, tenant, this.#end.signal)) return this.#shares.forget(tenant);
-      } catch (error) {
-        if (!(error instanceof EngineError || error instanceof LogError)) throw error;
-        this.#log.warn('a deleted tenant is still in the log', {tenant: tenant.id, error});
-      }
-    }
   }
 
   /** All workers of this host have ended. */

@@ -59,6 +59,14 @@ export class SmallRecords {
     return bounded(this.#set(key, value, revision, signal), this.#timing);
   }
 
+  /**
+   * Removes it with its revisions, so that nothing is left of its key, unless it is newer. Only for keys of which a first value
+   * that arrives late does no harm: it is stored again. @throws EngineError
+   */
+  async erase(key: string, revision: number): Promise<void> {
+    if (revision > 0) await this.#engine.removeBefore(this.#subjects.record(key), revision + 1);
+  }
+
   async #set(key: string, value: Buffer | null, revision: number, signal?: AbortSignal): Promise<SetDecision> {
     const id = randomBytes(ID_BYTES);
     const decision = await decidedAppend(

@@ -51,6 +51,11 @@ export class StoredList<L> {
     }
   }
 
+  /** Of a deleted tenant, unless it was changed since it was read. @throws EngineError */
+  async erase(tenant: TenantName, {revision}: Listed<L>): Promise<void> {
+    await this.#records.erase(this.#keyOf(tenant), revision);
+  }
+
   #keyOf(tenant: TenantName): string {
     return `${this.#kind}.${tokenOf(tenant)}`;
   }

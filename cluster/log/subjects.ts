@@ -63,6 +63,13 @@ export class Subjects {
   }
 }
 
+/** Null: it is not the token of a tenant. */
+export function tenantOfToken(token: string): TenantName | null {
+  const at = token.lastIndexOf('_');
+  const [id, generation] = [token.slice(0, Math.max(0, at)), token.slice(at + 1)];
+  return TENANT_ID.test(id) && /^\d{1,15}$/.test(generation) ? {id, generation: Number(generation)} : null;
+}
+
 export function tokenOf({id, generation}: TenantName): string {
   assert(TENANT_ID.test(id), 'the id of a tenant is checked where it is given');
   assert(Number.isSafeInteger(generation) && generation >= 0, 'a generation is a count');

@@ -3,6 +3,7 @@
  * again under the same id has a higher generation, which no tenant of the cluster had before.
  */
 import type {SetDecision, SmallRecords} from '../log/small-records.ts';
+import type {TenantName} from '../log/subjects.ts';
 import {findEntry, findTenant} from './claim.ts';
 import {encodeTenant, newTenant, type TenantRecord, tenantKey} from './tenant-record.ts';
 
@@ -45,7 +46,8 @@ export class TenantEntries {
   async add(id: string, entry: TenantRecord): Promise<EntryOutcome> {
     for (;;) {
       const before = await findEntry(this.#records, id);
-      if (before?.record.generation === entry.generation) return {kind: 'stored', record: before.record};
+      if (before?.record.generation === entry.generation)
+        return before.record.isDeleted ? {kind: 'exists'} : {kind: 'stored', record: before.record};
       // A later one can have been made and deleted since the generation was reserved.
       const isLater = before !== null && before.record.generation > entry.generation;
       if (before !== null && (isLater || !before.record.isDeleted)) return {kind: 'exists'};
@@ -57,9 +59,27 @@ export class TenantEntries {
     }
   }
 
-  /** @returns `stored` with the entry as it is now, which has the last owner. @throws LogError, EngineError */
-  remove(id: string): Promise<EntryOutcome> {
-    return this.update(id, record => ({...record, dueMs: null, isDeleted: true}));
+  /**
+   * Makes sure that there never will be a tenant of this generation, unless there is one now.
+   * @returns `later`: another change was first, or an earlier one of the same id is there
+   * @throws LogError, EngineError
+   */
+  async bury({id, generation}: TenantName): Promise<'there' | 'gone' | 'later'> {
+    const before = await findEntry(this.#records, id);
+    if (before?.record.generation === generation) return before.record.isDeleted ? 'gone' : 'there';
+    if (before !== null && before.record.generation > generation) return 'gone';
+    if (before !== null && !before.record.isDeleted) return 'later';
+    const epoch = before?.record.epoch ?? 0;
+    const entry = {...newTenant(generation, before?.record.createdMs ?? 0), epoch, isDeleted: true};
+    const {kind} = await this.#set(tenantKey(id), encodeTenant(entry), before?.revision ?? 0);
+    return kind === 'stored' ? 'gone' : 'later';
+  }
+
+  /** @returns `stored` with the entry as it is now, which has the last owner, or is that of a later generation. @throws LogError, EngineError */
+  remove({id, generation}: TenantName): Promise<EntryOutcome> {
+    return this.update(id, record =>
+      record.generation === generation ? {...record, dueMs: null, isDeleted: true} : record,
+    );
   }
 
   /** @param change returns what it got if nothing changes. @throws LogError, EngineError */

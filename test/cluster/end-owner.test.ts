@@ -129,7 +129,7 @@ test('a tenant that was never opened is deleted at once, and one that is made ag
     const entries = new TenantEntries(a.replicated.records, a.signal);
     await entries.create('acme', 1);
     await entries.update('acme', record => ({...record, epoch: 7}));
-    await entries.remove('acme');
+    await entries.remove({id: 'acme', generation: 1});
     expect(await entries.create('acme', 2)).toMatchObject({
       kind: 'stored',
       record: {generation: 2, epoch: 7, owner: null},
