@@ -88,11 +88,17 @@ export class Bases {
   async removeAll(tenant: TenantName, signal?: AbortSignal): Promise<boolean> {
     const before = await this.#list.read(tenant);
     const ids = [...before.list.garbage, ...before.list.bases.map(({id}) => id)];
-    if (ids.length === 0) return true;
+    if (ids.length === 0) {
+      await this.#list.erase(tenant, before);
+      return true;
+    }
     const emptied = await this.#list.set(tenant, before, {bases: [], garbage: ids}, signal);
     if ('kind' in emptied) return false;
     for (const id of ids) await this.#parts.remove(this.#subjects.base(tenant, id));
-    return !('kind' in (await this.#list.set(tenant, emptied, {bases: [], garbage: []}, signal)));
+    const ended = await this.#list.set(tenant, emptied, {bases: [], garbage: []}, signal);
+    if ('kind' in ended) return false;
+    await this.#list.erase(tenant, ended);
+    return true;
   }
 
   /**

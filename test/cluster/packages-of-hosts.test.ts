@@ -171,6 +171,24 @@ test('a host takes a tenant over whose owner is killed, and calls a function of 
   await owner.service.run();
 });
 
+test('what a deleted tenant had goes also when the host that deleted it is killed at once', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  await tenantWith('orphan', 'from orphan');
+  const {token, packages} = await stored('orphan');
+  const parts = subjects.base(tenantOf(token), packages[0]!.id);
+  expect(await engine.last(parts)).not.toBeNull();
+  const [first, second] = cluster.hosts as [SvcHost, SvcHost];
+  expect((await second.service.request('DELETE', '/api/tenants/orphan')).status).toBe(204);
+  await second.service.killAll();
+  expect((await log.packages.list(tenantOf(token))).length).toBe(1);
+  await until('another host to remove it', async () => ((await engine.last(parts)) === null ? true : null));
+  expect(await log.packages.list(tenantOf(token))).toEqual([]);
+  await until('no note to be left', async () => ((await log.records.list('leftover.')).size === 0 ? true : null));
+  expect((await first.service.get('/api/tenants/orphan/status')).status).toBe(404);
+  await second.service.run();
+});
+
 function tenantOf(token: string): {id: string; generation: number} {
   const at = token.lastIndexOf('_');
   return {id: token.slice(0, at), generation: Number(token.slice(at + 1))};

@@ -386,7 +386,27 @@ const bases: Scenario = async rig => {
   await expect(summary(a.log(tenant))).rejects.toMatchObject({code: 'trimmed'});
   expect(await tailOf(a, tenant)).toEqual(last);
   expect(await others.list(tenant)).toEqual([]);
+  expect(await raw.last(SUBJECTS.record(`base.${tokenOf(tenant)}`))).toBeNull();
   for (const {id} of left) expect(await raw.next(SUBJECTS.base(tenant, id), 1)).toBeNull();
+};
+
+const erasedRecords: Scenario = async rig => {
+  const [a, b] = [await hostOf(rig), await hostOf(rig)];
+  const key = `erased.${newTenant().id}`;
+  const stored = async (value: string, revision: number) => {
+    const outcome = await a.replicated.records.set(key, Buffer.from(value), revision);
+    if (outcome.kind !== 'stored') throw new Error(outcome.kind);
+    return outcome.revision;
+  };
+  const first = await stored('first', 0);
+  const second = await stored('second', first);
+  await b.replicated.records.erase(key, first);
+  expect((await a.replicated.records.get(key))?.value?.toString()).toBe('second');
+  await b.replicated.records.erase(key, second);
+  expect(await a.replicated.records.get(key)).toBeNull();
+  // A writer that has read it does not store its change.
+  expect((await a.replicated.records.set(key, Buffer.from('third'), second)).kind).toBe('conflict');
+  expect(await stored('new', 0)).toBeGreaterThan(second);
 };
 
 const newRecords: Scenario = async rig => {
@@ -427,6 +447,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   'a full stream: refused, and appended once there is space': fullStream,
   'a writer killed between the parts of 16 MiB leaves no record': killedBetweenParts,
   'bases are stored whole or not at all, and two of them stay': bases,
+  'nothing is left of a small record that is erased, unless it was changed': erasedRecords,
   'new records of a shard are reported, and neither earlier ones nor parts': newRecords,
   'small records are set by revision, watched, and removed': smallRecords,
 };
