@@ -155,7 +155,10 @@ export class LogSpools {
     await this.#flushed(id);
   }
 
-  /** Resolves when the spools have what the logs had when it was called. @throws session.worker_unavailable 503 */
+  /**
+   * Resolves when the spools have what the logs had when it was called.
+   * @throws session.worker_unavailable 503: also once a log fails again and again
+   */
   async flush(): Promise<void> {
     if (!this.#isOn) throw notOn();
     await Promise.all([...this.#followed.keys()].map(id => this.#flushed(id)));
@@ -224,8 +227,11 @@ export class LogSpools {
       const pauseMs = backOffMs(STANDBY_RETRY_MS, STANDBY_RETRY_MS_MAX, followed.failures++);
       followed.cancelRetry = this.#parts.clock.after(pauseMs, () => this.#steps.add(id));
       // Elections and stale reads pass.
-      if (followed.failures !== STANDBY_REPORTED_FAILURES) return;
-      this.#parts.report(`the log of ${id} cannot be copied to the repository: ${(error as Error).message}`);
+      if (followed.failures < STANDBY_REPORTED_FAILURES) return;
+      const sentence = `the log of ${id} cannot be copied to the repository: ${(error as Error).message}`;
+      if (followed.failures === STANDBY_REPORTED_FAILURES) this.#parts.report(sentence);
+      // Those who wait learn what keeps them waiting.
+      settle(followed.flushes.splice(0), unavailable(sentence));
     } finally {
       // The step can have made its directory again.
       if (followed.isGone) this.#remove(followed.tenant);
