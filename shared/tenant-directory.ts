@@ -84,6 +84,8 @@ export const DAMAGED_FILE = 'damaged.txt';
 
 /** A directory: tarballs of packages that deployments import, by the SHA-512 of each, and their files. */
 export const PACKAGES_DIRECTORY = 'packages';
+/** Beside a spool of a cluster: names of packages that the store of the cluster has lost, one in a line. */
+export const LOST_PACKAGES_FILE = 'packages-lost';
 
 /** A directory: page sets that wait for the copier. */
 export const SPOOL_DIRECTORY = 'spool';

@@ -30,6 +30,8 @@ export type Fetched = {
   readonly isDone: boolean;
   /** Ids of those that are damaged in the store, or were removed from it meanwhile, with what is wrong. */
   readonly lost: ReadonlyMap<string, LogError>;
+  /** Those that the store has, or should have. */
+  readonly listed: readonly PackageInfo[];
 };
 
 export type FetchWish = {
@@ -78,7 +80,7 @@ export async function fetchPackages(
   }
   const isMore = tried > lost.size;
   if (isMore) await syncDirectory(to);
-  return {isMore, isDone: tried === wanted.length, lost};
+  return {isMore, isDone: tried === wanted.length, lost, listed};
 }
 
 function nameOf({sha512}: PackageInfo): string {

@@ -69,3 +69,5 @@ export const PACKAGE_READS_MAX = 8;
  */
 export const PACKAGE_ENTRIES_MAX = 20_000;
 export const PACKAGES_STORED_MAX = 20_000;
+/** Names of lost packages of a tenant that are read. Beyond: the rest are not counted. (ours) */
+export const LOST_BYTES_MAX = 1_048_576;

@@ -6,7 +6,7 @@
  *   changed ─▶ due ── small ones: in the pack of the round ── one that is large: streamed ──▶ nothing is left: not due
  */
 import {hash} from 'node:crypto';
-import {closeSync, existsSync, lstatSync} from 'node:fs';
+import {closeSync, existsSync, fstatSync, lstatSync} from 'node:fs';
 import {opendir} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setImmediate as nextTurn} from 'node:timers/promises';
@@ -15,16 +15,24 @@ import {CopyError} from '../../engine/copies/copy-error.ts';
 import {PACKAGE_BYTES_MAX} from '../../shared/limits.ts';
 import {type OpenFile, openDirectory, openRegular} from '../../shared/outside-files.ts';
 import type {BackupFault} from '../../shared/protocol/backups.ts';
+import {LOST_PACKAGES_FILE, PACKAGES_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {SEGMENT_BYTES_MAX} from '../limits.ts';
 import type {NewSegment} from '../repository/new-segment.ts';
 import type {Repository} from '../repository/repository.ts';
 import type {RepositoryWriter} from '../repository/repository-writer.ts';
 import {digestInTurns} from './files.ts';
-import {PACKAGE_ENTRIES_MAX, PACKAGES_STORED_MAX, PACKAGES_TURN_MAX, TENANT_TURN_BYTES} from './limits.ts';
+import {
+  LOST_BYTES_MAX,
+  PACKAGE_ENTRIES_MAX,
+  PACKAGES_STORED_MAX,
+  PACKAGES_TURN_MAX,
+  TENANT_TURN_BYTES,
+} from './limits.ts';
 import {storedFiles} from './stored-files.ts';
 
 const ENTRIES_AT_ONCE = 256;
 const PACKAGE = /^([0-9a-f]{128})\.tgz$/;
+const SHA512 = /^[0-9a-f]{128}$/;
 
 /** A file of a pack. `stored` is called when the repository has it. */
 export type NewFile = {segment: NewSegment; stored: () => void};
@@ -32,6 +40,7 @@ export type NewFile = {segment: NewSegment; stored: () => void};
 export class TenantPackages {
   readonly #tenant: string;
   readonly #directory: string;
+  readonly #lostFile: string;
   /** Names. Null: not read from the repository yet. */
   #stored: Set<string> | null = null;
   /** Names of those that have other bytes than their names say: a deployment would not use them. */
@@ -42,14 +51,21 @@ export class TenantPackages {
   /** The repository can lack some: an earlier process can have ended before it had stored all. */
   isDue = true;
   /** Why no more are stored. */
-  fault: BackupFault | null = null;
+  #full: BackupFault | null = null;
+  /** The cluster has lost some that the repository lacks. */
+  #lost: BackupFault | null = null;
   /** The next one is too large for a pack. */
   #large: string | null = null;
 
   /** @param directory of the tenant */
   constructor(tenant: string, directory: string) {
     this.#tenant = tenant;
-    this.#directory = join(directory, 'packages');
+    this.#directory = join(directory, PACKAGES_DIRECTORY);
+    this.#lostFile = join(directory, LOST_PACKAGES_FILE);
+  }
+
+  get fault(): BackupFault | null {
+    return this.#full ?? this.#lost;
   }
 
   get hasLarge(): boolean {
@@ -58,7 +74,7 @@ export class TenantPackages {
 
   /** The next `take` reads in the repository which there are. */
   get needsRead(): boolean {
-    return this.#stored === null && existsSync(this.#directory);
+    return this.#stored === null && (existsSync(this.#directory) || existsSync(this.#lostFile));
   }
 
   /** A commit of the tenant is being stored, which can be a deployment. */
@@ -71,13 +87,14 @@ export class TenantPackages {
     const changedMs = lstatSync(this.#directory, {throwIfNoEntry: false})?.mtimeMs ?? null;
     const fd = changedMs === null || changedMs === this.#doneMs ? null : openDirectory(this.#directory);
     this.#large = null;
+    this.#lost = await this.#lostFault(repository);
     if (fd === null) {
       this.isDue = false;
       return [];
     }
     if (changedMs !== this.#listedMs) this.#refused.clear();
     this.#listedMs = changedMs;
-    this.fault = null;
+    this.#full = null;
     try {
       const path = `/proc/self/fd/${fd}`;
       const stored = await this.#storedIn(repository);
@@ -89,7 +106,7 @@ export class TenantPackages {
       return await this.#takeSome(path, names, stored);
     } catch (caught) {
       if (!(caught instanceof CopyError)) throw caught;
-      this.fault = {at: changedMs!, kind: 'packages', message: caught.message};
+      this.#full = {at: changedMs!, kind: 'packages', message: caught.message};
       this.#done(); // until they change
       return [];
     } finally {
@@ -154,6 +171,22 @@ export class TenantPackages {
     if (file !== null) closeSync(file.fd);
     this.#refused.add(name);
     return null;
+  }
+
+  async #lostFault(repository: Repository): Promise<BackupFault | null> {
+    const file = openRegular(this.#lostFile);
+    if (file === null) return null;
+    try {
+      const names = readAt(file.fd, 0, Math.min(file.bytes, LOST_BYTES_MAX)).toString('latin1').split('\n');
+      const stored = await this.#storedIn(repository);
+      const lost = names.filter(name => SHA512.test(name) && !stored.has(`${name}.tgz`));
+      if (lost.length === 0) return null;
+      const others = lost.length === 1 ? '' : `, and ${lost.length - 1} more`;
+      const message = `the package ${lost[0]}${others}: damaged in the log of the cluster, and the repository lacks it`;
+      return {at: fstatSync(file.fd).mtimeMs, kind: 'packages', message};
+    } finally {
+      closeSync(file.fd);
+    }
   }
 
   async #storedIn(repository: Repository): Promise<Set<string>> {

@@ -55,7 +55,7 @@ const TenantBackup = Type.Object({
   newest: orNull(BackupPoint, 'the newest commit in the repository; null: no copy yet, or not read since the start'),
   age_ms: Type.Number({description: 'age of the oldest commit that is not in the repository; 0: all are'}),
   spool_bytes: Type.Integer({description: 'page sets that are not in the repository yet'}),
-  fault: orNull(BackupFault, 'why its copy stands still; null: it does not'),
+  fault: orNull(BackupFault, 'why its copy stands still, or lacks packages; null: neither'),
   last_proof: orNull(BackupProof, 'null: no drill has restored it, or its proof was not read yet'),
 });
 export type TenantBackup = Static<typeof TenantBackup>;

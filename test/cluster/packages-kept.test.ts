@@ -6,6 +6,10 @@ import {existsSync, mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
+import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
+import {Subjects, tenantOfToken} from '../../cluster/log/subjects.ts';
+import {NatsEngine} from '../../cluster/nats/nats-engine.ts';
+import type {BackupStatus} from '../../shared/protocol/backups.ts';
 import {svc} from '../harness/command.ts';
 import {testRepository} from '../harness/repository.ts';
 import {Service} from '../harness/service.ts';
@@ -93,6 +97,45 @@ test('copies have the packages, also of a tenant that the copying host never ser
   expect([await valueOn(alone, 'acme'), await valueOn(alone, 'remote')]).toEqual(['alone', 'of another host']);
   await alone.stop();
 });
+
+test('a package that is damaged in NATS before it was copied is a fault of its tenant', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const {service} = await copier();
+  await cluster.tenant('harmed');
+  expect(await service.post('/api/backup/run')).toMatchObject({status: 200});
+  const made = packageOf('harmed');
+  expect((await sendPackage(service, 'harmed', made)).status).toBe(204);
+  await damage('harmed');
+  expect(await deployPackage(service, 'harmed', made)).toMatchObject({status: 201});
+  expect(await service.post('/api/backup/run')).toMatchObject({status: 200});
+  const fault = await until('the fault to be shown', async () => {
+    const {tenants} = (await service.get('/api/backup')).body as BackupStatus;
+    return tenants.find(({id}) => id === 'harmed')!.fault;
+  });
+  expect(fault).toMatchObject({kind: 'packages', message: expect.stringContaining(made.about.sha512)});
+  expect(await cluster.hosts[0]!.service.request('DELETE', '/api/tenants/harmed')).toMatchObject({status: 204});
+});
+
+/** Changes a byte of the newest package that the store has of the tenant. */
+async function damage(id: string): Promise<void> {
+  const subjects = new Subjects('test');
+  const {server} = cluster.nats.addresses[0]!;
+  const engine = await NatsEngine.connect(subjects, {servers: [server], name: 'test'});
+  try {
+    const log = new ReplicatedLog(engine, 'test');
+    const tokens = [...(await log.records.list('package.')).keys()];
+    const tenant = tenantOfToken(tokens.find(token => token.startsWith(`${id}_`))!)!;
+    const [info] = await log.packages.list(tenant);
+    const subject = subjects.base(tenant, info!.id);
+    const part = (await engine.last(subject))!;
+    part.bytes[part.bytes.length - 1]! ^= 1;
+    await engine.publish(subject, part.bytes, null);
+    await engine.removeBefore(subject, part.sequence + 1);
+  } finally {
+    await engine.close();
+  }
+}
 
 test('while the store has no space, a package is refused with 507, and what is deployed goes on', {
   timeout: TIMEOUT_MS,

@@ -6,6 +6,7 @@ import {describe, expect, test} from 'vitest';
 import {PACKAGE_ENTRIES_MAX, PACKAGES_TURN_MAX, TENANT_TURN_RAW_BYTES} from '../../../copies/copier/limits.ts';
 import {SEGMENT_BYTES_MAX} from '../../../copies/limits.ts';
 import type {Repository} from '../../../copies/repository/repository.ts';
+import {LOST_PACKAGES_FILE} from '../../../shared/tenant-directory.ts';
 import {until} from '../../harness/until.ts';
 import {type History, SMALL, setBytes} from '../model.ts';
 import {commitsOf, FakeTenant, running} from './fixture.ts';
@@ -143,6 +144,23 @@ describe('packages', () => {
     copier.tenantIs({...tenant, isAwake: false});
     await copier.run(5_000);
     expect(await names(repository)).toEqual([`${sha512}.tgz`]);
+  });
+
+  test('those that the cluster has lost, and the repository lacks, are a fault of their tenant', async () => {
+    const tenant = new FakeTenant('a').base(1).set(2, 2);
+    const there = tenant.package(Buffer.from('there'));
+    const [lost, other] = ['1', '2'].map(digit => digit.repeat(128));
+    const path = join(tenant.directory, LOST_PACKAGES_FILE);
+    writeFileSync(path, `${there}\n${lost}\n${other}\n../name\n`);
+    const {copier, repository} = await running([tenant]);
+    await copier.run(5_000);
+    expect(await names(repository)).toEqual([`${there}.tgz`]);
+    const {packages} = copier.copies.get('a')!;
+    await until('the fault to be known', () => packages.fault?.message.includes(`${lost}, and 1 more: `));
+    expect(packages.fault!.kind).toBe('packages');
+    writeFileSync(path, `${there}\n`);
+    tenant.set(3, 3);
+    await until('it to be gone', () => packages.fault === null);
   });
 
   test('a directory with too many entries is a fault of its tenant, whose commits are stored all the same', async () => {
