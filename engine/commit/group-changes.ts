@@ -1,11 +1,11 @@
 /**
  * The changes of documents that a group has made, in order, and how they get into the file: at once, or deferred.
  *
- * A write that can fail until its end needs a savepoint, which costs two statements and a copy of each page that it
- * changes. A function's mutation needs none as long as its changes wait in memory until it has succeeded: schema, keys
+ * What can fail until its end needs a savepoint, which costs two statements and a copy of each page that it changes. The
+ * run of a function (`attempt.ts`) needs none as long as its changes wait in memory until it has succeeded: schema, keys
  * and unique indexes are checked when a change is made, so after that only the disk can refuse it, which fails the whole
  * group. When something reads or writes the file meanwhile (a query, a unique index, a job), the changes so far are
- * stored first, in a savepoint, and the rest of the write is as any other.
+ * stored first, in a savepoint, and the rest of the run continues in it.
  *
  * Invariant: between two writes all changes are in the file.
  */
@@ -56,13 +56,13 @@ export class GroupChanges {
     this.#stored = 0;
   }
 
-  /** A write begins that has no savepoint. */
+  /** A part of a write begins that can fail until its end, and has no savepoint. */
   defer(): void {
     assert(this.#stored === this.#all.length, 'earlier writes are stored');
     this.#isDeferring = true;
   }
 
-  /** Before the file is read or written: stores what is deferred. The write can still fail, so it has a savepoint now. */
+  /** Before the file is read or written: stores what is deferred. The part can still fail, so it has a savepoint now. */
   storeDeferred(): void {
     if (!this.#isDeferring) return;
     this.#isDeferring = false;
@@ -70,7 +70,7 @@ export class GroupChanges {
     this.store();
   }
 
-  /** The write has succeeded or failed. @returns whether it deferred until now, so that it has no savepoint */
+  /** The part has succeeded or failed. @returns whether it deferred until now, so that it has no savepoint */
   endDeferring(): boolean {
     const isDeferring = this.#isDeferring;
     this.#isDeferring = false;

@@ -1,12 +1,13 @@
 /**
  * The group whose transaction is open: it runs each write in a savepoint of its own. A write that checks everything
- * before its first change needs none, because what it throws leaves nothing to roll back, and neither does one whose
- * changes wait in memory until it has succeeded. A savepoint takes two of the six statements of an insert.
+ * before its first change needs none, because what it throws leaves nothing to roll back. A savepoint takes two of the
+ * six statements of an insert.
  */
 import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, type ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
 import {GROUP_WORK_MS_MAX} from '../limits.ts';
+import type {Connection} from '../storage/connection.ts';
 import {metEngineDamage} from '../storage/damage.ts';
 import {storageFailure} from '../storage/database.ts';
 import {SYSTEM} from './cause.ts';
@@ -64,8 +65,7 @@ export class OpenGroup {
       this.outcomes.push(this.#withoutSavepoint(write.run, mark));
       return;
     }
-    if (write.defersChanges === true && quota?.isNear !== true && 'run' in write) writer.changes.defer();
-    else writer.statements.savepoint.run();
+    writer.statements.savepoint.run();
     if ('slices' in write) {
       this.#underWay = {mark, slices: write.slices(writer)};
       this.goOn(started);
@@ -86,7 +86,7 @@ export class OpenGroup {
     try {
       result = run(writer);
     } catch (caught) {
-      this.#rethrow(caught);
+      if (endsGroup(caught, writer.db)) throw caught;
       assert(writer.isUnchangedSince(mark), `a write that checks first failed after a change: ${caught}`);
       writer.returnTo(mark); // what it said of its record
       return this.#refused(caught);
@@ -117,9 +117,7 @@ export class OpenGroup {
 
   #made(result: unknown, mark: Mark): unknown {
     const {writer, quota} = this.#parts;
-    const isDeferred = writer.changes.endDeferring();
     writer.appendRecord();
-    if (isDeferred) return result;
     quota?.check(writer, mark);
     writer.statements.release.run();
     return result;
@@ -127,23 +125,11 @@ export class OpenGroup {
 
   #takenBack(caught: unknown, mark: Mark): ServiceError {
     const {writer} = this.#parts;
-    const isDeferred = writer.changes.endDeferring();
-    this.#rethrow(caught);
-    if (!isDeferred) {
-      writer.statements.rollbackTo.run();
-      writer.statements.release.run();
-    }
+    if (endsGroup(caught, writer.db)) throw caught;
+    writer.statements.rollbackTo.run();
+    writer.statements.release.run();
     writer.returnTo(mark);
     return this.#refused(caught);
-  }
-
-  /** Throws what cannot be the outcome of one write alone. */
-  #rethrow(caught: unknown): void {
-    if (caught instanceof AssertionError) throw caught;
-    // A storage error may have ended the transaction, including every earlier write in it. After SQLite meets a broken
-    // structure, it refuses further writes and COMMIT in the transaction.
-    const {db} = this.#parts.writer;
-    if (storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction) throw caught;
   }
 
   #refused(caught: unknown): ServiceError {
@@ -151,4 +137,12 @@ export class OpenGroup {
     if (error.cause !== undefined) this.#parts.log.error('a write failed', {error: error.cause});
     return error;
   }
+}
+
+/** Whether this cannot be the outcome of one write alone. */
+export function endsGroup(caught: unknown, db: Connection): boolean {
+  if (caught instanceof AssertionError) return true;
+  // A storage error may have ended the transaction, including every earlier write in it. After SQLite meets a broken
+  // structure, it refuses further writes and COMMIT in the transaction.
+  return storageFailure(caught) !== null || metEngineDamage(caught) || !db.inTransaction;
 }

@@ -17,15 +17,10 @@ export type Write<T> = (
     }
 ) & {
   /**
-   * `run` throws only before its first change, or after an attempt that failed, so it needs no savepoint. If it throws
-   * later anyway, an assertion ends the process.
+   * `run` throws only before its first change, or after a part that has been rolled back (`attempt.ts`), so it needs no
+   * savepoint. If it throws later anyway, an assertion ends the process.
    */
   readonly checksFirst?: boolean | undefined;
-  /**
-   * Its changes of documents can be stored after `run`, without a savepoint: `run` reads documents through the writer,
-   * and calls `changes.storeDeferred` before it reads them otherwise.
-   */
-  readonly defersChanges?: true;
   /** Its journal record names it. Absent: svc itself. */
   readonly cause?: Cause | undefined;
   /**

@@ -446,7 +446,6 @@ export class Writer {
   /** Appends the current write's changes as one record; nothing if there are none. */
   appendRecord(): void {
     if (this.#record.isEmpty) return;
-    this.changes.store();
     const sequence = this.#head.sequence + 1;
     const timestamp = this.nowMs();
     const record = this.#record.record(sequence, timestamp, this.cause);

@@ -132,7 +132,7 @@ export type TickRun = {
 /**
  * Runs a due cron. If it no longer exists, or its tick has already run, nothing happens. A damaged cron stays as it is.
  * If the next tick cannot be computed, the cron fails instead of running, and is disabled, because it would stay due
- * for ever.
+ * for ever. A write that checks first: the failure of a run is in its result.
  */
 export function runCron(
   writer: Writer,

@@ -216,7 +216,6 @@ export class ScheduleRunner implements Stage {
     refused: Set<string>,
     change: (writer: Writer) => T,
     then: (result: T) => void,
-    checksFirst = false,
   ): Promise<void> {
     return new Promise(resolve => {
       const done = (result: T) => {
@@ -228,7 +227,7 @@ export class ScheduleRunner implements Stage {
         refused.add(id);
         resolve();
       };
-      void this.#background.perform(KIND, change, onParked, {checksFirst}).then(done);
+      void this.#background.perform(KIND, change, onParked, {checksFirst: true}).then(done);
     });
   }
 
@@ -264,7 +263,7 @@ export class ScheduleRunner implements Stage {
       else if (ran === null) this.#wasNotDue('job', id);
       else this.#ran('job', ran.lateMs, ran.failed);
     };
-    await this.#perform(id, this.#refusedJobs, run, then, true);
+    await this.#perform(id, this.#refusedJobs, run, then);
   }
 
   /** Logs the first failure, then at powers of ten, because a cron may fail every second. */

@@ -91,9 +91,6 @@ export function prepareStatements(db: Connection) {
     savepoint: () => run<[]>('SAVEPOINT w'),
     release: () => run<[]>('RELEASE w'),
     rollbackTo: () => run<[]>('ROLLBACK TO w'),
-    savepointAttempt: () => run<[]>('SAVEPOINT a'),
-    releaseAttempt: () => run<[]>('RELEASE a'),
-    rollbackToAttempt: () => run<[]>('ROLLBACK TO a'),
 
     documentById: () => db.prepare<[string], StoredRow>('SELECT * FROM documents WHERE id = ?'),
     documentsFrom: () =>

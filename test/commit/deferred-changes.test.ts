@@ -1,10 +1,13 @@
+import Database from 'better-sqlite3';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
+import {allOrNothing} from '../../engine/commit/attempt.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import {insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
-import {DEFERRED_CHANGES_MAX} from '../../engine/limits.ts';
+import {DEFERRED_CHANGES_MAX, QUOTA_FAR_BYTES} from '../../engine/limits.ts';
 import {addIndexes} from '../../engine/schema/install.ts';
 import type {Connection} from '../../engine/storage/connection.ts';
+import {AssertionError} from '../../shared/assert.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {WrittenFile} from './written-file.ts';
 
@@ -17,17 +20,28 @@ beforeEach(() => {
   ({db, writer} = file);
 });
 
-afterEach(() => file.close());
+afterEach(() => {
+  vi.restoreAllMocks();
+  file.close();
+});
 
 const groupsOf = (storageBytesMax?: number) => file.groups(storageBytesMax);
 
+/** Of a write all of which can be rolled back. */
 function outcomeOf<T>(groups: CommitGroups, run: (writer: Writer) => T): Promise<T | ServiceError> {
-  return new Promise(resolve => groups.submit<T>({run, defersChanges: true, settle: resolve}));
+  return written(groups, change => allOrNothing(change, () => run(change)));
+}
+
+function written<T>(groups: CommitGroups, run: (writer: Writer) => T): Promise<T | ServiceError> {
+  return new Promise(resolve => groups.submit<T>({run, checksFirst: true, settle: resolve}));
 }
 
 const numbers = () => db.prepare("SELECT body ->> 'n' FROM documents ORDER BY doc").pluck().all();
 const insert = (n: number) => insertEffect('t', {n});
 const refused = () => new ServiceError('op.failed', 'no');
+function full(): never {
+  throw new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
+}
 
 test.each([
   ['in memory', 1, 0],
@@ -86,8 +100,64 @@ test('a unique index counts deferred changes, and a refusal can be caught', asyn
   expect(numbers()).toEqual([1, 2]);
 });
 
-test('near the quota nothing is deferred, because the write can fail after its last change', async () => {
+test('over the quota the write is rolled back, although its changes have been stored', async () => {
   const groups = groupsOf(1);
   expect(await outcomeOf(groups, insert(1))).toMatchObject({code: 'session.storage_full'});
   expect(numbers()).toEqual([]);
+});
+
+test.each([
+  ['has no quota', 0],
+  ['is near its quota', QUOTA_FAR_BYTES],
+])('a tenant that %s: what follows a part that failed stays, and the part does not', async (_, storageBytesMax) => {
+  const groups = groupsOf(storageBytesMax);
+  await groups.perform(insert(1));
+  for (const readsFile of [false, true]) {
+    const outcome = await written(groups, change => {
+      const part = () => {
+        insert(2)(change);
+        if (readsFile) expect(change.documentsFrom(0, Number.MAX_SAFE_INTEGER, 10)).not.toEqual([]);
+        insert(3)(change);
+        throw refused();
+      };
+      expect(() => allOrNothing(change, part)).toThrow(ServiceError);
+      return insert(4)(change);
+    });
+    expect(outcome).toMatch(/^[0-9a-z]{32}$/);
+  }
+  expect(numbers()).toEqual([1, 4, 4]);
+});
+
+test.each([
+  ['stored', false],
+  ['read', true],
+])('the disk is full when a document is %s: the group fails, and the next one is made', async (_, isRead) => {
+  const groups = groupsOf();
+  const id = await groups.perform(insert(1));
+  const {documentById, insertDocument, savepoint} = writer.statements;
+  const reads = (change: Writer) => {
+    insert(2)(change);
+    return change.documentById(id)?.body;
+  };
+  const readsWhenFull = (change: Writer) => {
+    vi.spyOn(insertDocument, 'run').mockImplementation(full);
+    if (isRead) vi.spyOn(documentById, 'get').mockImplementation(full);
+    return reads(change);
+  };
+  const outcomes = await Promise.all([insert(3), readsWhenFull].map(run => outcomeOf<unknown>(groups, run)));
+  expect(outcomes).toMatchObject([{code: 'session.storage_full'}, {code: 'session.storage_full'}]);
+  expect(numbers()).toEqual([1]);
+  vi.restoreAllMocks();
+  const taken = vi.spyOn(savepoint, 'run');
+  expect(await outcomeOf(groups, reads)).toBe('{"n":1}');
+  expect(taken).not.toHaveBeenCalled();
+  expect(numbers()).toEqual([1, 2]);
+});
+
+test('only the first part of a write can be rolled back by itself', async () => {
+  const outcome = written(groupsOf(), change => {
+    insert(1)(change);
+    expect(() => allOrNothing(change, () => undefined)).toThrow(AssertionError);
+  });
+  expect(await outcome).toBeUndefined();
 });

@@ -138,13 +138,20 @@ test('what the writer refuses holds up no other due work, which may be what make
   expect(schedule.runs.slice(-2).toSorted()).toEqual(['c', 'refused'].map(name => `${name}@${START_MS + 4 * MINUTE}`));
 });
 
-test('a bug while due work runs is not taken for a refusal of the writer', async () => {
-  await schedule.cron('c', MINUTE);
-  vi.spyOn(schedule.writer.statements.insertCronRun, 'run').mockImplementation(() => {
-    throw new TypeError('a bug');
-  });
+test('a bug while due work runs is not taken for its failure or a refusal of the writer', async () => {
+  schedule.close();
+  schedule.functions = [
+    writer => {
+      insertEffect('t', {})(writer);
+      throw new TypeError('a bug');
+    },
+  ];
+  schedule.open();
+  await schedule.cron('c', MINUTE, JSON.stringify({type: 'function', path: 'a:b', args: {}}));
   await schedule.pass(MINUTE);
   expect(schedule.failures).toHaveLength(1);
+  expect(schedule.runs).toEqual([]);
+  expect(schedule.db.prepare('SELECT count(*) FROM documents').pluck().get()).toBe(0);
 });
 
 describe('a job of a function that cannot be loaded', () => {

@@ -1,7 +1,9 @@
 /** Jobs run without savepoints where their work leaves nothing to roll back; one that fails changes nothing but itself. */
 import {expect, test, vi} from 'vitest';
 import {insertEffect} from '../../engine/commit/mutation.ts';
+import {BACKGROUND_RETRY_MS, QUOTA_FAR_BYTES} from '../../engine/limits.ts';
 import {insertFunctionJob} from '../../engine/scheduler/jobs.ts';
+import {storageDamaged} from '../../engine/storage/damage.ts';
 import {ServiceError} from '../../shared/errors.ts';
 import {eachWithSchedule, type Schedule, START_MS} from './movable-schedule.ts';
 
@@ -12,10 +14,8 @@ eachWithSchedule(own => {
 
 const all = (sql: string) => schedule.db.prepare(sql).pluck().all();
 const jobOf = (mutation: object, afterMs = 1) => schedule.job(afterMs, JSON.stringify(mutation));
-const functionJob = (runAtMs: number) =>
-  schedule.change(writer =>
-    insertFunctionJob(writer, START_MS, {path: 'a:b', args: '{}', runAtMs}, {id: 'r', jobs: 1}),
-  );
+const functionJob = (runAtMs: number, path = 'a:b') =>
+  schedule.change(writer => insertFunctionJob(writer, START_MS, {path, args: '{}', runAtMs}, {id: 'r', jobs: 1}));
 
 test('an insert, an update and a delete take none, whether or not they fail', async () => {
   const id = await schedule.change(insertEffect('t', {n: 1}));
@@ -23,12 +23,11 @@ test('an insert, an update and a delete take none, whether or not they fail', as
   await jobOf({type: 'update', table: 't', id, patch: {n: 3}}, 2);
   await jobOf({type: 'delete', table: 't', id}, 3);
   await jobOf({type: 'update', table: 't', id: 'missing', patch: {n: 4}}, 4);
-  const {savepoint, savepointAttempt} = schedule.writer.statements;
-  const savepoints = [vi.spyOn(savepoint, 'run'), vi.spyOn(savepointAttempt, 'run')];
+  const savepoint = vi.spyOn(schedule.writer.statements.savepoint, 'run');
   await schedule.pass(4);
   expect(all('SELECT outcome FROM job_results')).toEqual(['completed', 'completed', 'completed', 'failed']);
   expect(all('SELECT body FROM documents')).toEqual(['{"n":2}']);
-  for (const run of savepoints) expect(run).not.toHaveBeenCalled();
+  expect(savepoint).not.toHaveBeenCalled();
 });
 
 test('an insert with an id that is taken leaves no table behind', async () => {
@@ -40,20 +39,59 @@ test('an insert with an id that is taken leaves no table behind', async () => {
   expect(all('SELECT name FROM tables')).toEqual(['t']);
 });
 
-test('a function that fails after a change leaves its result and nothing else', async () => {
+test.each([
+  ['none', 0, false],
+  ['none near the quota, except for the whole write', QUOTA_FAR_BYTES, false],
+  ['one if it reads the file', 0, true],
+])('a function takes %s; one that fails after a change leaves its result and nothing else', async (_, max, reads) => {
+  await schedule.change(insertEffect('t', {n: 1}));
   schedule.close();
+  schedule.storageBytesMax = max;
   schedule.functions = [
-    writer => {
-      insertEffect('t', {})(writer);
-      throw new ServiceError('op.failed', 'too late');
+    (writer, name, path) => {
+      insertEffect('t', {by: name})(writer);
+      if (reads) expect(writer.documentsFrom(0, Number.MAX_SAFE_INTEGER, 10)).not.toEqual([]);
+      if (path === 'a:fails') throw new ServiceError('op.failed', 'too late');
     },
   ];
   schedule.open();
-  const id = await functionJob(START_MS);
-  await schedule.pass(0);
-  expect(all('SELECT outcome FROM job_results')).toEqual(['failed']);
-  expect(all('SELECT count(*) FROM documents')).toEqual([0]);
+  const [made, failed] = [await functionJob(START_MS + 1), await functionJob(START_MS + 2, 'a:fails')];
+  for (const [name, path] of [
+    ['made', 'a:b'],
+    ['failed', 'a:fails'],
+  ] as const) {
+    await schedule.cron(name, 5, JSON.stringify({type: 'function', path, args: {}}));
+  }
+  const savepoint = vi.spyOn(schedule.writer.statements.savepoint, 'run');
+  await schedule.pass(5);
+  expect(savepoint).toHaveBeenCalledTimes(max > 0 || reads ? 4 : 0);
+  expect(all('SELECT id FROM job_results ORDER BY n')).toEqual([made, failed]);
+  expect(all('SELECT outcome FROM job_results ORDER BY n')).toEqual(['completed', 'failed']);
+  expect(all('SELECT outcome FROM cron_runs ORDER BY name')).toEqual(['failed', 'completed']);
+  expect(all("SELECT body ->> 'by' FROM documents ORDER BY 1")).toEqual([null, made, 'made']);
+  expect(all('SELECT count(*) FROM jobs')).toEqual([0]);
+  expect(all("SELECT count(*) FROM journal WHERE record LIKE '%document.inserted%'")).toEqual([3]);
+  expect(schedule.runs).toHaveLength(4);
+});
+
+test('a damaged page that a function meets is no failure of its job, which stays due', async () => {
+  schedule.close();
+  let isDamaged = true;
+  schedule.functions = [
+    writer => {
+      insertEffect('t', {})(writer);
+      if (isDamaged) throw storageDamaged({check: 'engine'});
+    },
+  ];
+  schedule.open();
+  const id = await functionJob(START_MS + 1);
+  await schedule.pass(1);
+  expect(schedule.runs).toEqual([]);
+  expect(all('SELECT id FROM jobs')).toEqual([id]);
+  isDamaged = false;
+  await schedule.pass(BACKGROUND_RETRY_MS);
   expect(schedule.runs).toEqual([id]);
+  expect(all('SELECT count(*) FROM documents')).toEqual([1]);
 });
 
 test('a function that there is no room for stays due, and the write after it is not its own', async () => {

@@ -10,6 +10,7 @@
  */
 
 import {randomBytes} from 'node:crypto';
+import {allOrNothing} from '../../engine/commit/attempt.ts';
 import type {Cause} from '../../engine/commit/cause.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
@@ -63,7 +64,7 @@ export type Call = {
   span?: Span;
   /** For queries: return the result's `sequence`. */
   hasVersion?: boolean;
-  /** For mutations: wraps the run, inside its write. */
+  /** For mutations: wraps the run, inside its write. It throws only before the run, or what the run throws. */
   within?: (writer: Writer, run: () => Succeeded) => Succeeded;
 };
 
@@ -224,10 +225,11 @@ export class Functions {
     return new Promise((resolve, reject) => {
       this.#parts.groups.submit<CallResult>({
         cause: functionCause(call, entry.path),
-        defersChanges: true,
+        checksFirst: true,
         answersClient: true,
         run: writer => {
-          const run = () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);
+          const mutate = () => this.#mutatePrepared({live, entry, args}, call, tries < MUTATION_PREPARATIONS_MAX);
+          const run = () => allOrNothing(writer, mutate);
           return call.within === undefined ? run() : call.within(writer, run);
         },
         settle: outcome => {

@@ -74,6 +74,7 @@ export class TenantDatabase extends TenantParts {
     try {
       const result = await this.#invoke('mutation', this.writes, () => handler(databaseWriter() as Db), null);
       changes.endDeferring();
+      changes.store();
       this.writer.appendRecord();
       this.writer.counters.write();
       statements.commit.run();

@@ -14,7 +14,7 @@ export class MutationCalls {
   readonly tenant = new TenantDeployments();
   readonly #env = {};
   readonly #runner = new MutationRunner(this.tenant.writer, this.tenant.writer.db, () => this.#live()?.table ?? null);
-  readonly #functions: Functions;
+  readonly functions: Functions;
   #served: LiveDeployment | null = null;
   /** Whether a transaction was open, for each time that modules were loaded. */
   readonly loads: boolean[] = [];
@@ -29,7 +29,7 @@ export class MutationCalls {
       if (!has.call(this, path)) loads.push(db.inTransaction);
       load.call(this, path, timeoutMs);
     });
-    this.#functions = new Functions({
+    this.functions = new Functions({
       groups: this.tenant.groups,
       catalog: this.tenant.writer.catalog,
       mutations: this.#runner,
@@ -50,7 +50,7 @@ export class MutationCalls {
 
   call(path: string, args: unknown = {}): Promise<CallResult> {
     const call: Call = {path, args, kind: 'mutation', origin: 'client', caller: {identity: null}, requestId: 'r'};
-    return this.#functions.call(call);
+    return this.functions.call(call);
   }
 
   close(): void {

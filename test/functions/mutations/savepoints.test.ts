@@ -1,5 +1,6 @@
 /** A mutation takes a savepoint only when something needs its changes in the file before it has succeeded. */
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
+import {insertFunctionJob, runJob} from '../../../engine/scheduler/jobs.ts';
 import {SERVER} from '../deployments/tenant-deployments.ts';
 import {MutationCalls} from './mutation-calls.ts';
 
@@ -67,4 +68,31 @@ test('a query sees the changes before it, and a failure after it rolls them back
   expect(taken).toHaveBeenCalledTimes(1);
   expect(await returned('m:numbers')).toEqual([1, 3]);
   expect(calls.tenant.journal()).not.toContain('"n":2');
+});
+
+test('jobs that change by id take none, and one that fails leaves its result and nothing else', async () => {
+  await returned('m:insert', {n: 1});
+  const {functions, tenant} = calls;
+  const {groups, writer} = tenant;
+  const taken = vi.spyOn(writer.statements.savepoint, 'run');
+  const scheduled = ['m:insert', 'm:fails', 'm:insert'].map((path, i) =>
+    groups.perform(w => insertFunctionJob(w, 0, {path, args: `{"n":${i + 2}}`, runAtMs: 0}, {id: 'r', jobs: 1})),
+  );
+  const jobs = await Promise.all(scheduled);
+  taken.mockClear(); // requests that schedule have one each
+  const run = (id: string) =>
+    groups.perform(w => runJob(w, 1, id, (...job) => functions.runJob(...job)), undefined, true);
+  expect((await Promise.all(jobs.map(run))).map(ran => (ran as {failed: boolean}).failed)).toEqual([
+    false,
+    true,
+    false,
+  ]);
+  expect(taken).not.toHaveBeenCalled();
+  expect(await returned('m:numbers')).toEqual([1, 2, 4]);
+  expect(writer.db.prepare('SELECT id, outcome FROM job_results ORDER BY n').raw().all()).toEqual([
+    [jobs[0], 'completed'],
+    [jobs[1], 'failed'],
+    [jobs[2], 'completed'],
+  ]);
+  expect(writer.pendingJobs.jobs).toBe(0);
 });
