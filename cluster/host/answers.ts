@@ -134,7 +134,9 @@ async function remove(host: ClusterHost, id: string): Promise<TenantRecord> {
     const tenant = {id, generation};
     await noted(host, tenant);
     const outcome = await knownOutcome(host, tenant, host.entries.remove(tenant));
-    if (outcome.kind === 'stored' || outcome.kind === 'missing') void host.leftovers.forget(tenant);
+    const isStored = outcome.kind === 'stored' && outcome.record.generation === generation;
+    // What was read instead can be older than the entry, and only a change of that shows what is gone.
+    if (isStored) void host.leftovers.forget(tenant);
     else host.leftovers.unknown(tenant);
     const removed = recordOf(id, outcome);
     // Otherwise it was deleted meanwhile, and made again.

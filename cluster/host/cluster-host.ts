@@ -270,6 +270,7 @@ export class ClusterHost {
     this.leftovers = new Leftovers({
       ...{replicated: this.replicated, entries: this.entries, members: this.members, clock: MONOTONIC_CLOCK, log},
       ...{self: () => this.self, onGone: tenant => this.#shares.forget(tenant), signal: this.#end.signal},
+      isKnown: tenant => this.knownTenants.pathOf(tenant) !== null,
     });
     this.#copies = new StreamCopies({pages, prefix: streamPrefixOf(subjects), clock: MONOTONIC_CLOCK, report});
     const {members, lease, tenants} = this;

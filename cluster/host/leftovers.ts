@@ -41,6 +41,8 @@ export type LeftoversParts = {
   readonly members: Pick<Members, 'serving'>;
   readonly clock: Clock;
   readonly self: () => Owner;
+  /** A host has its files: its entry was there, and servers with older stores have lost it. */
+  readonly isKnown: (tenant: TenantName) => boolean;
   /** Nothing is left of it but the last record of its log. */
   readonly onGone: (tenant: TenantName) => void;
   readonly log: Pick<Logger, 'warn'>;
@@ -166,7 +168,8 @@ export class Leftovers {
 
   /** Whether there is no such tenant, and never will be. */
   async #isLeft(tenant: TenantName): Promise<boolean> {
-    const is = await this.#parts.entries.bury(tenant);
+    const {entries, isKnown} = this.#parts;
+    const is = await entries.bury(tenant, isKnown(tenant));
     if (is === 'there') await this.made(tenant);
     return is === 'gone';
   }

@@ -61,14 +61,15 @@ export class TenantEntries {
 
   /**
    * Makes sure that there never will be a tenant of this generation, unless there is one now.
-   * @returns `later`: another change was first, or an earlier one of the same id is there
+   * @param isKnown there was one. Only an entry says that it is deleted
+   * @returns `later`: it is not known, another change was first, or an earlier one of the same id is there
    * @throws LogError, EngineError
    */
-  async bury({id, generation}: TenantName): Promise<'there' | 'gone' | 'later'> {
+  async bury({id, generation}: TenantName, isKnown: boolean): Promise<'there' | 'gone' | 'later'> {
     const before = await findEntry(this.#records, id);
     if (before?.record.generation === generation) return before.record.isDeleted ? 'gone' : 'there';
     if (before !== null && before.record.generation > generation) return 'gone';
-    if (before !== null && !before.record.isDeleted) return 'later';
+    if (isKnown || (before !== null && !before.record.isDeleted)) return 'later';
     const epoch = before?.record.epoch ?? 0;
     const entry = {...newTenant(generation, before?.record.createdMs ?? 0), epoch, isDeleted: true};
     const {kind} = await this.#set(tenantKey(id), encodeTenant(entry), before?.revision ?? 0);

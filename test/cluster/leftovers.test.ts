@@ -1,6 +1,8 @@
 /** What deleted tenants, and those that could not be made, leave in the log when the host ends that was to remove it. */
 import {createHash} from 'node:crypto';
 import {expect, test} from 'vitest';
+import {answerOf} from '../../cluster/host/answers.ts';
+import type {ClusterHost} from '../../cluster/host/cluster-host.ts';
 import {Leftovers} from '../../cluster/host/leftovers.ts';
 import {LEFTOVERS_POLL_MS} from '../../cluster/limits.ts';
 import {Owned} from '../../cluster/log/packages.ts';
@@ -29,6 +31,8 @@ type Course = {
   /** A host that serves, and looks at notes. */
   start(self: Owner): Leftovers;
   end(host: Owner): void;
+  /** The hosts have files of the tenant. */
+  know(): void;
   passes(): Promise<void>;
   /** A file in the store. */
   store(): Promise<void>;
@@ -46,6 +50,7 @@ function course(work: (course: Course) => Promise<void>): Promise<void> {
         .map(({host, incarnation}) => ({host, record: {incarnation}}) as ServingHost)
         .sort((one, other) => (one.host < other.host ? -1 : 1));
     const entries = new TenantEntries(log.records, new AbortController().signal);
+    let isKnown = false;
     await work({
       ...{log, entries},
       start: self => {
@@ -53,7 +58,7 @@ function course(work: (course: Course) => Promise<void>): Promise<void> {
         hosts.set(self, end);
         const leftovers = new Leftovers({
           ...{replicated: log, entries, members: {serving}, clock, self: () => self, signal: end.signal},
-          ...{onGone: () => undefined, log: createLogger({}, {write: () => undefined})},
+          ...{isKnown: () => isKnown, onGone: () => undefined, log: createLogger({}, {write: () => undefined})},
         });
         void leftovers.run();
         return leftovers;
@@ -61,6 +66,9 @@ function course(work: (course: Course) => Promise<void>): Promise<void> {
       end: host => {
         hosts.get(host)!.abort();
         hosts.delete(host);
+      },
+      know: () => {
+        isKnown = true;
       },
       passes: () => delay(clock, LONG_MS),
       store: async () => {
@@ -147,6 +155,34 @@ test('a host looks at what it does not know itself: the entry says whether the t
     await b!.note(TENANT);
     await entries.remove(TENANT);
     b!.unknown(TENANT);
+    await passes();
+    expect(await left()).toEqual({files: 0, notes: 0});
+  }));
+
+test('a read that misses the tenant removes nothing of it: the entry says that it is there', () =>
+  course(async ({entries, start, store, passes, left}) => {
+    const a = start(A);
+    await entries.add(TENANT.id, newTenant(1, 1));
+    await store();
+    const stale = {update: entries.update.bind(entries), remove: async () => ({kind: 'missing'})};
+    const host = {entries: stale, leftovers: a} as unknown as ClusterHost;
+    const deleted = answerOf(host, {does: 'delete', tenant: TENANT.id});
+    await expect(deleted).rejects.toMatchObject({code: 'session.tenant_not_found'});
+    await passes();
+    expect(await left()).toEqual({files: 1, notes: 0});
+  }));
+
+test('a tenant whose entry the servers have lost stays while hosts have its files', () =>
+  course(async ({entries, start, end, know, store, passes, left}) => {
+    const [a] = [A, B].map(start);
+    await a!.note(TENANT);
+    await store();
+    know();
+    end(A);
+    await passes();
+    expect(await left()).toEqual({files: 1, notes: 1});
+    await entries.add(TENANT.id, newTenant(1, 1));
+    await entries.remove(TENANT);
     await passes();
     expect(await left()).toEqual({files: 0, notes: 0});
   }));
