@@ -30,7 +30,8 @@ const Note = Type.Object(
   {
     format: Type.Literal(FORMAT),
     host: Type.Refine(Type.String({maxLength: 32}), isHostName),
-    incarnation: Type.Integer({minimum: 1}),
+    /** 0: it was written before its host was a member. */
+    incarnation: Type.Integer({minimum: 0}),
   },
   {additionalProperties: false},
 );

@@ -187,6 +187,17 @@ test('a tenant whose entry the servers have lost stays while hosts have its file
     expect(await left()).toEqual({files: 0, notes: 0});
   }));
 
+test('a note of a host that was not a member yet is read', () =>
+  course(async ({start, end, store, passes, left}) => {
+    const early = {...A, incarnation: 0};
+    const [a] = [early, B].map(start);
+    await a!.note(TENANT);
+    await store();
+    end(early);
+    await passes();
+    expect(await left()).toEqual({files: 0, notes: 0});
+  }));
+
 test('a host that joins again looks at the notes of its last membership', () =>
   course(async ({start, end, store, passes, left}) => {
     await start(A).note(TENANT);
