@@ -50,6 +50,8 @@ export class TenantPackages {
   #doneMs: number | null = null;
   /** The repository can lack some: an earlier process can have ended before it had stored all. */
   isDue = true;
+  /** How often something has changed. */
+  #changes = 0;
   /** Why no more are stored. */
   #full: BackupFault | null = null;
   /** The cluster has lost some that the repository lacks. */
@@ -80,16 +82,18 @@ export class TenantPackages {
   /** A commit of the tenant is being stored, which can be a deployment. */
   changed(): void {
     this.isDue = true;
+    this.#changes++;
   }
 
   /** Those that are next and fit into a pack. @throws errors of the file system; RepositoryError; StoreError */
   async take(repository: Repository): Promise<NewFile[]> {
+    const changes = this.#changes;
+    this.#lost = await this.#lostFault(repository);
     const changedMs = lstatSync(this.#directory, {throwIfNoEntry: false})?.mtimeMs ?? null;
     const fd = changedMs === null || changedMs === this.#doneMs ? null : openDirectory(this.#directory);
     this.#large = null;
-    this.#lost = await this.#lostFault(repository);
     if (fd === null) {
-      this.isDue = false;
+      this.isDue = this.#changes !== changes;
       return [];
     }
     if (changedMs !== this.#listedMs) this.#refused.clear();
@@ -102,12 +106,12 @@ export class TenantPackages {
       if (names.length > 0 && stored.size >= PACKAGES_STORED_MAX) {
         throw new CopyError(`the repository has ${stored.size} of its packages, and takes no more`);
       }
-      if (names.length === 0) this.#done();
+      if (names.length === 0) this.#done(changes);
       return await this.#takeSome(path, names, stored);
     } catch (caught) {
       if (!(caught instanceof CopyError)) throw caught;
       this.#full = {at: changedMs!, kind: 'packages', message: caught.message};
-      this.#done(); // until they change
+      this.#done(changes); // until they change
       return [];
     } finally {
       closeSync(fd);
@@ -174,11 +178,12 @@ export class TenantPackages {
   }
 
   async #lostFault(repository: Repository): Promise<BackupFault | null> {
+    if (!existsSync(this.#lostFile)) return null;
+    const stored = await this.#storedIn(repository);
     const file = openRegular(this.#lostFile);
     if (file === null) return null;
     try {
       const names = readAt(file.fd, 0, Math.min(file.bytes, LOST_BYTES_MAX)).toString('latin1').split('\n');
-      const stored = await this.#storedIn(repository);
       const lost = names.filter(name => SHA512.test(name) && !stored.has(`${name}.tgz`));
       if (lost.length === 0) return null;
       const others = lost.length === 1 ? '' : `, and ${lost.length - 1} more`;
@@ -194,8 +199,9 @@ export class TenantPackages {
     return this.#stored;
   }
 
-  #done(): void {
-    this.isDue = false;
+  /** @param changes those before it was listed: what has changed since is not listed */
+  #done(changes: number): void {
+    this.isDue = this.#changes !== changes;
     this.#doneMs = this.#listedMs;
   }
 }

@@ -1,17 +1,29 @@
 /** Files of a tenant that are larger, more or other than a worker writes: they stop neither the copier nor other tenants. */
 import {createHash, randomBytes} from 'node:crypto';
-import {statSync, truncateSync, writeFileSync} from 'node:fs';
+import {readdirSync, readlinkSync, statSync, truncateSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {PACKAGE_ENTRIES_MAX, PACKAGES_TURN_MAX, TENANT_TURN_RAW_BYTES} from '../../../copies/copier/limits.ts';
+import {TenantPackages} from '../../../copies/copier/tenant-packages.ts';
 import {SEGMENT_BYTES_MAX} from '../../../copies/limits.ts';
 import type {Repository} from '../../../copies/repository/repository.ts';
+import {RepositoryError} from '../../../copies/repository/repository-error.ts';
+import {StoreError} from '../../../copies/store/store-error.ts';
 import {LOST_PACKAGES_FILE} from '../../../shared/tenant-directory.ts';
 import {until} from '../../harness/until.ts';
 import {type History, SMALL, setBytes} from '../model.ts';
 import {commitsOf, FakeTenant, running} from './fixture.ts';
 
 const TIB = 2 ** 40;
+/** Null: it is closed by now. */
+function readlinkOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
+
 const setName = (last: number): string => `${String(last).padStart(16, '0')}.set`;
 
 describe('files that are larger than they can be', () => {
@@ -161,6 +173,33 @@ describe('packages', () => {
     writeFileSync(path, `${there}\n`);
     tenant.set(3, 3);
     await until('it to be gone', () => packages.fault === null);
+  });
+
+  const repositoryOf = (copies: () => Promise<never>) => ({copies}) as unknown as Repository;
+  const withLost = (): FakeTenant => {
+    const tenant = new FakeTenant('a');
+    writeFileSync(join(tenant.directory, LOST_PACKAGES_FILE), `${'1'.repeat(128)}\n`);
+    return tenant;
+  };
+
+  test('what changes while the repository is read is looked at again', async () => {
+    const read = Promise.withResolvers<never>();
+    const packages = new TenantPackages('a', withLost().directory);
+    const taken = packages.take(repositoryOf(() => read.promise));
+    packages.changed();
+    read.reject(new RepositoryError('no_copies', 'none'));
+    expect(await taken).toEqual([]);
+    expect(packages.isDue).toBe(true);
+  });
+
+  test('a repository that cannot be read again and again leaves no directory open', async () => {
+    const tenant = withLost();
+    tenant.package(Buffer.from('x'));
+    const packages = new TenantPackages('a', tenant.directory);
+    const gone = repositoryOf(() => Promise.reject(new StoreError('refused', 'it is gone')));
+    for (let n = 0; n < 20; n++) await expect(packages.take(gone)).rejects.toThrow(StoreError);
+    const open = readdirSync('/proc/self/fd').map(fd => readlinkOf(`/proc/self/fd/${fd}`));
+    expect(open).not.toContain(join(tenant.directory, 'packages'));
   });
 
   test('a directory with too many entries is a fault of its tenant, whose commits are stored all the same', async () => {
