@@ -55,14 +55,13 @@ export function allOrNothing<T>(writer: Writer, run: () => T): T {
 }
 
 /**
- * Returns a function that rolls back everything the current write does from now on. The write then ends as if it had
- * not begun, except that document numbers are not reused.
+ * Returns a function that rolls back everything the current write has done. The write, which has a savepoint, then ends as
+ * if it had not begun, except that document numbers are not reused.
  */
 export function dryRun(writer: Writer): () => void {
   const mark = markOfFirst(writer);
-  writer.statements.savepoint.run();
   return () => {
-    rollBack(writer);
+    writer.statements.rollbackTo.run();
     writer.returnTo(mark);
   };
 }

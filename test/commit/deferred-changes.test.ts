@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
-import {allOrNothing} from '../../engine/commit/attempt.ts';
+import {allOrNothing, dryRun} from '../../engine/commit/attempt.ts';
 import type {CommitGroups} from '../../engine/commit/group.ts';
 import {insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
 import type {Writer} from '../../engine/commit/writer.ts';
@@ -160,4 +160,26 @@ test('only the first part of a write can be rolled back by itself', async () => 
     expect(() => allOrNothing(change, () => undefined)).toThrow(AssertionError);
   });
   expect(await outcome).toBeUndefined();
+});
+
+test('a dry run leaves nothing open, whether or not it fails', async () => {
+  const groups = groupsOf();
+  const dry = (fails: boolean) =>
+    new Promise(resolve => {
+      function* slices(change: Writer) {
+        const takeBack = dryRun(change);
+        insert(1)(change);
+        if (fails) throw refused();
+        yield takeBack();
+      }
+      groups.submit({slices, settle: resolve});
+    });
+  const ended = [dry(false), dry(true)];
+  const after = written(groups, change => {
+    expect(() => change.db.exec('RELEASE w')).toThrow('no such savepoint');
+    return insert(2)(change);
+  });
+  expect(await after).toMatch(/^[0-9a-z]{32}$/);
+  expect(await Promise.all(ended)).toMatchObject([undefined, {code: 'op.failed'}]);
+  expect(numbers()).toEqual([2]);
 });
