@@ -247,6 +247,9 @@ export const NATS_RESERVE_BYTES = 1024 * 1024 * KIB;
  */
 export const NATS_RECONNECT_MS = 200;
 export const NATS_PING_MS = 1_000;
+/** Pause before a host that was a member is checked again after NATS has refused it, doubled up to the maximum. (ours) */
+export const NATS_REFUSED_MS = 500;
+export const NATS_REFUSED_MS_MAX = 5_000;
 /** Time for the streams of a cluster to be made, and to have a leader. Beyond: the start fails. (ours) */
 export const NATS_STREAMS_MS = 60_000;
 /** Streams that are made or checked at the same time; the next waits. (ours) */

@@ -3,15 +3,19 @@
  * hosts, decides with them which host serves a tenant, and appends for the workers of this host.
  *
  *   waiting ──start──▶ starting ──▶ member of the cluster ──close──▶ left ──▶ exit 0
- *                         └ refused: the supervisor ends it
+ *                         ├ refused, the first of this host: the supervisor ends it
+ *                         └ refused, a later one: it tries again
  *   any ──channel to the supervisor closes──▶ exit at once: the workers end as well
  */
 import {unreachable} from '../../shared/assert.ts';
+import {backOffMs} from '../../shared/back-off.ts';
 import {asServiceError, errorEnvelope, ServiceError} from '../../shared/errors.ts';
 import type {ClusterToSupervisor, SupervisorToCluster} from '../../shared/ipc/cluster.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../../shared/limits.ts';
 import {createLogger} from '../../shared/log.ts';
+import {NATS_REFUSED_MS, NATS_REFUSED_MS_MAX} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
+import {delay, REAL_TIMING} from '../log/timing.ts';
 import {NatsRefusal} from '../nats/nats-refusal.ts';
 import {answerOf} from './answers.ts';
 import {ClusterHost} from './cluster-host.ts';
@@ -76,15 +80,30 @@ function known({
   host?.known({id, generation, createdMs}, path, epoch);
 }
 
-async function start(message: Extract<SupervisorToCluster, {type: 'start'}>): Promise<void> {
-  try {
-    host = await ClusterHost.start(message, send, log);
-  } catch (error) {
-    if (!(error instanceof NatsRefusal)) throw error;
-    send({type: 'refused', message: error.message});
-    return;
+type Start = Extract<SupervisorToCluster, {type: 'start'}>;
+
+async function start(message: Start): Promise<void> {
+  host = await admitted(message);
+  await host?.live(message.previousStart);
+}
+
+/** The first process of a host is refused for good. A later one waits for NATS, which had nothing against the first. */
+async function admitted(message: Start): Promise<ClusterHost | null> {
+  let reason = '';
+  for (let refusals = 0; ; refusals++) {
+    try {
+      return await ClusterHost.start(message, send, log);
+    } catch (error) {
+      if (!(error instanceof NatsRefusal)) throw error;
+      if (message.previousStart !== message.start) {
+        send({type: 'refused', message: error.message});
+        return null;
+      }
+      if (error.message !== reason) log.error('this host waits until it can join again', {reason: error.message});
+      reason = error.message;
+      await delay(REAL_TIMING, backOffMs(NATS_REFUSED_MS, NATS_REFUSED_MS_MAX, refusals));
+    }
   }
-  await host.live(message.previousStart);
 }
 
 async function locate({id, tenant, isForwarded}: Extract<SupervisorToCluster, {type: 'locate'}>): Promise<void> {

@@ -3,7 +3,7 @@
  * the servers, because a host has to start while one of them is down. Every server that can be reached is checked.
  */
 import type {NatsConnection} from '@nats-io/transport-node';
-import {APPEND_RETRY_MS_MAX, NATS_STREAMS_AT_ONCE, NATS_STREAMS_MS, SHARDS} from '../limits.ts';
+import {APPEND_RETRY_MS_MAX, NATS_REQUEST_MS, NATS_STREAMS_AT_ONCE, NATS_STREAMS_MS, SHARDS} from '../limits.ts';
 import {EngineError, type StreamName} from '../log/log-engine.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
 import {isClusterName, Subjects} from '../log/subjects.ts';
@@ -104,9 +104,21 @@ async function checkServer(
     }
     await checkPermissions(connection, subjects, STREAMS);
     return {varz};
+  } catch (error) {
+    // A server that is stopped still accepts connections.
+    if (!(await answers(connection))) return {unreachable: `${server} (it does not answer)`};
+    throw error;
   } finally {
     await connection.close();
   }
+}
+
+async function answers(connection: NatsConnection): Promise<boolean> {
+  const answered = connection.rtt().then(
+    () => true,
+    () => false,
+  );
+  return await Promise.race([answered, delay(REAL_TIMING, NATS_REQUEST_MS).then(() => false)]);
 }
 
 /** Records that the streams of the cluster were made. Without it, an earlier start was interrupted, or there was none. */

@@ -168,6 +168,24 @@ test('a worker, a router and the cluster process are killed, and nothing acknowl
   expect(new Set(found).size).toBe(found.length);
 });
 
+test('a cluster process that starts while most of NATS is stopped joins when that goes on', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const [, b] = cluster.hosts as [SvcHost, SvcHost, SvcHost];
+  await cluster.tenant('waiting');
+  expect(await write(b, 'waiting', 1)).toMatchObject({status: 201});
+  const stopped = cluster.nats.servers.slice(1);
+  for (const server of stopped) server.freeze();
+  try {
+    process.kill(b.service.children('cluster')[0]!, 'SIGKILL');
+    await until('it to be refused', () => b.service.log.includes('waits until it can join again'));
+  } finally {
+    for (const server of stopped) server.thaw();
+  }
+  await until('b to serve', async () => (await write(b, 'waiting', 2)).status === 201);
+  expect(await numbersOn(b, 'waiting')).toContain(2);
+});
+
 test('the cluster process ends during a change: what may have been done is said to be unknown', {
   timeout: TIMEOUT_MS,
 }, async () => {

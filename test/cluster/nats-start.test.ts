@@ -1,5 +1,8 @@
 /** The check at the start of a host, on three servers with TLS, which verify hosts, and with one nkey user per host. */
+import {once} from 'node:events';
 import {chmodSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {createServer} from 'node:http';
+import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {nkeys} from '@nats-io/transport-node';
@@ -109,6 +112,23 @@ test('the name, the addresses and the monitoring pages are checked', async () =>
   const swapped = {...third!, monitor: second!.monitor};
   await refused({servers: [first!, second!, swapped]}, 'is not that of the NATS server');
   await refused({servers: [first!, second!, {...third!, monitor: 'http://127.0.0.1:1'}]}, 'cannot be read: ');
+});
+
+test('a server that is stopped while it is checked is one that cannot be reached', async () => {
+  const [first, second, third] = servers.addresses;
+  const server = servers.servers[2]!;
+  const page = createServer(() => server.freeze());
+  await once(page.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const monitor = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+    const {engine, warnings} = await start(files(), {servers: [first!, second!, {...third!, monitor}]});
+    await engine.close();
+    expect(warnings).toEqual([expect.stringContaining(`${third!.server} (it does not answer)`)]);
+  } finally {
+    server.thaw();
+    page.closeAllConnections();
+    page.close();
+  }
 });
 
 test('a host starts with what it is allowed, and starts again; a stream that someone changed is refused', async () => {
