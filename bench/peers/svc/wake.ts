@@ -13,16 +13,22 @@ export type WakeResult = {
   coldMs: number;
   spareMs: number;
   bareNodeMs: number;
-  /** Of the workers of idle tenants; null where the system does not tell. */
+  /** Of workers that have answered one request, 2 s after the last of them; null where the system does not tell. */
+  wokenPrivateBytes: number | null;
+  /** The same after half a minute without a request. */
   idlePrivateDirtyBytes: number | null;
   idlePrivateCleanBytes: number | null;
 };
 
+type Memory = {dirty: number; clean: number};
+
 const TENANTS = 8;
 /** Each look asks every worker for its figures, which makes garbage in them. */
 const POLL_MS = 100;
-/** Workers have finished what follows a start (compile cache, garbage) by then. */
+/** Workers have written their compile cache by then. */
 const SETTLE_MS = 2_000;
+/** V8 has collected the garbage of the start by then: it waits for a process that does nothing. */
+const IDLE_MS = 30_000;
 
 /** @param samples wakes of each kind */
 export async function measureWakes(data: string, samples: number): Promise<WakeResult> {
@@ -31,7 +37,8 @@ export async function measureWakes(data: string, samples: number): Promise<WakeR
   const bare: number[] = [];
   const cold: number[] = [];
   const spare: number[] = [];
-  let memory: {dirty: number; clean: number}[] = [];
+  let woken: Memory[] = [];
+  let idle: Memory[] = [];
   while (cold.length < samples) {
     const peer = await startSvc(data, ['--spare-workers', '0']);
     for (const tenant of tenants) {
@@ -47,17 +54,27 @@ export async function measureWakes(data: string, samples: number): Promise<WakeR
       spare.push(await firstResponseMs(peer, tenant));
     }
     await spareIsReady(peer);
-    await delay(SETTLE_MS);
-    memory = workerPids(peer).flatMap(pid => privateBytes(pid) ?? []);
+    if (spare.length >= samples) {
+      const memory = () => workerPids(peer).flatMap(pid => privateBytes(pid) ?? []);
+      await delay(SETTLE_MS);
+      woken = memory();
+      await delay(IDLE_MS);
+      idle = memory();
+    }
     await stopSvc(peer);
   }
   return {
     coldMs: median(cold),
     spareMs: median(spare),
     bareNodeMs: median(bare),
-    idlePrivateDirtyBytes: memory.length === 0 ? null : median(memory.map(({dirty}) => dirty)),
-    idlePrivateCleanBytes: memory.length === 0 ? null : median(memory.map(({clean}) => clean)),
+    wokenPrivateBytes: medianOf(woken, ({dirty, clean}) => dirty + clean),
+    idlePrivateDirtyBytes: medianOf(idle, ({dirty}) => dirty),
+    idlePrivateCleanBytes: medianOf(idle, ({clean}) => clean),
   };
+}
+
+function medianOf(memory: readonly Memory[], bytes: (one: Memory) => number): number | null {
+  return memory.length === 0 ? null : median(memory.map(bytes));
 }
 
 /** Makes the tenants, with a document each, and lets them fall asleep. */
