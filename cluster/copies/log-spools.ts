@@ -50,7 +50,7 @@ type Followed = {
   isFull: boolean;
   /** The tenant was deleted: nothing of it stays. */
   isGone: boolean;
-  /** Settled by a step that began later and reached the newest record, or when no step follows. */
+  /** Settled by a step that began later, and reached the newest record or failed again, or when no step follows. */
   flushes: {resolve: () => void; reject: (error: Error) => void}[];
   cancelRetry: () => void;
 };
@@ -200,7 +200,7 @@ export class LogSpools {
     followed.cancelRetry();
     this.#followed.delete(id);
     this.#ids.delete(tokenOf(followed.tenant));
-    settle(followed.flushes.splice(0), error);
+    settleOf(followed, followed.flushes, error);
   }
 
   async #step(id: string): Promise<void> {
@@ -220,8 +220,7 @@ export class LogSpools {
       if (!followed.isFull && !(await this.#fetched(followed, flushes.length > 0))) return;
       followed.failures = 0;
       if (followed.isFull) return;
-      followed.flushes = followed.flushes.filter(one => !flushes.includes(one));
-      settle(flushes, null);
+      settleOf(followed, flushes, null);
     } catch (error) {
       if (this.#followed.get(id) !== followed) return;
       const pauseMs = backOffMs(STANDBY_RETRY_MS, STANDBY_RETRY_MS_MAX, followed.failures++);
@@ -230,8 +229,8 @@ export class LogSpools {
       if (followed.failures < STANDBY_REPORTED_FAILURES) return;
       const sentence = `the log of ${id} cannot be copied to the repository: ${(error as Error).message}`;
       if (followed.failures === STANDBY_REPORTED_FAILURES) this.#parts.report(sentence);
-      // Those who wait learn what keeps them waiting.
-      settle(followed.flushes.splice(0), unavailable(sentence));
+      // Those who wait learn what keeps them waiting. For others, another step follows at once.
+      settleOf(followed, flushes, unavailable(sentence));
     } finally {
       // The step can have made its directory again.
       if (followed.isGone) this.#remove(followed.tenant);
@@ -266,7 +265,8 @@ export class LogSpools {
   }
 }
 
-function settle(flushes: Followed['flushes'], error: Error | null): void {
+function settleOf(followed: Followed, flushes: Followed['flushes'], error: Error | null): void {
+  followed.flushes = followed.flushes.filter(one => !flushes.includes(one));
   for (const {resolve, reject} of flushes) {
     if (error === null) resolve();
     else reject(error);

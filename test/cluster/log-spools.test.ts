@@ -42,6 +42,15 @@ test('a run ends with the reason when a log cannot be read, and outlasts an elec
         message: expect.stringContaining(why),
       });
     expect(reports).toEqual([expect.stringContaining(why)]);
+    // One that begins while a step fails waits for the next step.
+    let later: Promise<void> | null = null;
+    host.choose(request => {
+      if (request !== 'read' || later !== null) return 'none';
+      later = Promise.resolve().then(() => spools.flush());
+      return 'lost';
+    });
+    await expect(spools.flush()).rejects.toMatchObject({message: expect.stringContaining(why)});
+    await later;
     host.choose(() => 'none');
     await spools.flush();
     await spools.close();
