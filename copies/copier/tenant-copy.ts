@@ -113,6 +113,7 @@ export class TenantCopy {
   /** Another host of the cluster stores its copies. */
   leave(): void {
     this.position = undefined;
+    this.packages = new TenantPackages(this.tenant, this.directory);
     this.work = {kind: 'none'};
     [this.isToLookAt, this.waitsSinceMs, this.spoolBytes, this.fault] = [false, null, 0, null];
   }

@@ -4,6 +4,7 @@ import {readdirSync, readlinkSync, statSync, truncateSync, writeFileSync} from '
 import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {PACKAGE_ENTRIES_MAX, PACKAGES_TURN_MAX, TENANT_TURN_RAW_BYTES} from '../../../copies/copier/limits.ts';
+import {TenantCopy} from '../../../copies/copier/tenant-copy.ts';
 import {TenantPackages} from '../../../copies/copier/tenant-packages.ts';
 import {SEGMENT_BYTES_MAX} from '../../../copies/limits.ts';
 import type {Repository} from '../../../copies/repository/repository.ts';
@@ -190,6 +191,16 @@ describe('packages', () => {
     read.reject(new RepositoryError('no_copies', 'none'));
     expect(await taken).toEqual([]);
     expect(packages.isDue).toBe(true);
+  });
+
+  test('a host that leaves the copies to another one knows nothing of packages any more', async () => {
+    const {tenant, directory} = withLost();
+    const copy = new TenantCopy({tenant, directory, isAwake: false, isOfLog: true});
+    const none = () => Promise.reject(new RepositoryError('no_copies', 'none'));
+    expect(await copy.packages.take(repositoryOf(none))).toEqual([]);
+    expect([copy.packages.fault?.kind, copy.packages.needsRead]).toEqual(['packages', false]);
+    copy.leave();
+    expect([copy.packages.fault, copy.packages.needsRead]).toEqual([null, true]);
   });
 
   test('a repository that cannot be read again and again leaves no directory open', async () => {
