@@ -69,13 +69,16 @@ export class Leftovers {
     const note = Buffer.from(JSON.stringify({format: FORMAT, ...self()}));
     this.#held.add(token);
     try {
-      const before = await replicated.records.get(PREFIX + token);
-      const outcome = await replicated.records.set(PREFIX + token, note, before?.revision ?? 0, signal);
-      const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
-      // Conflict: another host notes the same.
-      if (kind === 'stored' || kind === 'conflict') return 'noted';
-      this.#held.delete(token);
-      return kind;
+      for (;;) {
+        const before = await replicated.records.get(PREFIX + token);
+        const outcome = await replicated.records.set(PREFIX + token, note, before?.revision ?? 0, signal);
+        const {kind} = outcome.kind === 'unknown' ? await outcome.decided : outcome;
+        if (kind === 'stored') return 'noted';
+        // Conflict: another host has noted the same, or has removed its note.
+        if (kind === 'conflict') continue;
+        this.#held.delete(token);
+        return kind;
+      }
     } catch (error) {
       this.#held.delete(token);
       throw error;

@@ -1,6 +1,6 @@
 /** What deleted tenants, and those that could not be made, leave in the log when the host ends that was to remove it. */
 import {createHash} from 'node:crypto';
-import {expect, test} from 'vitest';
+import {expect, test, vi} from 'vitest';
 import {answerOf} from '../../cluster/host/answers.ts';
 import type {ClusterHost} from '../../cluster/host/cluster-host.ts';
 import {Leftovers} from '../../cluster/host/leftovers.ts';
@@ -185,6 +185,21 @@ test('a tenant whose entry the servers have lost stays while hosts have its file
     await entries.remove(TENANT);
     await passes();
     expect(await left()).toEqual({files: 0, notes: 0});
+  }));
+
+test('a note is there once it is noted, also if an earlier one is removed meanwhile', () =>
+  course(async ({log, start, end, left}) => {
+    const [a, b] = [A, B].map(start);
+    await b!.note(TENANT);
+    const {records} = log;
+    vi.spyOn(records, 'get').mockImplementationOnce(async key => {
+      const found = await records.get(key);
+      await b!.made(TENANT);
+      return found;
+    });
+    expect(await a!.note(TENANT)).toBe('noted');
+    expect(await left()).toMatchObject({notes: 1});
+    end(A);
   }));
 
 test('a note of a host that was not a member yet is read', () =>
