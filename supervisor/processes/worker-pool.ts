@@ -25,6 +25,7 @@ import {
   BACKUP_FLUSH_MS,
   FILE_HOLD_ANSWER_MS,
   METRICS_TIMEOUT_MS,
+  SPARE_AFTER_CODE_MS,
   SPARE_PAUSE_MS_MAX,
   SPARE_PAUSE_MS_MIN,
   WORKER_MESSAGE_MS,
@@ -302,10 +303,14 @@ export class WorkerPool {
     return worker;
   }
 
-  /** A worker that was taken has opened its tenant, or has ended. */
-  opened(): void {
+  /**
+   * A worker that was taken has opened its tenant, or has ended.
+   * @param startsIsolates its first query waits for a further process, which the next spare would delay
+   */
+  opened(startsIsolates: boolean): void {
     this.#opening--;
-    this.refill();
+    if (startsIsolates) this.#pause(SPARE_AFTER_CODE_MS);
+    else this.refill();
   }
 
   refill(): void {
@@ -359,9 +364,14 @@ export class WorkerPool {
     if (this.#isClosed) return;
     this.#log.warn('a spare worker ended', {pid: worker.child.pid, ...end});
     this.#pauseMs = Math.min(SPARE_PAUSE_MS_MAX, Math.max(SPARE_PAUSE_MS_MIN, this.#pauseMs * 2));
+    this.#pause(this.#pauseMs);
+  }
+
+  #pause(ms: number): void {
+    if (this.#isClosed) return;
     this.#pauseTimer ??= setTimeout(() => {
       this.#pauseTimer = null;
       this.refill();
-    }, this.#pauseMs);
+    }, ms);
   }
 }

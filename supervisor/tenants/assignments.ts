@@ -96,8 +96,8 @@ export class Assignments {
     entry.needsIsolates = false;
     const startedMs = performance.now();
     let isOpening = true;
-    const openingEnded = (): void => {
-      if (isOpening) pool.opened();
+    const openingEnded = (startsIsolates: boolean): void => {
+      if (isOpening) pool.opened(startsIsolates);
       isOpening = false;
     };
     const {worker, kind} = pool.take(
@@ -109,11 +109,11 @@ export class Assignments {
             entry.lastActiveMs = this.#parts.now();
           }
           this.#said(entry, message);
-          if (message.type === 'opened') openingEnded();
+          if (message.type === 'opened') openingEnded(entry.hasCode);
         },
         onEnd: end => {
           this.#ended(entry, worker, end);
-          openingEnded();
+          openingEnded(false);
         },
       },
     );
