@@ -114,7 +114,7 @@ export const END_DELETED_MS = 10_000;
 export const FORGET_AFTER_MS = 10_000;
 export const FORGET_ATTEMPTS = 10;
 /** How often a host looks for what hosts that ended have left of deleted tenants, and how many it removes at once. (ours) */
-export const LEFTOVERS_POLL_MS = 20_000;
+export const LEFTOVERS_POLL_MS = 10_000;
 export const LEFTOVERS_AT_ONCE = 16;
 /** How often a host that drains looks whether it still has tenants. (ours) */
 export const DRAIN_POLL_MS = 100;

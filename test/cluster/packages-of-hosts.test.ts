@@ -179,9 +179,12 @@ test('what a deleted tenant had goes also when the host that deleted it is kille
   const parts = subjects.base(tenantOf(token), packages[0]!.id);
   expect(await engine.last(parts)).not.toBeNull();
   const [first, second] = cluster.hosts as [SvcHost, SvcHost];
+  await tenantWith('beside', 'from beside');
+  await move('beside', second);
   expect((await second.service.request('DELETE', '/api/tenants/orphan')).status).toBe(204);
   await second.service.killAll();
   expect((await log.packages.list(tenantOf(token))).length).toBe(1);
+  await until('its lease to be over', () => valueOn(first.service, 'beside').catch(() => null));
   await until('another host to remove it', async () => ((await engine.last(parts)) === null ? true : null));
   expect(await log.packages.list(tenantOf(token))).toEqual([]);
   await until('no note to be left', async () => ((await log.records.list('leftover.')).size === 0 ? true : null));
