@@ -12,12 +12,12 @@ const FOLLOWER_SLACK = 0.05;
 
 const of = (rounds: readonly ClusterRound[], value: (round: ClusterRound) => number) => median(rounds.map(value));
 
-/** What a request with `--ack replicated` waits for, by a bare append and what it waits for on one host. */
-const requestTimes = ({inserts, bareAppendMs}: Pick<ClusterRound['withoutStandbys'], 'inserts' | 'bareAppendMs'>) =>
-  inserts.replicated.p50Ms / (bareAppendMs + inserts['one host'].p50Ms);
-
-const groupTimes = ({inserts, bareAppendMs}: Pick<ClusterRound['withoutStandbys'], 'inserts' | 'bareAppendMs'>) =>
-  inserts.replicated.groupMs / (bareAppendMs + inserts['one host'].groupMs);
+/** A group or a request with `--ack replicated`, by a bare append and one of one host. */
+const timesOf =
+  (figure: 'groupMs' | 'p50Ms') =>
+  ({inserts, bareAppendMs}: Pick<ClusterRound['withoutStandbys'], 'inserts' | 'bareAppendMs'>) =>
+    inserts.replicated[figure] / (bareAppendMs + inserts['one host'][figure]);
+const [groupTimes, requestTimes] = [timesOf('groupMs'), timesOf('p50Ms')];
 
 export function clusterTargets(rounds: readonly ClusterRound[]): Target[] {
   if (rounds.length === 0) return [];

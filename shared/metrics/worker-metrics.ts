@@ -42,7 +42,7 @@ export const WORKER_METRICS = {
   },
   svc_commit_durable_seconds: {
     type: 'histogram',
-    help: 'Time of a whole commit group until it is on disk and, with --ack replicated, in the log of the cluster.',
+    help: 'Time of a whole commit group until it is on disk, with --ack replicated in the log, and out of the memory of routers.',
     buckets: GROUP,
   },
   svc_copies_dropped_total: {

@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {PackageInfo} from '../../cluster/log/package-list.ts';
 import {ReplicatedLog} from '../../cluster/log/replicated-log.ts';
-import {Subjects} from '../../cluster/log/subjects.ts';
+import {Subjects, tenantOfToken} from '../../cluster/log/subjects.ts';
 import {NatsEngine} from '../../cluster/nats/nats-engine.ts';
 import {until} from '../harness/until.ts';
 import {hostsOfFile} from './harness/hosts-of-file.ts';
@@ -65,7 +65,7 @@ test('a package that is damaged in the store is not run, and is sent again by a 
 }, async () => {
   const made = await tenantWith('broken', 'from broken');
   const {token, packages} = await stored('broken');
-  const subject = subjects.base(tenantOf(token), packages[0]!.id);
+  const subject = subjects.base(tenantOfToken(token)!, packages[0]!.id);
   const part = (await engine.last(subject))!;
   const others = Buffer.from(part.bytes);
   others[others.length - 1]! ^= 1;
@@ -124,7 +124,7 @@ test('packages of no deployment go, and those of a deleted tenant', {timeout: TI
   const {token} = await stored('fickle');
   expect((await to.service.request('DELETE', '/api/tenants/fickle')).status).toBe(204);
   await until('nothing of it to be in the store', async () => {
-    return (await log.packages.list(tenantOf(token))).length === 0 ? true : null;
+    return (await log.packages.list(tenantOfToken(token)!)).length === 0 ? true : null;
   });
 });
 
@@ -176,23 +176,18 @@ test('what a deleted tenant had goes also when the host that deleted it is kille
 }, async () => {
   await tenantWith('orphan', 'from orphan');
   const {token, packages} = await stored('orphan');
-  const parts = subjects.base(tenantOf(token), packages[0]!.id);
+  const parts = subjects.base(tenantOfToken(token)!, packages[0]!.id);
   expect(await engine.last(parts)).not.toBeNull();
   const [first, second] = cluster.hosts as [SvcHost, SvcHost];
   await tenantWith('beside', 'from beside');
   await move('beside', second);
   expect((await second.service.request('DELETE', '/api/tenants/orphan')).status).toBe(204);
   await second.service.killAll();
-  expect((await log.packages.list(tenantOf(token))).length).toBe(1);
+  expect((await log.packages.list(tenantOfToken(token)!)).length).toBe(1);
   await until('its lease to be over', () => valueOn(first.service, 'beside').catch(() => null));
   await until('another host to remove it', async () => ((await engine.last(parts)) === null ? true : null));
-  expect(await log.packages.list(tenantOf(token))).toEqual([]);
+  expect(await log.packages.list(tenantOfToken(token)!)).toEqual([]);
   await until('no note to be left', async () => ((await log.records.list('leftover.')).size === 0 ? true : null));
   expect((await first.service.get('/api/tenants/orphan/status')).status).toBe(404);
   await second.service.run();
 });
-
-function tenantOf(token: string): {id: string; generation: number} {
-  const at = token.lastIndexOf('_');
-  return {id: token.slice(0, at), generation: Number(token.slice(at + 1))};
-}
