@@ -123,7 +123,8 @@ async function enter(
   const entry = withPause({...newTenant(generation, createdMs), ...begun}, paused);
   const outcome = await knownOutcome(host, {id, generation}, host.entries.add(id, entry));
   if (outcome.kind === 'stored') await host.leftovers.made({id, generation});
-  if (outcome.kind === 'exists' || outcome.kind === 'full') void host.leftovers.forget({id, generation});
+  else if (outcome.kind !== 'abandoned') void host.leftovers.forget({id, generation});
+  if (outcome.kind === 'missing') throw unavailable('the tenant was given up: this host had lost its lease; try again');
   await host.knownTenants.everywhere({id, generation}, recordOf(id, outcome).epoch);
 }
 

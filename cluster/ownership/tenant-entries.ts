@@ -42,12 +42,15 @@ export class TenantEntries {
     return await this.#nextGeneration();
   }
 
-  /** Of a generation that only this tenant has. `stored` as well if that is there already. @throws LogError, EngineError */
+  /**
+   * Of a generation that only this tenant has. @returns `stored` as well if that is there already; `missing`: it is deleted, or
+   * was given up for a host that had ended. @throws LogError, EngineError
+   */
   async add(id: string, entry: TenantRecord): Promise<EntryOutcome> {
     for (;;) {
       const before = await findEntry(this.#records, id);
       if (before?.record.generation === entry.generation)
-        return before.record.isDeleted ? {kind: 'exists'} : {kind: 'stored', record: before.record};
+        return before.record.isDeleted ? {kind: 'missing'} : {kind: 'stored', record: before.record};
       // A later one can have been made and deleted since the generation was reserved.
       const isLater = before !== null && before.record.generation > entry.generation;
       if (before !== null && (isLater || !before.record.isDeleted)) return {kind: 'exists'};

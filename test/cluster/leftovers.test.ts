@@ -107,7 +107,7 @@ test('what a host had made until it ended is removed, and that host cannot go on
     end(A);
     await passes();
     expect(await left()).toEqual({files: 0, notes: 0});
-    expect(await entries.add(TENANT.id, newTenant(1, 1))).toEqual({kind: 'exists'});
+    expect(await entries.add(TENANT.id, newTenant(1, 1))).toEqual({kind: 'missing'});
     expect(await entries.create(TENANT.id, 1)).toMatchObject({kind: 'stored', record: {isDeleted: false}});
   }));
 
