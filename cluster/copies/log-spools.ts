@@ -37,7 +37,7 @@ export type LogSpoolsParts = {
   readonly directory: string;
   readonly copyBytesPerSecond: number | null;
   /** The spool of the tenant has something new, or leads on from the repository now. */
-  readonly onSpooled: (id: string) => void;
+  readonly onSpooled: (tenant: TenantName) => void;
   /** Receives a sentence about what an operator should know. */
   readonly report: (sentence: string) => void;
 };
@@ -215,7 +215,7 @@ export class LogSpools {
       followed.isFull = spool.isFull;
       if (isChanged) {
         packages.changed();
-        this.#parts.onSpooled(id);
+        this.#parts.onSpooled(followed.tenant);
       }
       if (!followed.isFull && !(await this.#fetched(followed, flushes.length > 0))) return;
       followed.failures = 0;
@@ -248,7 +248,7 @@ export class LogSpools {
     if (!isFlush && !packages.isDue(nowMs)) return true;
     const {isMore, isDone} = await packages.fetch(nowMs, () => !isCurrent());
     if (!isCurrent()) return false;
-    if (isMore) this.#parts.onSpooled(tenant.id);
+    if (isMore) this.#parts.onSpooled(tenant);
     if (!isDone) this.#steps.add(tenant.id);
     return isDone;
   }

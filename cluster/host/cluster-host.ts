@@ -194,7 +194,7 @@ export class ClusterHost {
       clock: MONOTONIC_CLOCK,
       directory: settings.copies,
       copyBytesPerSecond,
-      onSpooled: tenant => send({type: 'spooled', tenant}),
+      onSpooled: ({id, generation}) => send({type: 'spooled', tenant: id, generation}),
       report,
     });
     this.files = new FilesOfLogs({

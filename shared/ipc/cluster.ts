@@ -175,8 +175,8 @@ export type ClusterToSupervisor =
   | {type: 'tenant_is'; tenant: ClusterTenant & ClusterPause}
   /** The tenant of this generation was deleted, by a request of an operator. */
   | {type: 'tenant_gone'; tenant: string; generation: number}
-  /** The spool of the tenant has something new for the copier. */
-  | {type: 'spooled'; tenant: string}
+  /** The spool of the tenant has something new for the copier: also of one that this host does not know yet. */
+  | {type: 'spooled'; tenant: string; generation: number}
   /** The key is there, as it is now. */
   | {type: 'key_is'; key: KeyRecord}
   /** The key was revoked, by a request of someone. */

@@ -84,7 +84,12 @@ export class Backups {
       lookAgain: tenant => this.#lookAgain(tenant),
       failed: (tenant, message) => this.#copier?.baseFailed(tenant, message),
     });
-    if (parts.fromLog !== null) parts.fromLog.onSpooled = tenant => this.#lookAgain(tenant);
+    if (parts.fromLog !== null)
+      parts.fromLog.onSpooled = ({tenant, generation}) => {
+        const isKnown = placement.find(tenant)?.generation === generation;
+        if (isKnown) this.#lookAgain(tenant);
+        return isKnown;
+      };
     parts.metrics.measure('svc_backup_last_proven_timestamp_seconds', () => (this.#drills?.provenMs ?? 0) / 1_000);
   }
 
@@ -117,8 +122,12 @@ export class Backups {
     const copied = this.#copied(entry);
     if (copied === null) {
       if (!entry.isReturning) this.#copier.deleted(entry.id);
-    } else if (before === null || (copied.isOfLog !== true && copied.isAwake !== isAwake(before)))
+    } else if (before === null || (copied.isOfLog !== true && copied.isAwake !== isAwake(before))) {
       this.#copier.tenantIs(copied);
+      const {tenant} = copied;
+      const isNew = before === null && this.#parts.fromLog?.known({tenant, generation: entry.generation});
+      if (isNew) this.#copier.tenantIs(copied);
+    }
   }
 
   /** @returns the body of the route's answer. @throws ServiceError */

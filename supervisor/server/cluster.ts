@@ -282,7 +282,7 @@ export class Cluster implements KeyCluster {
         this.#changeState(notice);
         return;
       case 'spooled':
-        this.copies.onSpooled(notice.tenant);
+        this.copies.spooled(notice);
         return;
       case 'granted':
       case 'hand_over':

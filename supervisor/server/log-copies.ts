@@ -5,12 +5,16 @@
  */
 import type {ClusterProcess} from '../processes/cluster-process.ts';
 
+type Spooled = {readonly tenant: string; readonly generation: number};
+
 export class LogCopies {
   /** Of this host, and its own. */
   readonly names: {readonly cluster: string; readonly host: string};
   readonly #process: Pick<ClusterProcess, 'request' | 'follow'>;
-  /** Receives the tenants whose spools have something new. */
-  onSpooled: (tenant: string) => void = () => {};
+  /** Receives the tenants whose spools have something new. @returns false: this host does not know that one yet */
+  onSpooled: (spooled: Spooled) => boolean = () => true;
+  /** Generations of tenants that had something before this host knew them. At most one for each tenant of the cluster. */
+  readonly #early = new Map<string, number>();
   #isWriter = false;
 
   constructor(process: Pick<ClusterProcess, 'request' | 'follow'>, names: LogCopies['names']) {
@@ -25,7 +29,21 @@ export class LogCopies {
   /** The copier of this host writes to the repository from now on, or another one does. */
   follow(isWriter: boolean): void {
     this.#isWriter = isWriter;
+    this.#early.clear();
     this.#process.follow(isWriter);
+  }
+
+  /** The cluster process says it once, and tells of a new tenant and of its spool at nearly the same time. */
+  spooled(spooled: Spooled): void {
+    if (!this.onSpooled(spooled)) this.#early.set(spooled.tenant, spooled.generation);
+  }
+
+  /** This host knows the tenant from now on. @returns whether its spool had something before */
+  known({tenant, generation}: Spooled): boolean {
+    const early = this.#early.get(tenant);
+    if (early === undefined || early > generation) return false;
+    this.#early.delete(tenant);
+    return early === generation;
   }
 
   /** The cluster process was started again. */

@@ -107,6 +107,19 @@ test('one host copies what all of them wrote, and a tenant that moves goes on in
   }
 });
 
+test('many tenants that are made at once are all copied, though their spools are there before the copying host has them', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const host = await writer();
+  const other = cluster.hosts.find(one => one !== host)!;
+  const ids = Array.from({length: 40}, (_, n) => `new-${n}`);
+  const made = await Promise.all(ids.map(id => other.service.post('/api/tenants', {id})));
+  expect(made.map(({status}) => status)).toEqual(ids.map(() => 201));
+  expect(await host.service.post('/api/backup/run')).toMatchObject({status: 200});
+  for (const id of ids)
+    expect(await other.service.request('DELETE', `/api/tenants/${id}`)).toMatchObject({status: 204});
+});
+
 test('kill -9 of the copier and of the cluster process loses no copy, and makes no second line', {
   timeout: TIMEOUT_MS,
 }, async () => {
