@@ -419,6 +419,9 @@ export const SPOOL_ENTRIES_MAX = 4_096;
 /** Bytes of a file with a position that are read, and of one with the place of a tenant's file in its log. (ours) */
 export const POSITION_BYTES_MAX = 1_024;
 export const PLACE_BYTES_MAX = 16 * 1_024;
+/** Frames of a log that are read at once, and how many such runs are kept until their commits are accepted: 1 MiB. (ours) */
+export const FRAME_RUN_MAX = 64;
+export const FRAME_RUNS_MAX = 4;
 /** Hashes of pages that a capture keeps, some 4 MiB. Beyond: all are dropped. (ours) */
 export const PAGE_HASHES_MAX = 16_384;
 /** Pages of a base that are copied or written before the commits made meanwhile are taken: some 10 ms. (ours) */

@@ -22,9 +22,9 @@ export function sourceOfFile(fd: number): Source {
   return {length: fstatSync(fd).size, read: (at, length) => readAt(fd, at, length)};
 }
 
-/** Fewer bytes at the end of the file. */
-export function readAt(fd: number, at: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafe(length);
+/** Fewer bytes at the end of the file. @param into has space for all of them */
+export function readAt(fd: number, at: number, length: number, into: Buffer = Buffer.allocUnsafe(length)): Buffer {
+  const bytes = into.subarray(0, length);
   let done = 0;
   for (let read = -1; read !== 0 && done < length; done += read) {
     read = readSync(fd, bytes, done, length - done, at + done);

@@ -37,22 +37,27 @@ export function writeSet(
     digestBefore: before.digest,
   };
   // The copier merges it.
-  const writer = new PageSetWriter(head, sink, 'quick');
-  for (const number of numbersOf(taken, before.pages, pagesAfter)) {
+  const numbers = numbersOf(taken, before.pages, pagesAfter);
+  const writer = new PageSetWriter(head, sink, {effort: 'quick', entries: numbers.length});
+  const space = Buffer.allocUnsafe(pageBytes);
+  for (const number of numbers) {
     const isNew = number > before.pages;
     // No commit has written it: a page that was allocated and freed at once.
     const page = taken.changed.has(number) ? log.pageAfter(number, pageBytes, taken) : Buffer.alloc(pageBytes);
     if (!isNew) {
-      const old = log.pageBefore(number, pageBytes);
+      const old = log.pageBefore(number, pageBytes, space);
       if (old.equals(page)) continue;
       hashes.change(digest, number, old, page);
-      xorInto(page, old);
-    } else hashes.add(digest, number, page);
-    writer.add({number, isDelta: !isNew, bytes: page});
+      xorInto(old, page);
+      writer.add({number, isDelta: true, bytes: old});
+    } else {
+      hashes.add(digest, number, page);
+      writer.add({number, isDelta: false, bytes: page});
+    }
   }
   if (pagesAfter < before.pages) hashes.clear();
   for (let number = pagesAfter + 1; number <= before.pages; number++) {
-    digest.toggle(number, log.pageBefore(number, pageBytes));
+    digest.toggle(number, log.pageBefore(number, pageBytes, space));
   }
   writer.end(digest.value);
   return {timeline, pageBytes, ...to, pages: pagesAfter, digest: digest.value};

@@ -147,7 +147,7 @@ export class CopyFile {
     const {newApplying, applying} = this.#paths;
     const fd = this.#disk.open(newApplying, 'w');
     try {
-      const writer = new PageSetWriter(set.head, {write: bytes => this.#disk.write(fd, bytes, null)}, 'none');
+      const writer = new PageSetWriter(set.head, {write: bytes => this.#disk.write(fd, bytes, null)}, {effort: 'none'});
       const digest = new PagesDigest(this.#position.digest);
       for (const entry of set.entries()) writer.add(this.#whole(entry, digest));
       for (let number = set.head.pagesAfter + 1; number <= this.#position.pages; number++) {

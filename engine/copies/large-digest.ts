@@ -34,7 +34,7 @@ export async function digestOfLargeFile(
   const other = await second;
   // What it had taken when it failed is not known.
   if (other === null) return digestOfFile(fd, pages, pageBytes);
-  own.toggleHash(other);
+  own.add(other);
   return own.value;
 }
 
@@ -45,7 +45,7 @@ export function digestOfParts({fd, pages, pageBytes, taken}: DigestOrder): Pages
   for (;;) {
     const from = Atomics.add(taken, 0, 1) * pagesOfPart;
     if (from >= pages) return digest;
-    digest.toggleHash(digestOfPages(fd, {from, to: Math.min(pages, from + pagesOfPart), pageBytes}));
+    digest.add(digestOfPages(fd, {from, to: Math.min(pages, from + pagesOfPart), pageBytes}));
   }
 }
 

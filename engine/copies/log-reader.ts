@@ -15,15 +15,16 @@ import {assert} from '../../shared/assert.ts';
 import {FRAME_HEADER_BYTES} from '../../shared/sqlite-header.ts';
 import type {Sums} from '../storage/wal-checksum.ts';
 import {
+  frameHeaderIn,
   frameOffset,
   isSameSums,
   readFrame,
-  readFrameHeader,
   readWalHeader,
   type WalHeader,
 } from '../storage/wal-frames.ts';
 import {readAt} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
+import {FrameRuns} from './frame-runs.ts';
 
 /** Commits that have been read, and not accepted. */
 export type TakenCommits = {
@@ -41,6 +42,8 @@ export class LogReader {
   readonly #path: string;
   readonly #file: number;
   readonly #log: number;
+  /** Of the commits that were taken last. */
+  readonly #runs: FrameRuns;
   /** Null: no commit has been in the log. */
   #place: Place | null = null;
   /** Of each page that an accepted commit of this round of the log changed: the offset of its newest frame. */
@@ -51,11 +54,12 @@ export class LogReader {
     this.#path = path;
     this.#file = openSync(path, 'r');
     this.#log = openSync(`${path}-wal`, 'r');
+    this.#runs = new FrameRuns(this.#log);
   }
 
   /**
    * Reads the next commits. Call `accept` before the next call. Commits that are known to be there are durable, so their
-   * checksums are not compared: of a page that is written often only the newest frame is read.
+   * checksums are not compared.
    * @param most commits. @param least fewer are a loss. @param framesMax of the log. @throws CopyError
    */
   take(most: number, least = most, framesMax = Number.MAX_SAFE_INTEGER): TakenCommits {
@@ -63,6 +67,7 @@ export class LogReader {
     const open = new Map<number, number>();
     let [commits, pagesAfter]: [number, number | null] = [0, null];
     this.turn();
+    this.#runs.clear();
     let place = this.#place;
     while (commits < most) {
       const next = place === null || place.frames >= framesMax ? null : this.#frameAfter(place, least === most);
@@ -83,6 +88,7 @@ export class LogReader {
   /** The taken commits are in the database before, from now on. */
   accept(taken: TakenCommits): void {
     for (const [page, at] of taken.changed) this.#accepted.set(page, at);
+    this.#runs.clear();
   }
 
   /** Back to the first commit of the log, at the start: nothing has been accepted. */
@@ -111,20 +117,22 @@ export class LogReader {
     return this.#place === null ? 0 : frameOffset(this.#place.header, this.#place.frames + 1);
   }
 
-  /** A page before the taken commits. */
-  pageBefore(number: number, pageBytes: number): Buffer {
+  /** A page before the taken commits. @param into has space for it. Default: a buffer of its own */
+  pageBefore(number: number, pageBytes: number, into?: Buffer): Buffer {
     const at = this.#accepted.get(number);
     const page =
-      at === undefined ? readAt(this.#file, (number - 1) * pageBytes, pageBytes) : readAt(this.#log, at, pageBytes);
+      at === undefined
+        ? readAt(this.#file, (number - 1) * pageBytes, pageBytes, into)
+        : readAt(this.#log, at, pageBytes, into);
     // SQLite lengthens the file before it writes a page that no commit has written.
     return page.length === pageBytes ? page : Buffer.concat([page, Buffer.alloc(pageBytes - page.length)]);
   }
 
-  /** A page that the taken commits changed. */
+  /** A page that the taken commits changed. It is not to be changed. */
   pageAfter(number: number, pageBytes: number, {changed}: TakenCommits): Buffer {
     const at = changed.get(number);
     assert(at !== undefined, `page ${number} has changed`);
-    return readAt(this.#log, at, pageBytes);
+    return this.#runs.bytes(at, pageBytes) ?? readAt(this.#log, at, pageBytes);
   }
 
   close(): void {
@@ -136,10 +144,10 @@ export class LogReader {
   #frameAfter(place: Place, isDurable = false): {place: Place; pageNumber: number; pagesAfter: number} | null {
     const {header, frames, sums} = place;
     if (isDurable) {
-      const found = readFrameHeader(this.#log, header, frames + 1);
-      return found === null || !found.hasSalts
-        ? null
-        : {...found, place: {header, frames: frames + 1, sums: found.stored}};
+      const bytes = this.#runs.frame(header, frames + 1);
+      if (bytes === null) return null;
+      const {hasSalts, pageNumber, pagesAfter, stored} = frameHeaderIn(bytes, header);
+      return hasSalts ? {pageNumber, pagesAfter, place: {header, frames: frames + 1, sums: stored}} : null;
     }
     const frame = readFrame(this.#log, header, frames + 1);
     if (frame === null || !frame.hasSalts) return null;

@@ -35,16 +35,22 @@ export class PagesDigest {
     this.toggleHash(this.hashOf(number, page));
   }
 
-  hashOf(number: number, page: Buffer): Buffer {
+  /** One character for each byte: a buffer of its own takes longer to make and more memory to keep. */
+  hashOf(number: number, page: Buffer): string {
     if (this.#numbered.length !== 4 + page.length) this.#numbered = Buffer.allocUnsafe(4 + page.length);
     this.#numbered.writeUInt32BE(number);
     page.copy(this.#numbered, 4);
-    return hash('sha256', this.#numbered, 'buffer');
+    return hash('sha256', this.#numbered, 'binary');
   }
 
   /** @param hash of `hashOf` */
-  toggleHash(hash: Buffer): void {
-    xorInto(this.#value, hash);
+  toggleHash(hash: string): void {
+    for (let i = 0; i < DIGEST_BYTES; i++) this.#value[i]! ^= hash.charCodeAt(i);
+  }
+
+  /** Adds all pages of another one, of which this one has none. */
+  add(other: Buffer): void {
+    xorInto(this.#value, other);
   }
 }
 
@@ -75,7 +81,7 @@ export function digestOfPages(fd: number, {from, to, pageBytes}: PageRange): Buf
  */
 export class PageHashes {
   readonly #most: number;
-  #hashes = new Map<number, Buffer>();
+  #hashes = new Map<number, string>();
 
   constructor(most: number) {
     this.#most = most;

@@ -13,13 +13,14 @@ import {
   type PageSetHead,
 } from './page-set.ts';
 
-/** Space at the start, in entries. */
-const ENTRIES_FIRST = 8;
+/** `entries`: for how many the writer has space at the start; more follow when they are needed. Default: 8. */
+export type PageSetWriting = {readonly effort?: Effort; readonly entries?: number};
 
 export class PageSetWriter {
   readonly #head: PageSetHead;
   readonly #sink: Sink;
   readonly #effort: Effort;
+  readonly #entriesFirst: number;
   readonly #sum = createHash('sha256');
   /**
    * The chunk that is being filled; each chunk begins with a new one, because a sink can keep it. The first one grows: most
@@ -30,10 +31,11 @@ export class PageSetWriter {
   #entries = 0;
   #newest = 0;
 
-  constructor(head: PageSetHead, sink: Sink, effort: Effort = 'usual') {
+  constructor(head: PageSetHead, sink: Sink, {effort = 'usual', entries = 8}: PageSetWriting = {}) {
     this.#head = head;
     this.#sink = sink;
     this.#effort = effort;
+    this.#entriesFirst = entries;
     this.#write(encodeHead(head));
   }
 
@@ -68,7 +70,7 @@ export class PageSetWriter {
     const {pageBytes} = this.#head;
     const isFirst = this.#entries === this.#inChunk;
     const most = entriesMax(pageBytes);
-    const entries = isFirst ? Math.min(most, Math.max(ENTRIES_FIRST, 2 * this.#inChunk)) : most;
+    const entries = isFirst ? Math.min(most, Math.max(this.#entriesFirst, 2 * this.#inChunk, 1)) : most;
     const chunk = Buffer.allocUnsafe(entries * (ENTRY_HEADER_BYTES + pageBytes));
     if (this.#inChunk > 0) this.#chunk.copy(chunk);
     this.#chunk = chunk;

@@ -63,14 +63,11 @@ export function readFrame(fd: number, header: WalHeader, number: number): WalFra
   };
 }
 
-/** The same without its page, whose checksum is not compared. */
-export function readFrameHeader(
-  fd: number,
+/** The same without its page, whose checksum is not compared. @param bytes that begin with the frame */
+export function frameHeaderIn(
+  bytes: Buffer,
   header: WalHeader,
-  number: number,
-): Pick<WalFrame, 'pageNumber' | 'pagesAfter' | 'hasSalts' | 'stored'> | null {
-  const bytes = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
-  if (readSync(fd, bytes, 0, bytes.length, frameOffset(header, number)) < bytes.length) return null;
+): Pick<WalFrame, 'pageNumber' | 'pagesAfter' | 'hasSalts' | 'stored'> {
   return {
     pageNumber: bytes.readUInt32BE(0),
     pagesAfter: bytes.readUInt32BE(4),

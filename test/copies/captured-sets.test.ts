@@ -13,6 +13,7 @@ import {mergePageSets} from '../../engine/copies/merge.ts';
 import type {Position} from '../../engine/copies/page-set.ts';
 import {PageSet} from '../../engine/copies/page-set-reader.ts';
 import {writeBase} from '../../engine/copies/whole-base.ts';
+import {FRAME_RUN_MAX, FRAME_RUNS_MAX} from '../../engine/limits.ts';
 import {rounds} from '../harness/nightly.ts';
 import {QUICK_DISK, TIMELINE} from './model.ts';
 
@@ -130,6 +131,25 @@ test('any commits, cut and merged at random', () => {
     }),
     {numRuns: RUNS},
   );
+});
+
+test('commits with more frames than are kept until they are accepted', () => {
+  const captured = new Captured();
+  const rows = 2 * FRAME_RUN_MAX * FRAME_RUNS_MAX;
+  const insert = captured.db.prepare('INSERT OR REPLACE INTO t VALUES (?, ?)');
+  for (const byte of [1, 2]) {
+    captured.db.transaction(() => {
+      for (let n = 0; n < rows; n++) insert.run(n, Buffer.alloc(4_000, byte));
+    })();
+    captured.take(1);
+  }
+  const [base, ...sets] = captured.sets;
+  const copy = CopyFile.create(join(directory, 'copy.sqlite'), base!, QUICK_DISK);
+  for (const set of sets) copy.apply(set);
+  copy.verify();
+  copy.close();
+  captured.close();
+  expect(readFileSync(join(directory, 'copy.sqlite')).equals(readFileSync(captured.path))).toBe(true);
 });
 
 test('a commit that is said to be there and is not, and a log overwritten before it was read, are losses', () => {
