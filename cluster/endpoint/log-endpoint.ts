@@ -60,6 +60,8 @@ const EMPTY: Buffer = Buffer.alloc(0);
 
 export class LogEndpoint {
   readonly #parts: LogEndpointParts;
+  readonly #log: Subject;
+  readonly #logParts: Subject;
   readonly #packages: PackageEndpoint;
   readonly #server: Server;
   #socket: Socket | null = null;
@@ -77,6 +79,8 @@ export class LogEndpoint {
 
   constructor(parts: LogEndpointParts) {
     this.#parts = parts;
+    const {subjects, tenant} = parts;
+    [this.#log, this.#logParts] = [subjects.log(tenant), subjects.parts(tenant)];
     this.#packages = new PackageEndpoint(parts.packages);
     this.#server = createServer(socket => this.#entered(socket));
     this.#server.maxConnections = 1;
@@ -205,9 +209,9 @@ export class LogEndpoint {
   }
 
   async #publish({subject, expected}: Extract<LogRequest, {does: 'publish'}>, body: Buffer): Promise<PublishAnswer> {
-    const {engine, subjects, tenant, epoch, onAnswered, note, beforeOpen, share} = this.#parts;
+    const {engine, epoch, onAnswered, note, beforeOpen, share} = this.#parts;
     if (this.#isEnded) throw new EngineError('the tenant is not of this host any more');
-    const [log, parts] = [subjects.log(tenant), subjects.parts(tenant)];
+    const [log, parts] = [this.#log, this.#logParts];
     if (body.length > MESSAGE_BYTES_LEAST) throw new MalformedFrame(`a message of ${body.length} bytes`);
     const bytes = body.length + subject.length;
     if (subject === parts.name) {
@@ -219,8 +223,8 @@ export class LogEndpoint {
     if (subject !== log.name || expected === null) throw new MalformedFrame('it publishes to another subject');
     const place = placeInHeader(body, 0);
     if (place === null || place.epoch > epoch) throw new MalformedFrame('it appends no record of its epoch');
-    const isOurs = place.epoch === epoch && noteBehindHeader(body) === note;
-    if (place.kind === 'open' && !isOurs) throw new MalformedFrame('it opens the log for another owner');
+    const isOurs = () => place.epoch === epoch && noteBehindHeader(body) === note;
+    if (place.kind === 'open' && !isOurs()) throw new MalformedFrame('it opens the log for another owner');
     if (!share.takes(bytes)) return {kind: 'full'};
     // What it lacks by now is appended before: then this append expects another record, is refused, and follows again.
     if (place.kind === 'open') await beforeOpen(this.#tail);
@@ -237,8 +241,7 @@ export class LogEndpoint {
 
   /** The next claim is above the epoch that the log has. @throws MalformedFrame: it has no such epoch; EngineError */
   async #checkSuperseded(epoch: number): Promise<void> {
-    const {engine, subjects, tenant} = this.#parts;
-    const newest = await engine.last(subjects.log(tenant));
+    const newest = await this.#parts.engine.last(this.#log);
     const place = newest === null ? null : placeInHeader(newest.bytes, newest.sequence);
     if (place === null || place.epoch < epoch) throw new MalformedFrame('its log has no such epoch');
   }
@@ -287,9 +290,8 @@ export class LogEndpoint {
   }
 
   #messages(messages: Message[]): [LogAnswer, Buffer] {
-    const log = this.#parts.subjects.log(this.#parts.tenant).name;
     const newest = messages.at(-1);
-    if (newest?.subject === log) this.#noteTail(placeInHeader(newest.bytes, newest.sequence));
+    if (newest?.subject === this.#log.name) this.#noteTail(placeInHeader(newest.bytes, newest.sequence));
     const heads = messages.map(({subject, sequence, bytes}) => ({subject, sequence, bytes: bytes.length}));
     return [{is: 'messages', messages: heads}, Buffer.concat(messages.map(({bytes}) => bytes))];
   }
@@ -302,8 +304,8 @@ export class LogEndpoint {
   #readable(name: string): Subject {
     const {subjects, tenant} = this.#parts;
     const token = tokenOf(tenant);
-    const [log, parts, list] = [subjects.log(tenant), subjects.parts(tenant), subjects.record(`base.${token}`)];
-    for (const subject of [log, parts, list]) if (subject.name === name) return subject;
+    const list = subjects.record(`base.${token}`);
+    for (const subject of [this.#log, this.#logParts, list]) if (subject.name === name) return subject;
     const prefix = `${subjects.prefix({kind: 'bases'})}${token}.`;
     const id = name.slice(prefix.length);
     if (name.startsWith(prefix) && /^[0-9a-f]+$/.test(id)) return subjects.base(tenant, id);

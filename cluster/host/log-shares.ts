@@ -30,7 +30,8 @@ export class LogShares {
     const token = tokenOf(tenant);
     const found = this.#shares.get(token);
     if (found !== undefined) return found.share;
-    const share = new LogShare(() => this.#parts.freeBytes(shardOf(tenant.id)));
+    const shard = shardOf(tenant.id);
+    const share = new LogShare(() => this.#parts.freeBytes(shard));
     this.#shares.set(token, {tenant, share});
     return share;
   }
