@@ -16,7 +16,7 @@ import {startOnNats} from '../../cluster/nats/start-check.ts';
 import {encodeTenant, tenantKey} from '../../cluster/ownership/tenant-record.ts';
 import type {ClusterSettings} from '../../supervisor/server/settings.ts';
 import {svc} from '../harness/command.ts';
-import {freePorts} from '../harness/free-ports.ts';
+import {freePorts} from '../harness/free-port.ts';
 import {until} from '../harness/until.ts';
 import {NatsServer} from './harness/nats-servers.ts';
 import {opened} from './harness/rig.ts';

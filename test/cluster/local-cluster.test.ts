@@ -9,7 +9,7 @@ import {createInterface} from 'node:readline';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Shown} from '../../examples/cluster/local-cluster.ts';
 import type {WriterState} from '../../examples/cluster/writers.ts';
-import {freePorts} from '../harness/free-ports.ts';
+import {freePorts} from '../harness/free-port.ts';
 import {until} from '../harness/until.ts';
 
 const PORTS = 50;
