@@ -69,10 +69,7 @@ test('when NATS has lost everything, the newest files begin new logs, and only a
   await Promise.all(nats.servers.map(server => server.kill()));
   for (const {name} of nats.servers) rmSync(join(nats.directory, name), {recursive: true});
   await Promise.all(nats.servers.map(server => server.start()));
-  await until('the servers to elect a leader', async () => {
-    const page = (await nats.servers[0]!.page('jsz')) as {meta_cluster?: {leader?: string}};
-    return page.meta_cluster?.leader !== undefined;
-  });
+  await nats.elected();
   await a.service.run();
   await Promise.all([b, c].map(({service}) => service.run()));
   expect(await a.service.get('/api/tenants/acme/schema')).toMatchObject({status: 404});

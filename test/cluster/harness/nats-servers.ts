@@ -31,6 +31,7 @@ const OUTPUT_KEPT = 100;
 const FILLER = 'filler';
 const FILLER_BYTES = 512 * 1024;
 const ELECTION = 'the servers to elect a leader';
+type MetaCluster = {meta_cluster?: {replicas?: {current: boolean}[]}};
 /** Of JetStream's API: these take no configuration. */
 const BARE_VERBS = ['STREAM.DELETE', 'STREAM.LEADER.STEPDOWN'];
 
@@ -205,15 +206,23 @@ export class NatsServers {
     process.once('exit', found.#onExit);
     try {
       await Promise.all(servers.map(server => server.start()));
-      await until(ELECTION, async () => {
-        const page = (await servers[0]!.page('jsz')) as {meta_cluster?: {leader?: string; cluster_size?: number}};
-        return count === 1 || (page.meta_cluster?.leader !== undefined && page.meta_cluster.cluster_size === count);
-      });
+      await found.elected();
     } catch (error) {
       await found.stop();
       throw error;
     }
     return found;
+  }
+
+  /** All of them run. Resolves when their leader has all others beside it: before, a stream finds too few servers. */
+  async elected(): Promise<void> {
+    const others = this.servers.length - 1;
+    await until(ELECTION, async () => {
+      const pages = await Promise.all(this.servers.map(server => server.page('jsz') as Promise<MetaCluster>));
+      // Only the leader's page has them.
+      const followers = pages.map(page => (page.meta_cluster?.replicas ?? []).filter(({current}) => current));
+      return others === 0 || followers.some(({length}) => length === others);
+    });
   }
 
   readonly #onExit = () => {
