@@ -1,5 +1,6 @@
 /** The two kinds of bodies at the worker's end, without a connection: who waits for whom, and what is counted. */
 import {Buffer} from 'node:buffer';
+import {setImmediate as nextTurn} from 'node:timers/promises';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {IncomingBody} from '../../../engine/io/incoming-body.ts';
 import {OutgoingBody} from '../../../engine/io/outgoing-body.ts';
@@ -15,7 +16,8 @@ describe('an outgoing body', () => {
   let ends: (string | null)[];
   let body: OutgoingBody;
   beforeEach(() => {
-    vi.useFakeTimers();
+    // Not those of turns: a test must not run those of others.
+    vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
     sent = 0;
     ends = [];
     body = new OutgoingBody({
@@ -111,7 +113,8 @@ describe('an outgoing body', () => {
       }
     }
     feed(body, chunks());
-    await vi.runAllTimersAsync(); // the stall timer is among them
+    while (made === 0 || body.isReady) await nextTurn();
+    vi.advanceTimersByTime(STREAM_STALL_MS);
     expect(made).toBe(Math.ceil((STREAM_WINDOW_BYTES + 1) / 1000) + (STREAM_WINDOW_BYTES % 1000 === 0 ? 0 : 1));
     expect([isClosed, ends]).toEqual([true, ['its reader stalled']]);
   });
