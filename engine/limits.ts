@@ -422,7 +422,7 @@ export const PLACE_BYTES_MAX = 16 * 1_024;
 /** Frames of a log that are read at once, and how many such runs are kept until their commits are accepted: 1 MiB. (ours) */
 export const FRAME_RUN_MAX = 64;
 export const FRAME_RUNS_MAX = 4;
-/** Hashes of pages that a capture keeps, some 4 MiB. Beyond: all are dropped. (ours) */
+/** Hashes of pages that a capture keeps, some 2 MiB. Beyond: all are dropped. (ours) */
 export const PAGE_HASHES_MAX = 16_384;
 /** Pages of a base that are copied or written before the commits made meanwhile are taken: some 10 ms. (ours) */
 export const BASE_STEP_PAGES = 512;

@@ -7,8 +7,9 @@ import {FrameFlag, FrameKind, type FrameWriter, MalformedFrame} from '../../shar
 import {ENDPOINT_CONNECT_MS, ENDPOINT_CONNECT_RETRY_MS} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {delay, REAL_TIMING} from '../log/timing.ts';
-import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer, type LogRequest} from './endpoint-message.ts';
+import {ENDPOINT_VERSION, type LeaseNotice, type LogAnswer} from './endpoint-message.ts';
 import {frameSocket} from './frame-socket.ts';
+import type {LogRequest} from './log-request.ts';
 
 export type EndpointAddress = {readonly socketPath: string; readonly secret: string};
 

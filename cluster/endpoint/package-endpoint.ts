@@ -8,7 +8,8 @@ import {PACKAGES_LISTED_MAX} from '../limits.ts';
 import {EngineError} from '../log/log-engine.ts';
 import {encodePackageList, type PackageInfo} from '../log/package-list.ts';
 import type {NotStored} from '../log/stored-list.ts';
-import type {LogAnswer, LogRequest, PackageOutcome} from './endpoint-message.ts';
+import type {LogAnswer, PackageOutcome} from './endpoint-message.ts';
+import type {LogRequest} from './log-request.ts';
 
 /** Of one tenant, in the epoch of its worker. Each throws LogError, EngineError. */
 export type EndpointPackages = {

@@ -1,6 +1,6 @@
 /** The position of a record as JSON. */
 import type {LogPosition} from '../log/record.ts';
-import type {WirePosition} from './endpoint-message.ts';
+import type {WirePosition} from './log-request.ts';
 
 export function toWire({digest, ...rest}: LogPosition): WirePosition {
   return {...rest, digest: digest.toString('hex')};

@@ -36,8 +36,8 @@ export function writeSet(
     pagesAfter,
     digestBefore: before.digest,
   };
-  // The copier merges it.
   const numbers = numbersOf(taken, before.pages, pagesAfter);
+  // The copier merges it.
   const writer = new PageSetWriter(head, sink, {effort: 'quick', entries: numbers.length});
   const space = Buffer.allocUnsafe(pageBytes);
   for (const number of numbers) {

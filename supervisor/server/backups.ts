@@ -125,8 +125,9 @@ export class Backups {
     } else if (before === null || (copied.isOfLog !== true && copied.isAwake !== isAwake(before))) {
       this.#copier.tenantIs(copied);
       const {tenant} = copied;
-      const isNew = before === null && this.#parts.fromLog?.known({tenant, generation: entry.generation});
-      if (isNew) this.#copier.tenantIs(copied);
+      const isSpooled = before === null && this.#parts.fromLog?.known({tenant, generation: entry.generation});
+      // The copier waits for this after the first message about a tenant.
+      if (isSpooled) this.#copier.tenantIs(copied);
     }
   }
 

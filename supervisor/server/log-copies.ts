@@ -11,9 +11,9 @@ export class LogCopies {
   /** Of this host, and its own. */
   readonly names: {readonly cluster: string; readonly host: string};
   readonly #process: Pick<ClusterProcess, 'request' | 'follow'>;
-  /** Receives the tenants whose spools have something new. @returns false: this host does not know that one yet */
+  /** Receives a tenant whose spool has new data. @returns false: this host does not know the tenant yet */
   onSpooled: (spooled: Spooled) => boolean = () => true;
-  /** Generations of tenants that had something before this host knew them. At most one for each tenant of the cluster. */
+  /** Generations of tenants whose spools had data before this host knew them. At most one entry per tenant of the cluster. */
   readonly #early = new Map<string, number>();
   #isWriter = false;
 
@@ -33,12 +33,12 @@ export class LogCopies {
     this.#process.follow(isWriter);
   }
 
-  /** The cluster process says it once, and tells of a new tenant and of its spool at nearly the same time. */
+  /** The cluster process sends this once, and it can arrive before this host has taken the new tenant in. */
   spooled(spooled: Spooled): void {
     if (!this.onSpooled(spooled)) this.#early.set(spooled.tenant, spooled.generation);
   }
 
-  /** This host knows the tenant from now on. @returns whether its spool had something before */
+  /** This host knows the tenant from now on. @returns whether its spool already has data */
   known({tenant, generation}: Spooled): boolean {
     const early = this.#early.get(tenant);
     if (early === undefined || early > generation) return false;

@@ -1,4 +1,4 @@
-/** Ports of loopback that nobody listens on, for processes that get their ports as settings. */
+/** Free loopback ports, for processes that get their ports as settings. */
 import {randomInt} from 'node:crypto';
 import {once} from 'node:events';
 import {createServer} from 'node:net';

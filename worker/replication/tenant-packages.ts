@@ -1,6 +1,7 @@
 /** The packages of the worker's tenant in the store of the cluster: the cluster process stores and removes what is named here. */
 import type {EndpointClient} from '../../cluster/endpoint/endpoint-client.ts';
-import type {LogAnswer, LogRequest, PackageOutcome} from '../../cluster/endpoint/endpoint-message.ts';
+import type {LogAnswer, PackageOutcome} from '../../cluster/endpoint/endpoint-message.ts';
+import type {LogRequest} from '../../cluster/endpoint/log-request.ts';
 import {EngineError} from '../../cluster/log/log-engine.ts';
 import {LogError} from '../../cluster/log/log-error.ts';
 import {decodePackageList, type PackageInfo} from '../../cluster/log/package-list.ts';
