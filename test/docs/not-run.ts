@@ -17,6 +17,7 @@ export const NOT_RUN: Record<string, Record<string, string>> = {
   },
   'bench.md': {
     'npx -y -p node@22 -c "npm run bench"': 'takes many minutes',
+    'npx -y -p node@22 -c "npm run bench:builds -- ../before/dist/cli.js"': 'needs another build, and takes minutes',
     'npx -y -p node@22 -c "npm run bench:takeovers"': 'takes ten minutes',
     'npx -y -p node@22 -c "npm run soak"': 'takes an hour',
   },
