@@ -30,6 +30,9 @@ export const ISOLATE_FLAGS: readonly string[] = [
  */
 export const DOCUMENT_WORKER_FLAGS: readonly string[] = [...FROZEN_FLAGS, '--v8-pool-size=1'];
 
+/** The second argument of a spare worker that expects a tenant with code. */
+export const WARM_FUNCTIONS = 'functions';
+
 /** Whether this process was started with the flag that isolated-vm needs. */
 export function mayHoldIsolates(): boolean {
   return process.execArgv.includes(WITHOUT_SNAPSHOT);

@@ -250,7 +250,7 @@ export const NODE_INSTALL_MS_MAX = 10 * 60 * 1000;
 export const CLOCK_SET_BACK_MS = 1_000;
 /** Pause before a due tenant that still waits to be woken is checked again. (ours) */
 export const DUE_AGAIN_MS = 1_000;
-/** Pause before the next spare starts when a tenant with code was opened, whose isolates start at that time. (ours) */
+/** Pause before the next spare starts when a tenant with code was opened, whose isolates can start at that time. (ours) */
 export const SPARE_AFTER_CODE_MS = 500;
 /** Pause after a spare that ended before it was used; doubled up to the maximum. (ours) */
 export const SPARE_PAUSE_MS_MIN = 100;

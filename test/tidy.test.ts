@@ -116,7 +116,6 @@ const HOUSE: Record<string, string[]> = {
     'worker/tenant-metrics.ts',
     'worker/tenant.ts',
     'worker/errands',
-    'worker/user.ts',
     'worker/serving.ts',
     'worker/warm-up.ts',
     'worker/main.ts',

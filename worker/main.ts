@@ -1,6 +1,7 @@
 /**
  * A worker process: starts without a tenant (a spare), opens the tenant that the supervisor assigns, and serves routers
- * over its socket until it is closed. With a directory as its argument it first runs a warm-up in that directory.
+ * over its socket until it is closed. With a directory as its argument it first runs a warm-up in that directory; with
+ * WARM_FUNCTIONS behind it, also that of functions.
  *
  *   (warming up ──▶) spare ──open──▶ opening ──▶ serving ──close──▶ closing ──▶ exit 0
  *                      └ open_failed: exit 1; needs_isolates: exit 1
@@ -23,12 +24,12 @@ import {
 } from '../shared/ipc/control.ts';
 import {HEARTBEAT_INTERVAL_MS} from '../shared/limits.ts';
 import {createLogger} from '../shared/log.ts';
-import {mayHoldIsolates} from '../shared/node-flags.ts';
+import {mayHoldIsolates, WARM_FUNCTIONS} from '../shared/node-flags.ts';
 import type {NodeVersion} from '../shared/node-version.ts';
 import {WorkerEgress} from './runtime/egress/worker-egress.ts';
+import {become} from './runtime/process/user.ts';
 import {Serving} from './serving.ts';
-import {become} from './user.ts';
-import {warmUp} from './warm-up.ts';
+import {warmFunctions, warmUp} from './warm-up.ts';
 
 /** The standard ones, and the channel. */
 const DESCRIPTORS = 4;
@@ -92,10 +93,11 @@ process.on('message', (message: SupervisorToWorker) => {
 });
 
 beat();
-const [warmUpDirectory] = process.argv.slice(2);
+const [warmUpDirectory, functions] = process.argv.slice(2);
 /** A tenant that is assigned meanwhile is opened after the warm-up. */
 const warmedUp = warmUpDirectory === undefined ? null : warmUp(warmUpDirectory, log);
 await warmedUp;
+if (functions === WARM_FUNCTIONS) await warmFunctions(log);
 // Everything compiled so far is svc's own code, and no tenant's code has run, so other processes can trust the cache. A
 // worker with a tenant never writes files that other processes read.
 flushCompileCache();
@@ -125,6 +127,10 @@ async function installNode(version: NodeVersion): Promise<void> {
 async function open(settings: TenantSettings): Promise<void> {
   log = createLogger({process: 'worker', tenant: settings.tenant});
   await warmedUp;
+  if (!settings.hasCode && mayHoldIsolates()) {
+    const {spareIsolates} = await import('./runtime/isolate-process/spare-isolates.ts');
+    spareIsolates.end();
+  }
   egress = new WorkerEgress(settings.egress, send);
   const onUse = (untilMs: number | null) => send({type: 'in_use', untilMs});
   serving = await Serving.open(settings, log, {egress, onUse, installNode});

@@ -11,8 +11,8 @@ import {LeasedEvents} from './ipc/leased-events.ts';
 import {LinkShare} from './ipc/link-share.ts';
 import {type LinkEvents, RouterLink} from './ipc/router-link.ts';
 import {WorkerSocket} from './ipc/worker-socket.ts';
+import {become} from './runtime/process/user.ts';
 import {Tenant, type Upwards} from './tenant.ts';
-import {become} from './user.ts';
 
 export class Serving {
   readonly tenant: Tenant;

@@ -275,6 +275,8 @@ export type TenantSettings = {
   /** The tenant's file must contain the same generation, or it is refused. */
   generation: number;
   createdMs: number;
+  /** It had code when it was last open. The file decides; this only tells what to prepare. */
+  hasCode: boolean;
   /** An operator paused the tenant: it answers reads, refuses all else, and runs nothing by itself. */
   isReadOnly: boolean;
   /** The tenant's own directory; it exists. */
@@ -303,7 +305,7 @@ export type TenantSettings = {
 
 export type ErrandSettings = Omit<
   TenantSettings,
-  'isReadOnly' | 'socketPath' | 'secret' | 'egress' | 'routers' | 'log'
+  'hasCode' | 'isReadOnly' | 'socketPath' | 'secret' | 'egress' | 'routers' | 'log'
 >;
 
 export type SupervisorToWorker =

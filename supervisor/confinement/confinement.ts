@@ -37,7 +37,7 @@ export async function findConfinement(need: UsersNeed): Promise<Confinement> {
   };
 }
 
-/** @param changesUser the worker switches to its tenant's user when it gets its tenant (worker/user.ts) */
+/** @param changesUser the worker switches to its tenant's user when it gets its tenant (worker/runtime/process/user.ts) */
 function workerLayers(changesUser: boolean): Layer[] {
   const descriptors = Math.min(WORKER_DESCRIPTORS_MAX, descriptorsMax());
   // The kernel counts threads per user: for the server's own user this would limit all tenants together, or nothing at

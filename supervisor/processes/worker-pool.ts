@@ -18,7 +18,7 @@ import {
 import type {Errand} from '../../shared/ipc/errand.ts';
 import type {Logger} from '../../shared/log.ts';
 import {type FunctionCount, functionCountsIn} from '../../shared/metrics/function-counts.ts';
-import {DOCUMENT_WORKER_FLAGS, ISOLATE_FLAGS} from '../../shared/node-flags.ts';
+import {DOCUMENT_WORKER_FLAGS, ISOLATE_FLAGS, WARM_FUNCTIONS} from '../../shared/node-flags.ts';
 import type {WorkerGroups} from '../confinement/groups.ts';
 import {endAllOf} from '../confinement/leftovers.ts';
 import {
@@ -253,6 +253,8 @@ export class WorkerPool {
   #pauseMs = 0;
   #pauseTimer: NodeJS.Timeout | null = null;
   #opening = 0;
+  /** The tenant that was opened last has code, so the next one can too. */
+  #expectsCode = true;
   #isClosed = false;
 
   constructor(settings: PoolSettings, log: Logger) {
@@ -305,10 +307,11 @@ export class WorkerPool {
 
   /**
    * A worker that was taken has opened its tenant, or has ended.
-   * @param startsIsolates its first query waits for a further process, which the next spare would delay
+   * @param startsIsolates it has code: its first query can wait for a further process, which the next spare would delay
    */
   opened(startsIsolates: boolean): void {
     this.#opening--;
+    this.#expectsCode = startsIsolates;
     if (startsIsolates) this.#pause(SPARE_AFTER_CODE_MS);
     else this.refill();
   }
@@ -327,7 +330,7 @@ export class WorkerPool {
     };
     const worker: Worker = new Worker(this.#settings, this.#log, events, {
       runsCode,
-      args: [this.#settings.warmUpDirectory()],
+      args: [this.#settings.warmUpDirectory(), ...(runsCode && this.#expectsCode ? [WARM_FUNCTIONS] : [])],
     });
     this.#starting = worker;
   }

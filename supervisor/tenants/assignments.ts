@@ -137,6 +137,7 @@ export class Assignments {
       egress: entry.endpoint,
       user,
       generation: entry.generation,
+      hasCode: entry.hasCode,
       isReadOnly: entry.isReadOnly,
       createdMs: entry.createdMs,
       directory,

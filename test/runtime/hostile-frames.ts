@@ -55,7 +55,7 @@ const run = {
 };
 
 /** As the process of isolates says it, without a tail. */
-export const bareFromIsolates: Fields[] = [{type: 'ready'}, {type: 'alive'}, {type: 'closed'}];
+export const bareFromIsolates: Fields[] = [{type: 'ready'}, {type: 'alive'}, {type: 'warmed'}, {type: 'closed'}];
 /** The same with one: a JSON value. */
 export const fromIsolates: Fields[] = [
   {type: 'ran', runs: [[1, 0, 1, run]]},

@@ -174,8 +174,8 @@ describe('the process of isolates', () => {
   test('bytes', async () => {
     const started = (main: string) =>
       new Promise<string>(resolve => {
-        const options = {databasePath: '/', headSequence: () => 0, parentWatch: [], main};
-        new IsolateProcess(options, ({cause}) => resolve(cause));
+        const process = new IsolateProcess({parentWatch: [], main});
+        process.open({databasePath: '/', headSequence: () => 0, onEnd: ({cause}) => resolve(cause)});
       });
     await endsOnlyItself(started, 'malformed');
   });

@@ -4,7 +4,7 @@
  */
 import {chownSync, openSync, readdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {connect} from 'node:net';
-import {become} from '../../worker/user.ts';
+import {become} from '../../worker/runtime/process/user.ts';
 
 export type Try =
   | {what: 'read' | 'list' | 'write' | 'open' | 'connect'; path: string}

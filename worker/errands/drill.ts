@@ -57,7 +57,7 @@ function openForReading(settings: ErrandSettings, reserve: Reserve, log: Logger)
   const egress = new WorkerEgress(none, () => undefined);
   const installNode = () => Promise.reject(new Error('a drill installs nothing'));
   const {generation, createdMs} = identityIn(join(settings.directory, TENANT_FILE));
-  const own = {...settings, generation, createdMs, copies: null, log: null, isReadOnly: true};
+  const own = {...settings, generation, createdMs, copies: null, log: null, hasCode: false, isReadOnly: true};
   return Tenant.open({...own, ...none, egress: none, routers: 1}, reserve, log, {
     egress,
     installNode,

@@ -8,7 +8,8 @@
  *      └──────────────── it fails: said in the log, waiting requests are refused; the next need tries again
  *
  * Requests that need the platform while it is loading wait for that one load. The process of the isolates takes longer
- * to start than the platform takes to load. So it starts when a tenant with functions is opened, on another processor.
+ * to start than the platform takes to load. So it starts when a tenant with functions is opened, on another processor,
+ * unless this worker has started it as a spare.
  */
 
 import type {Commit, Stage} from '../../engine/commit/commit.ts';
@@ -36,14 +37,16 @@ export type GateLoads = {
 
 const LOADS: GateLoads = {
   isolates: async ({path, writer, log, metrics}) => {
-    const [{FunctionIsolates}, life] = await Promise.all([
+    const [{FunctionIsolates}, {spareIsolates}, {command}] = await Promise.all([
       import('../runtime/isolate-process/function-isolates.ts'),
+      import('../runtime/isolate-process/spare-isolates.ts'),
       import('../runtime/process/parent-watch.ts').then(({parentWatch}) => parentWatch()),
     ]);
     const isolates = new FunctionIsolates({
       databasePath: path,
       headSequence: () => writer.head.sequence,
-      parentWatch: life.command,
+      start: {parentWatch: command},
+      spare: spareIsolates.take(),
       log,
       onEnd: cause => metrics.count('svc_isolate_process_ends_total', {cause}),
     });

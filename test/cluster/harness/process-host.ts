@@ -63,6 +63,7 @@ export class ProcessWorker {
       ...{
         journalKeepRecords: 10_000,
         storageBytesMax: 0,
+        hasCode: false,
         servicesMemoryMbMax: 0,
         redactErrors: false,
         copies: null,

@@ -41,11 +41,10 @@ function isolates({script, ...options}: Partial<IsolateProcessOptions> & {script
   const host = new FunctionIsolates({
     databasePath: join(directory, 'none.sqlite'),
     headSequence: () => 0,
-    parentWatch: [],
+    start: {parentWatch: [], main: script === undefined ? MAIN : file, ...options},
+    spare: null,
     log: createLogger({process: 'worker'}),
     onEnd: cause => ends.push(cause),
-    main: script === undefined ? MAIN : file,
-    ...options,
   });
   onTestFinished(() => host.close());
   return {host, ends};

@@ -145,7 +145,7 @@ const WARMED = `${ANSWERING}
 const before = [];
 function answer(task) {
   if (task.executions !== undefined) return [['{}', before.join()]];
-  before.push(task);
+  before.push(task.databasePath ?? task);
   return [];
 }`;
 
@@ -153,9 +153,19 @@ test('a pool that is warmed has a thread with an isolate before the first query'
   const file = join(directory, 'warmed.mjs');
   writeFileSync(file, WARMED);
   const pool = new QueryPool(join(directory, 'none.sqlite'), new ProcessMemory(), () => undefined, file);
-  pool.warm();
-  pool.warm();
+  void pool.warm();
+  void pool.warm();
   expect(await pool.run({...EXECUTION, path: 'first'})).toEqual(['{}', 'warm']);
+  await pool.close();
+});
+
+test('one that is warmed without a file opens it in the same thread, before the first query', async () => {
+  const file = join(directory, 'opened-later.mjs');
+  writeFileSync(file, WARMED);
+  const pool = new QueryPool(null, new ProcessMemory(), () => undefined, file);
+  await pool.warm();
+  pool.open('a file');
+  expect(await pool.run({...EXECUTION, path: 'first'})).toEqual(['{}', 'warm,a file']);
   await pool.close();
 });
 

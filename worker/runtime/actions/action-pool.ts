@@ -11,6 +11,7 @@ import {fileURLToPath} from 'node:url';
 import type {MessagePort} from 'node:worker_threads';
 import type {Piscina} from 'piscina';
 import {errorOfThread} from '../../../engine/storage/damage.ts';
+import {assert} from '../../../shared/assert.ts';
 import {overloaded, ServiceError, tenantClosing} from '../../../shared/errors.ts';
 import type {Outcome, Refused} from '../execution.ts';
 import {
@@ -35,7 +36,8 @@ import type {
 import {OUT_OF_MEMORY, UNAVAILABLE} from './action-outcome.ts';
 
 export type ActionPoolOptions = {
-  databasePath: string;
+  /** Null: `open` names it before the first action. */
+  databasePath: string | null;
   memory: ProcessMemory;
   actionMsMax?: number;
   actionCpuMsMax?: number;
@@ -58,6 +60,7 @@ const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'action.thread.js')
 
 export class ActionPool {
   readonly #options: ActionPoolOptions;
+  #databasePath: string | null;
   #pool: Promise<Piscina<ActionTask, void>> | null = null;
   readonly #underWay = new Map<number, UnderWay>();
   readonly #tasks = new Set<Promise<void>>();
@@ -71,7 +74,12 @@ export class ActionPool {
 
   constructor(options: ActionPoolOptions) {
     this.#options = options;
+    this.#databasePath = options.databasePath;
     options.memory.add(this);
+  }
+
+  open(databasePath: string): void {
+    this.#databasePath = databasePath;
   }
 
   get underWay(): number {
@@ -174,7 +182,9 @@ export class ActionPool {
   /** Loaded with the first action: most awake tenants run none. */
   async #open(): Promise<Piscina<ActionTask, void>> {
     const {Piscina} = await import('piscina');
-    const {databasePath, actionMsMax = ACTION_MS_MAX, actionCpuMsMax = ACTION_CPU_MS_MAX} = this.#options;
+    const {actionMsMax = ACTION_MS_MAX, actionCpuMsMax = ACTION_CPU_MS_MAX} = this.#options;
+    const databasePath = this.#databasePath;
+    assert(databasePath !== null, 'the file is known before the first action');
     const settings: ActionThreadSettings = {databasePath, actionMsMax, actionCpuMsMax};
     const pool = new Piscina<ActionTask, void>({
       filename: this.#options.thread ?? THREAD,

@@ -29,7 +29,7 @@ import {parseRealmJson} from './realm-json.ts';
 type Argument = string | number | undefined;
 
 export class HostDatabase {
-  readonly #reader: FunctionReader;
+  #reader!: FunctionReader;
   readonly #writer: Writer | null;
   readonly #writes: DocumentWrites | null;
   /** Null: nothing is written, so few documents are read twice. */
@@ -42,12 +42,16 @@ export class HostDatabase {
   #paginated: {endCursor: string} | null = null;
   #warnings: string[] = [];
 
-  /** @param writer null: read-only */
-  constructor(reader: FunctionReader, writer: Writer | null) {
-    this.#reader = reader;
+  /** @param reader null: `readFrom` names it before the first invocation @param writer null: read-only */
+  constructor(reader: FunctionReader | null, writer: Writer | null) {
+    if (reader !== null) this.readFrom(reader);
     this.#writer = writer;
     this.#known = writer === null ? null : new KnownRows();
     this.#writes = writer === null ? null : new DocumentWrites(writer, this.#budget, this.#known!);
+  }
+
+  readFrom(reader: FunctionReader): void {
+    this.#reader = reader;
   }
 
   /**

@@ -17,6 +17,8 @@ const CHECKS: ReadonlySet<unknown> = new Set<DamageCheck>([
   'engine',
 ]);
 
+const BARE: ReadonlySet<unknown> = new Set<FromIsolates['type']>(['ready', 'alive', 'warmed', 'closed']);
+
 /** Warnings of the database are added to the lines of the function. */
 const LINES_MAX = 2 * LOG_LINES_MAX;
 
@@ -28,7 +30,7 @@ export function checkedMessage(head: Fields, tailBytes: number): FromIsolates | 
 function isMessage(head: Fields, tailBytes: number): boolean {
   const {type, id, call, line, reason, parameters, operation} = head;
   if (type === 'ran') return areRuns(head.runs, tailBytes);
-  if (type === 'ready' || type === 'alive' || type === 'closed') return tailBytes === 0;
+  if (BARE.has(type)) return tailBytes === 0;
   if (!isCount(id)) return false;
   switch (type) {
     case 'outcome':

@@ -26,9 +26,13 @@ import {ISOLATE_PROCESS_STARTS_MAX, QUERY_QUEUE_MAX} from '../limits.ts';
 import type {EndCause, ProcessEnd} from '../process/confined-process.ts';
 import type {QueryRun} from '../queries/packed-run.ts';
 import {ActionCall, type IsolateCall, QueryCall} from './isolate-calls.ts';
-import {IsolateProcess, type IsolateProcessOptions} from './isolate-process.ts';
+import {type IsolateOwner, IsolateProcess, type IsolateProcessOptions} from './isolate-process.ts';
 
-export type FunctionIsolatesParts = IsolateProcessOptions & {
+export type FunctionIsolatesParts = Omit<IsolateOwner, 'onEnd'> & {
+  /** How processes are started. */
+  start: IsolateProcessOptions;
+  /** The first process, if this worker started it as a spare. */
+  spare: IsolateProcess | null;
   log: Logger;
   /** A process has ended. */
   onEnd: (cause: EndCause) => void;
@@ -52,10 +56,12 @@ export class FunctionIsolates {
   /** Queries that run in the second process, one at a time. */
   #trials: QueryCall[] = [];
   #onTrial: QueryCall | null = null;
+  #spare: IsolateProcess | null;
   #isClosed = false;
 
   constructor(parts: FunctionIsolatesParts) {
     this.#parts = parts;
+    this.#spare = parts.spare;
   }
 
   /** Runs actions and HTTP actions. */
@@ -96,7 +102,7 @@ export class FunctionIsolates {
 
   /** Starts the process and its first query thread before the first call needs them. */
   start(): void {
-    this.#processOf('together').warm();
+    void this.#processOf('together').warm();
   }
 
   async #query(call: QueryCall): Promise<QueryRun[]> {
@@ -188,13 +194,24 @@ export class FunctionIsolates {
     this.#processOf('apart').begin(call);
   }
 
+  #takeSpare(): IsolateProcess | null {
+    const spare = this.#spare;
+    this.#spare = null;
+    return spare?.isEnding === false ? spare : null;
+  }
+
   #processOf(place: Place): IsolateProcess {
     const known = this.#processes[place];
     if (known?.isEnding === false) return known;
-    const {log: _, onEnd: __, ...options} = this.#parts;
-    const process = new IsolateProcess(options, (end, calls) => {
-      if (this.#processes[place] === process) this.#processes[place] = null;
-      this.#ended(place, end, calls);
+    const {databasePath, headSequence, start} = this.#parts;
+    const process = this.#takeSpare() ?? new IsolateProcess(start);
+    process.open({
+      databasePath,
+      headSequence,
+      onEnd: (end, calls) => {
+        if (this.#processes[place] === process) this.#processes[place] = null;
+        this.#ended(place, end, calls);
+      },
     });
     this.#processes[place] = process;
     return process;

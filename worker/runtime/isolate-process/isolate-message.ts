@@ -3,6 +3,7 @@
  * that process as outside input (checked-message.ts), because code that has escaped its isolate can send anything.
  */
 import type {ErrorObject} from '../../../shared/errors.ts';
+import type {WorkerUser} from '../../../shared/ipc/control.ts';
 import type {ActionRequest, HttpOperation, MainOperation} from '../actions/action-message.ts';
 import type {PackedExecutions} from '../queries/packed-executions.ts';
 import type {SentOutcome, SentRun} from '../queries/packed-run.ts';
@@ -17,9 +18,9 @@ export type RanRow = readonly [id: number, at: number, valueBytes: number, run: 
 
 /** A frame has a tail if its comment mentions one. */
 export type ToIsolates =
-  /** The first message. */
-  | {type: 'open'; databasePath: string}
-  /** Queries will come: a thread starts for them. */
+  /** Sent once, before any call. `user`: the one that the worker switched to since it started this process; null: it did not. */
+  | {type: 'open'; databasePath: string; user: WorkerUser | null}
+  /** Queries will come: a thread starts for them. Answered by `warmed`. */
   | {type: 'warm'}
   /** The variables for all later calls. */
   | {type: 'env'; env: Readonly<Record<string, string>>}
@@ -55,4 +56,5 @@ export type FromIsolates =
    */
   | {type: 'call'; id: number; call: number; operation: MainOperation | HttpOperation; parameters: string | null}
   | {type: 'alive'}
+  | {type: 'warmed'}
   | {type: 'closed'};

@@ -5,11 +5,13 @@
  *   starting ──ready──▶ serving ──close()──▶ closing ──closed──▶ ended
  *       └──by itself | too much memory | silent | says what it never says | end()──▶ ended   (from every state)
  *
- * When it ends, its owner gets back the calls that were running.
+ * `open` names its tenant and its owner: at once, or later if a spare worker started it. When it ends, its owner gets
+ * back the calls that were running.
  */
 import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {assert} from '../../../shared/assert.ts';
 import {PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
 import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
 import {
@@ -21,15 +23,13 @@ import {
   ISOLATE_UNREAD_BYTES_MAX,
 } from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
+import {currentUser} from '../process/user.ts';
 import {checkedMessage} from './checked-message.ts';
 import type {IsolateCall, Sender} from './isolate-calls.ts';
 import type {FromIsolates, RanRow, ToIsolates} from './isolate-message.ts';
 import {QueryFrames} from './query-frames.ts';
 
 export type IsolateProcessOptions = {
-  databasePath: string;
-  /** Sequence of the newest record that queries can have read. */
-  headSequence: () => number;
   /** Command prefix that makes the process end with this one (runtime/process/parent-watch.ts). */
   parentWatch: readonly string[];
   main?: string;
@@ -37,13 +37,23 @@ export type IsolateProcessOptions = {
   unreadBytesMax?: number;
 };
 
+export type IsolateOwner = {
+  databasePath: string;
+  /** Sequence of the newest record that queries can have read. */
+  headSequence: () => number;
+  /** @param calls that were running */
+  onEnd: (end: ProcessEnd, calls: IsolateCall[]) => void;
+};
+
 const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'isolates.js');
 
 export class IsolateProcess {
   readonly #process: ConfinedProcess<ToIsolates, FromIsolates>;
-  readonly #options: IsolateProcessOptions;
-  readonly #onEnd: (end: ProcessEnd, calls: IsolateCall[]) => void;
+  /** The user of this worker when it started the process. */
+  readonly #user = currentUser();
+  #owner: IsolateOwner | null = null;
   readonly #calls = new Map<number, IsolateCall>();
+  readonly #warmed = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #idle: NodeJS.Timeout;
   readonly #queries = new QueryFrames((message, args) => this.#process.send(message, args));
@@ -52,9 +62,7 @@ export class IsolateProcess {
   #lastCall = 0;
   #env: IsolateCall['env'] | null = null;
 
-  constructor(options: IsolateProcessOptions, onEnd: (end: ProcessEnd, calls: IsolateCall[]) => void) {
-    this.#options = options;
-    this.#onEnd = onEnd;
+  constructor(options: IsolateProcessOptions) {
     this.#process = new ConfinedProcess(
       {
         command: [process.execPath, ...ISOLATE_FLAGS, options.main ?? MAIN],
@@ -75,7 +83,15 @@ export class IsolateProcess {
       },
     );
     this.#idle = setTimeout(() => this.#endIfIdle(), options.idleMs ?? ISOLATE_PROCESS_IDLE_MS).unref();
-    this.#send({type: 'open', databasePath: options.databasePath});
+  }
+
+  /** Called once, before any call. */
+  open(owner: IsolateOwner): void {
+    assert(this.#owner === null, 'a process serves one tenant');
+    this.#owner = owner;
+    const user = currentUser();
+    this.#send({type: 'open', databasePath: owner.databasePath, user: user === this.#user ? null : user});
+    this.#idle.refresh();
   }
 
   get underWay(): number {
@@ -92,9 +108,10 @@ export class IsolateProcess {
     return this.#process.bytes;
   }
 
-  /** Prepares it for queries, before the first one comes. */
-  warm(): void {
+  /** Prepares it for queries, before the first one comes. Resolves when it is prepared, or has ended. */
+  async warm(): Promise<void> {
     this.#send({type: 'warm'});
+    await Promise.race([this.#warmed.promise, this.#ended.promise]);
   }
 
   begin(call: IsolateCall): void {
@@ -137,7 +154,7 @@ export class IsolateProcess {
       const value = tail.toString('utf8', from, from + valueBytes);
       from += valueBytes;
       if (call === undefined) continue;
-      if (run.sequence > this.#options.headSequence() || !call.ran(at, run, value)) {
+      if (run.sequence > this.#owner!.headSequence() || !call.ran(at, run, value)) {
         this.#process.kill('malformed', 'it violated the protocol');
         return;
       }
@@ -152,6 +169,9 @@ export class IsolateProcess {
         this.#process.started();
         return;
       case 'alive':
+        return;
+      case 'warmed':
+        this.#warmed.resolve();
         return;
       case 'closed':
         this.#endInOrder();
@@ -182,7 +202,7 @@ export class IsolateProcess {
   }
 
   #endIfIdle(): void {
-    if (this.#calls.size > 0) this.#idle.refresh();
+    if (this.#calls.size > 0 || this.#owner === null) this.#idle.refresh();
     else this.#endInOrder();
   }
 
@@ -195,7 +215,7 @@ export class IsolateProcess {
     const calls = [...this.#calls.values()].filter(({isOver}) => !isOver);
     this.#calls.clear();
     this.#ended.resolve();
-    this.#onEnd(end, calls);
+    this.#owner?.onEnd(end, calls);
   }
 }
 

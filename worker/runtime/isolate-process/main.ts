@@ -12,6 +12,7 @@ import type {ActionAnswer, ActionAnswers} from '../actions/action-link.ts';
 import {ActionPool} from '../actions/action-pool.ts';
 import type {Execution} from '../execution.ts';
 import {ISOLATE_FRAME_BYTES_MAX} from '../limits.ts';
+import {become} from '../process/user.ts';
 import {WorkerPipe} from '../process/worker-pipe.ts';
 import {ProcessMemory} from '../process-memory.ts';
 import {unpacked} from '../queries/packed-executions.ts';
@@ -28,7 +29,10 @@ const actionsUnderWay = new Map<number, UnderWay>();
 /** Queries of one snapshot that have not all arrived, by id. */
 const batching = new Map<number, Execution[]>();
 let env: Execution['env'] = {};
-let pools: {queries: QueryPool; actions: ActionPool} | null = null;
+const memory = new ProcessMemory();
+// A thread that hangs in a V8 call cannot be interrupted; its resources are freed when the process ends.
+const queries = new QueryPool(null, memory, end);
+const actions = new ActionPool({databasePath: null, memory});
 
 say({type: 'ready'});
 
@@ -45,10 +49,12 @@ function say(message: FromIsolates, tail: string | Uint8Array = ''): void {
 function received(message: ToIsolates, tail: Buffer): void {
   switch (message.type) {
     case 'open':
-      pools = poolsOf(message.databasePath);
+      if (message.user !== null) become(message.user);
+      queries.open(message.databasePath);
+      actions.open(message.databasePath);
       return;
     case 'warm':
-      opened().queries.warm();
+      void queries.warm().then(() => say({type: 'warmed'}));
       return;
     case 'env':
       env = message.env;
@@ -78,22 +84,9 @@ function received(message: ToIsolates, tail: Buffer): void {
   }
 }
 
-function poolsOf(databasePath: string): {queries: QueryPool; actions: ActionPool} {
-  const memory = new ProcessMemory();
-  return {
-    // A thread that hangs in a V8 call cannot be interrupted; its resources are freed when the process ends.
-    queries: new QueryPool(databasePath, memory, end),
-    actions: new ActionPool({databasePath, memory}),
-  };
-}
-
 function query([id, at, count]: QuerySlot, execution: Execution): void {
   if (count === 1) {
-    answer(id, () =>
-      opened()
-        .queries.run(execution)
-        .then(run => frames.add(id, 0, run)),
-    );
+    answer(id, () => queries.run(execution).then(run => frames.add(id, 0, run)));
     return;
   }
   const all = batching.get(id) ?? [];
@@ -105,7 +98,7 @@ function query([id, at, count]: QuerySlot, execution: Execution): void {
   assert(at === count - 1, 'queries of one snapshot come in their order');
   batching.delete(id);
   answer(id, async () => {
-    for (const [number, run] of (await opened().queries.runTogether(all)).entries()) frames.add(id, number, run);
+    for (const [number, run] of (await queries.runTogether(all)).entries()) frames.add(id, number, run);
   });
 }
 
@@ -123,11 +116,7 @@ async function action({id, request}: ToIsolates & {type: 'action'}, args: string
   const underWay: UnderWay = {cancel: new AbortController(), calls: new Map(), lastCall: 0};
   actionsUnderWay.set(id, underWay);
   try {
-    const outcome = await opened().actions.run(
-      {...request, args, env},
-      answersFor(id, underWay),
-      underWay.cancel.signal,
-    );
+    const outcome = await actions.run({...request, args, env}, answersFor(id, underWay), underWay.cancel.signal);
     say({type: 'outcome', id, outcome: withoutValue(outcome)}, textOf(outcome));
   } catch (caught) {
     failed(id, caught);
@@ -158,7 +147,7 @@ function answered({id, call, answer}: ToIsolates & {type: 'answer'}, tail: Buffe
 }
 
 async function close(): Promise<void> {
-  await Promise.all([pools?.queries.close(), pools?.actions.close()]);
+  await Promise.all([queries.close(), actions.close()]);
   say({type: 'closed'});
 }
 
@@ -170,9 +159,4 @@ function failed(id: number, caught: unknown): void {
 
 function reasonOf(caught: unknown): string {
   return caught instanceof Error ? (caught.stack ?? caught.message) : String(caught);
-}
-
-function opened(): {queries: QueryPool; actions: ActionPool} {
-  assert(pools !== null, 'a process is opened before it is asked');
-  return pools;
 }

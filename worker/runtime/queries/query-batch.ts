@@ -23,10 +23,12 @@ export type QueryBatchResult = (PackedRun | Refused)[];
 export const REST = 'rest';
 /** Sent instead of a batch: the thread makes an isolate for the first batch. */
 export const WARM = 'warm';
-export type QueryTask = QueryBatch | typeof REST | typeof WARM;
+/** Sent before the first batch to a thread that was started without a file. */
+export type OpenFile = {databasePath: string};
+export type QueryTask = QueryBatch | OpenFile | typeof REST | typeof WARM;
 
-/** Settings of a query thread, passed at its start. */
-export type QueryThreadSettings = {databasePath: string; progress: Int32Array<SharedArrayBuffer>};
+/** Settings of a query thread, passed at its start. `databasePath`: null if `OpenFile` will name it. */
+export type QueryThreadSettings = {databasePath: string | null; progress: Int32Array<SharedArrayBuffer>};
 
 /**
  * Shared memory, for a running batch and one behind it. It holds the number of queries that the thread has begun, or

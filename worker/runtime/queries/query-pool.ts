@@ -57,7 +57,7 @@ type Waiting = {
 
 const THREAD = join(dirname(fileURLToPath(import.meta.url)), 'query.thread.js');
 
-type ThreadSettings = {databasePath: string; threadFile: string; idleMs: number};
+type ThreadSettings = {databasePath: string | null; threadFile: string; idleMs: number};
 
 export class QueryPool {
   readonly #settings: ThreadSettings;
@@ -75,11 +75,12 @@ export class QueryPool {
   #closed = false;
 
   /**
+   * @param databasePath null: `open` names it before the first query
    * @param onWedged a thread hangs in a V8 call that no time-out can interrupt: only the end of the process frees it
    * @param idleMs a thread without work releases its isolates after this time
    */
   constructor(
-    databasePath: string,
+    databasePath: string | null,
     memory: ProcessMemory,
     onWedged: () => void,
     threadFile = THREAD,
@@ -96,9 +97,17 @@ export class QueryPool {
     return this.#threads.reduce((sum, {underWay}) => sum + underWay, waiting);
   }
 
-  /** Starts a thread before the first query needs it. */
-  warm(): void {
-    if (!this.#closed && this.#threads.length === 0) this.#newThread()?.warm();
+  open(databasePath: string): void {
+    this.#settings.databasePath = databasePath;
+    for (const thread of this.#threads) thread.open(databasePath);
+  }
+
+  /**
+   * Starts a thread before the first query needs it. It keeps its isolate until the file is known. Resolves when it has
+   * one, or failed to make one.
+   */
+  async warm(): Promise<void> {
+    if (!this.#closed && this.#threads.length === 0) await this.#newThread()?.warm();
   }
 
   /** @throws session.overloaded 503; session.worker_unavailable 503 if it is closed */
@@ -292,6 +301,8 @@ class QueryThread {
   readonly #thread: TaskThread<QueryTask, QueryBatchResult>;
   readonly #idleMs: number;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
+  /** Of the thread, whenever it is started. */
+  readonly #settings: QueryThreadSettings;
   /** The running batch, and the one behind it. */
   readonly #batches: Batch[] = [];
   /** When the last batch ended; null: the thread has held no isolates since. */
@@ -303,8 +314,15 @@ class QueryThread {
 
   constructor({databasePath, threadFile, idleMs}: ThreadSettings) {
     this.#idleMs = idleMs;
-    const settings: QueryThreadSettings = {databasePath, progress: this.#progress};
-    this.#thread = new TaskThread(threadFile, settings);
+    this.#settings = {databasePath, progress: this.#progress};
+    this.#thread = new TaskThread(threadFile, this.#settings);
+  }
+
+  /** A failure is reported by the first query, which opens the file if it is not open. */
+  open(databasePath: string): void {
+    this.#settings.databasePath = databasePath;
+    this.#used();
+    this.#thread.run({databasePath}).catch(() => undefined);
   }
 
   get underWay(): number {
@@ -340,9 +358,9 @@ class QueryThread {
   }
 
   /** A failure to start is reported by the first query. */
-  warm(): void {
-    this.#used();
-    this.#thread.run(WARM).catch(() => undefined);
+  async warm(): Promise<void> {
+    if (this.#settings.databasePath !== null) this.#used();
+    await this.#thread.run(WARM).catch(() => undefined);
   }
 
   #used(): void {

@@ -3,10 +3,12 @@
  * snapshot, opened when the batch begins, so they see every write that was acknowledged before they were requested.
  */
 import {parentPort, workerData} from 'node:worker_threads';
+import Database from 'better-sqlite3';
 import {Catalog} from '../../../engine/storage/catalog.ts';
 import {reading} from '../../../engine/storage/damage.ts';
 import {openReader} from '../../../engine/storage/database.ts';
 import {Reader} from '../../../engine/storage/reader.ts';
+import {assert} from '../../../shared/assert.ts';
 import {errorEnvelope, ServiceError} from '../../../shared/errors.ts';
 import {CodeStore} from '../code-store.ts';
 import {HostDatabase} from '../database/host-database.ts';
@@ -30,15 +32,16 @@ import {
 import {answerTasks} from './task-thread.ts';
 import {ownThread} from './thread-time.ts';
 
-const {databasePath, progress} = workerData as QueryThreadSettings;
+const settings = workerData as QueryThreadSettings;
+const {progress} = settings;
 Atomics.store(progress, PROGRESS_THREAD, ownThread());
-const db = openReader(databasePath);
-const journalHead = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
-const reader = new Reader(db, new Catalog(), {cachesRows: false, followsCatalog: true});
-const code = new CodeStore(db);
-const runner = new SyncRunner('query', deployment => code.sourceOf(deployment), new HostDatabase(reader, null), null, {
+let {databasePath} = settings;
+let openFile: ReturnType<typeof opened> | null = null;
+const host = new HostDatabase(null, null);
+const runner = new SyncRunner('query', deployment => file().code.sourceOf(deployment), host, null, {
   wallMsMax: QUERY_WALL_MS_MAX,
 });
+if (databasePath !== null) file();
 
 answerTasks(parentPort!, runTask);
 
@@ -49,14 +52,34 @@ function runTask(task: QueryTask): QueryBatchResult {
       return [];
     case WARM:
       runner.warm();
+      new Database(':memory:').close(); // SQLite is loaded
       return [];
-    default:
-      return runBatch(task);
   }
+  if (!('databasePath' in task)) return runBatch(task);
+  databasePath = task.databasePath;
+  file();
+  return [];
+}
+
+/** The file of the tenant, opened when it is first needed. */
+function file(): ReturnType<typeof opened> {
+  if (openFile !== null) return openFile;
+  assert(databasePath !== null, 'the file is known before it is read');
+  openFile = opened(databasePath);
+  host.readFrom(openFile.reader);
+  return openFile;
+}
+
+function opened(path: string) {
+  const db = openReader(path);
+  const journalHead = db.prepare<[], number | null>('SELECT max(sequence) FROM journal').pluck();
+  const reader = new Reader(db, new Catalog(), {cachesRows: false, followsCatalog: true});
+  return {journalHead, reader, code: new CodeStore(db)};
 }
 
 function runBatch({env, executions: packed, args, isWhole, slot}: QueryBatch): QueryBatchResult {
   const executions = unpacked(packed, args, env);
+  const {reader, journalHead} = file();
   try {
     reading(() => reader.inSnapshot());
     const sequence = reading(() => journalHead.get() ?? 0);
