@@ -331,6 +331,8 @@ export const SCHEDULED_ERROR_CHARS_MAX = 4 * KIB;
 export const INDEX_READS_SLOTS = 4_096;
 /** Pending jobs that the preview of an activation reads, oldest first; it does not count the others. (ours) */
 export const JOBS_PREVIEWED_MAX = 100_000;
+/** Text of a due job that is read before its write, together with others. Longer ones are read in their writes. (ours) */
+export const JOB_AHEAD_BYTES_MAX = 16 * KIB;
 /** Due work handed to the writer at a time; requests get their turn in between. (ours) */
 export const DUE_AT_ONCE = 32;
 /**

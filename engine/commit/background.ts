@@ -15,6 +15,14 @@ import type {CommitGroups} from './group.ts';
 import type {Write} from './write.ts';
 import type {Writer} from './writer.ts';
 
+export type BackgroundWrite<T> = Pick<Write<T>, 'cause' | 'checksFirst'> & {
+  run(writer: Writer): T;
+  /** Called once: the change is on disk. */
+  done(result: T): void;
+  /** Called each time the change is parked. */
+  onParked?: (() => void) | undefined;
+};
+
 export class BackgroundWrites {
   readonly #groups: CommitGroups;
   readonly #log: Logger;
@@ -32,35 +40,50 @@ export class BackgroundWrites {
   }
 
   /**
-   * Resolves when the change is on disk, and never rejects. The change can run several times: each attempt is rolled
-   * back before the next. After `stop` there are no retries, and a change that is not on disk never settles.
+   * Resolves when the change is on disk, and never rejects. As `submit` otherwise.
    * @param kind description for the log: "an index build"
    * @param onParked called each time the change is parked
    * @param cause absent: svc itself
    * @param checksFirst as of a `Write`
    */
-  async perform<T>(
+  perform<T>(
     kind: string,
     change: (writer: Writer) => T,
     onParked?: () => void,
     {cause, checksFirst}: Pick<Write<T>, 'cause' | 'checksFirst'> = {},
   ): Promise<T> {
-    for (let wasParked = false; ; wasParked = true) {
-      try {
-        const result = await this.#groups.perform(change, cause, checksFirst);
-        if (wasParked) this.#goesOn(kind);
-        return result;
-      } catch (caught) {
-        if (this.#stopped) return await never();
-        if (!isRefusal(caught)) {
-          this.#onFailure(kind, caught);
-          return await never();
+    return new Promise(resolve => this.submit(kind, {run: change, done: resolve, onParked, cause, checksFirst}));
+  }
+
+  /**
+   * The change can run several times: each attempt is rolled back before the next. After `stop` there are no retries, and
+   * a change that is not on disk never settles.
+   */
+  submit<T>(kind: string, write: BackgroundWrite<T>, wasParked = false): void {
+    this.#groups.submit<T>({
+      cause: write.cause,
+      checksFirst: write.checksFirst,
+      run: write.run,
+      settle: outcome => {
+        if (outcome instanceof ServiceError) {
+          this.#refused(kind, write, outcome, wasParked);
+          return;
         }
-        if (!wasParked) this.#park(kind, caught);
-        onParked?.();
-        await this.#pause();
-      }
+        if (wasParked) this.#goesOn(kind);
+        write.done(outcome);
+      },
+    });
+  }
+
+  #refused<T>(kind: string, write: BackgroundWrite<T>, error: ServiceError, wasParked: boolean): void {
+    if (this.#stopped) return;
+    if (!REFUSALS.has(error.code)) {
+      this.#onFailure(kind, error);
+      return;
     }
+    if (!wasParked) this.#park(kind, error);
+    write.onParked?.();
+    this.#pause(() => this.submit(kind, write, true));
   }
 
   isParked(kind: string): boolean {
@@ -90,17 +113,16 @@ export class BackgroundWrites {
     this.#log.info(`${kind} goes on`);
   }
 
-  #pause(): Promise<void> {
-    return new Promise(resolve => {
-      const timer = setTimeout(() => {
-        this.#timers.delete(timer);
-        resolve();
-      }, BACKGROUND_RETRY_MS);
-      this.#timers.add(timer);
-    });
+  #pause(then: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      then();
+    }, BACKGROUND_RETRY_MS);
+    this.#timers.add(timer);
   }
 }
 
+/** The writer refuses it now, and can accept it once there is space or the file is repaired. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'session.storage_full',
   'session.storage_read_only',
@@ -108,12 +130,3 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'session.overloaded',
   'op.storage_damaged',
 ]);
-
-/** The writer refuses it now, and can accept it once there is space or the file is repaired. */
-function isRefusal(caught: unknown): caught is ServiceError {
-  return caught instanceof ServiceError && REFUSALS.has(caught.code);
-}
-
-function never(): Promise<never> {
-  return new Promise(() => undefined);
-}

@@ -7,17 +7,23 @@ import {Buffer} from 'node:buffer';
 import type Database from 'better-sqlite3';
 import {assert} from '../../shared/assert.ts';
 import {conflict, notFound, rateLimited, type ServiceError} from '../../shared/errors.ts';
-import type {JobTrace} from '../../shared/protocol/schedule.ts';
-import {attempt} from '../commit/attempt.ts';
+import type {JobTrace, Mutation} from '../../shared/protocol/schedule.ts';
+import {attempt, type Execution} from '../commit/attempt.ts';
 import type {Writer} from '../commit/writer.ts';
-import {JOB_RESULTS_KEEP, JOBS_PENDING_BYTES_MAX, JOBS_PENDING_MAX, ROWS_SUMMED_MAX} from '../limits.ts';
+import {
+  JOB_AHEAD_BYTES_MAX,
+  JOB_RESULTS_KEEP,
+  JOBS_PENDING_BYTES_MAX,
+  JOBS_PENDING_MAX,
+  ROWS_SUMMED_MAX,
+} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {reading, reportDamage} from '../storage/damage.ts';
 import {checkedRowOf, isSoundRow, rowChecksum, rowDamage} from '../storage/row-checksum.ts';
 import {checkSums} from '../storage/row-sums.ts';
 import type {JobRow} from '../storage/statements.ts';
 import {type ListEntry, type ListRequest, listText, notAListCursor, rowsRequested} from './list-page.ts';
-import {failureText, type RunFunctionJob, storedWork} from './work.ts';
+import {failureText, mutationAttempt, parseWork, type RunFunctionJob, storedWork} from './work.ts';
 
 /** @param nowMs the clock's time, @param mutation stored text of checked work. @returns the job's id */
 export function scheduleJob(writer: Writer, nowMs: number, runAfterMs: number, mutation: string): string {
@@ -94,6 +100,23 @@ export function removeJob(writer: Writer, id: string): boolean {
 
 export type JobRun = {lateMs: number; failed: boolean};
 
+/** A due job that was read before its write, and is sound. */
+export type JobAhead = {readonly row: JobRow; readonly work: Mutation};
+
+/**
+ * Of these jobs, those that change a document, read in one statement. A stored job never changes, so its write only has to
+ * find that it is still there. Others are read in their writes: those with long texts, of functions, and damaged ones.
+ */
+export function readAhead({statements}: Writer, ids: readonly string[]): Map<string, JobAhead> {
+  const ahead = new Map<string, JobAhead>();
+  for (const row of statements.jobsAhead.all(JSON.stringify(ids), JOB_AHEAD_BYTES_MAX)) {
+    if (!isSoundRow('jobs', row)) continue;
+    const work = parseWork(row.mutation);
+    if (work.type !== 'function') ahead.set(row.id, {row, work});
+  }
+  return ahead;
+}
+
 /**
  * Runs a due job. A missing one was cancelled, and one that is not due stays. A damaged one stays as it is. A write that
  * checks first: the only error is that of an attempt that was rolled back, when there is no room for its function.
@@ -103,7 +126,9 @@ export function runJob(
   nowMs: number,
   id: string,
   runFunction: RunFunctionJob,
+  ahead?: JobAhead,
 ): JobRun | 'damaged' | null {
+  if (ahead !== undefined) return runJobAhead(writer, nowMs, ahead);
   const {statements} = writer;
   const job = statements.job.get(id);
   if (job === undefined) return null;
@@ -112,21 +137,39 @@ export function runJob(
     return 'damaged';
   }
   if (job.run_at > nowMs) return null;
-  const execution = {id, cause: {kind: 'job', job_id: id}} as const;
-  const failure = attempt(writer, execution, storedWork(writer, id, job.mutation, runFunction));
+  const failure = attempt(writer, executionOf(id), storedWork(writer, id, job.mutation, runFunction));
   // The job itself is not at fault: it stays due, and the runner retries.
   if (failure?.code === 'session.overloaded') throw failure;
-  const outcome = failure === null ? 'completed' : 'failed';
   const {changes} = statements.deleteJob.run(id);
   assert(changes === 1, `job ${id} runs once`);
-  writer.pendingJobsChange(-1, Buffer.byteLength(job.mutation));
-  const error = failureText(failure, job.mutation);
-  const {run_at, mutation} = job;
+  return hasRun(writer, nowMs, job, failure);
+}
+
+/** The job is removed before it runs: a change of a document always has a result, so the job never stays due. */
+function runJobAhead(writer: Writer, nowMs: number, {row, work}: JobAhead): JobRun | null {
+  if (row.run_at > nowMs || writer.statements.deleteJob.run(row.id).changes === 0) return null;
+  const failure = attempt(writer, executionOf(row.id), mutationAttempt(writer, work));
+  assert(failure?.code !== 'session.overloaded', `job ${row.id} has a result`);
+  return hasRun(writer, nowMs, row, failure);
+}
+
+function executionOf(id: string): Execution {
+  return {id, cause: {kind: 'job', job_id: id}};
+}
+
+/** The job has been removed. */
+function hasRun(writer: Writer, nowMs: number, job: JobRow, failure: ServiceError | null): JobRun {
+  const {statements} = writer;
+  const {id, run_at, mutation} = job;
+  const outcome = failure === null ? 'completed' : 'failed';
+  writer.pendingJobsChange(-1, Buffer.byteLength(mutation));
+  const error = failureText(failure, mutation);
   const checksum = rowChecksum('job_results', {id, run_at, finished_at: nowMs, mutation, outcome, error});
-  statements.insertJobResult.run(id, run_at, nowMs, mutation, outcome, error, checksum);
-  statements.forgetJobResults.run(JOB_RESULTS_KEEP);
+  const {lastInsertRowid} = statements.insertJobResult.run(id, run_at, nowMs, mutation, outcome, error, checksum);
+  const forgotten = Number(lastInsertRowid) - JOB_RESULTS_KEEP;
+  if (forgotten > 0) statements.forgetJobResults.run(forgotten);
   writer.event({type: `job.${outcome}`, id, finished_at: nowMs, error});
-  return {lateMs: nowMs - job.run_at, failed: failure !== null};
+  return {lateMs: nowMs - run_at, failed: failure !== null};
 }
 
 export type ResultRow = Omit<JobRow, 'created_at' | 'scheduled_by'> & {

@@ -24,8 +24,9 @@ import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
 import {BACKGROUND_RETRY_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../limits.ts';
 import {reportDamage} from '../storage/damage.ts';
+import {Batch, BatchedWork} from './batch.ts';
 import {isAnyCronFar, rephaseCrons, runCron, type TickRun} from './crons.ts';
-import {type JobRun, runJob} from './jobs.ts';
+import {type JobAhead, type JobRun, readAhead, runJob} from './jobs.ts';
 import type {RunFunctionJob} from './work.ts';
 
 /** `id times`: the function's job that is running while jobs run carefully. */
@@ -36,14 +37,6 @@ function refuseToRun(): never {
 }
 
 const KIND = 'due work';
-
-/** Work that was submitted together. */
-type Batch = {
-  /** Each has run in a group, which may not be durable yet, or has settled. */
-  readonly ran: Promise<unknown>;
-  /** Each is durable, or was refused. */
-  readonly settled: Promise<unknown>;
-};
 
 export class ScheduleRunner implements Stage {
   readonly #writer: Writer;
@@ -195,39 +188,35 @@ export class ScheduleRunner implements Stage {
       .slice(0, DUE_AT_ONCE);
     if (jobs.length + crons.length === 0) return null;
     if (this.#isCareful) for (const id of jobs.splice(0)) if (!this.#stopped) await this.#runCarefully(id);
-    const submitted = jobs.map(id => this.#submitJob(id));
-    const ticks = crons.map(name => this.#runCron(name));
-    return {
-      ran: Promise.all([...ticks, ...submitted.map(({ran, settled}) => Promise.race([ran, settled]))]),
-      settled: Promise.all([...ticks, ...submitted.map(({settled}) => settled)]),
-    };
+    const batch = new Batch(jobs.length + crons.length);
+    const ahead = readAhead(this.#writer, jobs);
+    for (const id of jobs) this.#submitJob(id, this.#runFunction, new BatchedWork(batch), ahead.get(id));
+    for (const name of crons) this.#submitCron(name, new BatchedWork(batch));
+    return batch;
   }
 
-  #submitJob(id: string): Batch {
-    const {promise: ran, resolve: hasRun} = Promise.withResolvers<void>();
-    this.#submittedJobs.add(id);
-    const settled = this.#runJob(id, this.#runFunction, hasRun).then(() => this.#submittedJobs.delete(id));
-    return {ran, settled};
-  }
-
-  /** Resolves when the work is done or was refused: then it is retried, and nothing waits for it. */
-  #perform<T>(
+  /** Refused work is retried, and its batch does not wait for that. @param then called when the work is durable */
+  #submit<T>(
     id: string,
     refused: Set<string>,
-    change: (writer: Writer) => T,
+    work: BatchedWork,
+    run: (writer: Writer) => T,
     then: (result: T) => void,
-  ): Promise<void> {
-    return new Promise(resolve => {
-      const done = (result: T) => {
-        then(result);
-        resolve();
-        if (refused.delete(id)) this.arm();
-      };
-      const onParked = () => {
+  ): void {
+    this.#background.submit<T>(KIND, {
+      checksFirst: true,
+      run,
+      onParked: () => {
         refused.add(id);
-        resolve();
-      };
-      void this.#background.perform(KIND, change, onParked, {checksFirst: true}).then(done);
+        this.#submittedJobs.delete(id);
+        work.settled();
+      },
+      done: result => {
+        then(result);
+        this.#submittedJobs.delete(id);
+        work.settled();
+        if (refused.delete(id)) this.arm();
+      },
     });
   }
 
@@ -244,32 +233,53 @@ export class ScheduleRunner implements Stage {
       return runs;
     });
     const runFunction = times > SUSPECT_RUNS_MAX ? refuseToRun : this.#runFunction;
-    await this.#runJob(id, runFunction);
+    const batch = new Batch(1);
+    this.#submitJob(id, runFunction, new BatchedWork(batch));
+    await batch.settled;
   }
 
-  /** @param hasRun called when the job has run in a group, which may not be durable yet */
-  async #runJob(id: string, runFunction: RunFunctionJob, hasRun?: () => void): Promise<void> {
-    const path = this.#writer.statements.jobFunction.get(id) ?? null;
-    if (path !== null && !(await this.#prepareFunction(path))) {
-      this.#unprepared.add(id);
+  #submitJob(id: string, runFunction: RunFunctionJob, work: BatchedWork, ahead?: JobAhead): void {
+    this.#submittedJobs.add(id);
+    const submit = (): void =>
+      this.#submit(
+        id,
+        this.#refusedJobs,
+        work,
+        writer => {
+          work.ran();
+          return runJob(writer, this.#clock(), id, runFunction, ahead);
+        },
+        ran => this.#jobRan(id, ran),
+      );
+    const path = ahead === undefined ? (this.#writer.statements.jobFunction.get(id) ?? null) : null;
+    if (path === null) submit();
+    else void this.#prepare(id, path, work, submit);
+  }
+
+  async #prepare(id: string, path: string, work: BatchedWork, submit: () => void): Promise<void> {
+    if (await this.#prepareFunction(path)) {
+      submit();
       return;
     }
-    const run = (writer: Writer) => {
-      hasRun?.();
-      return runJob(writer, this.#clock(), id, runFunction);
-    };
-    const then = (ran: JobRun | 'damaged' | null) => {
-      if (ran === 'damaged') this.#damaged.add(id);
-      else if (ran === null) this.#wasNotDue('job', id);
-      else this.#ran('job', ran.lateMs, ran.failed);
-    };
-    await this.#perform(id, this.#refusedJobs, run, then);
+    this.#unprepared.add(id);
+    this.#submittedJobs.delete(id);
+    work.settled();
   }
 
-  /** Logs the first failure, then at powers of ten, because a cron may fail every second. */
-  async #runCron(cron: string): Promise<void> {
-    const run = (writer: Writer) => runCron(writer, this.#clock(), cron, this.#runFunction);
-    await this.#perform(cron, this.#refusedCrons, run, ran => this.#cronRan(cron, ran));
+  #submitCron(cron: string, work: BatchedWork): void {
+    this.#submit(
+      cron,
+      this.#refusedCrons,
+      work,
+      writer => runCron(writer, this.#clock(), cron, this.#runFunction),
+      ran => this.#cronRan(cron, ran),
+    );
+  }
+
+  #jobRan(id: string, ran: JobRun | 'damaged' | null): void {
+    if (ran === 'damaged') this.#damaged.add(id);
+    else if (ran === null) this.#wasNotDue('job', id);
+    else this.#ran('job', ran.lateMs, ran.failed);
   }
 
   #ran(kind: 'job' | 'cron', lateMs: number, failed: boolean): void {
@@ -287,6 +297,7 @@ export class ScheduleRunner implements Stage {
     reportDamage({check: 'entry', stored: `the ${kind} ${JSON.stringify(id)}`, index: `${kind}s_by_time`});
   }
 
+  /** Logs the first failure, then at powers of ten, because a cron may fail every second. */
   #cronRan(cron: string, ran: TickRun | 'damaged' | null): void {
     if (ran === 'damaged') this.#damaged.add(cron);
     if (ran === null) this.#wasNotDue('cron', cron);

@@ -54,15 +54,23 @@ export type FunctionWork = {type: 'function'; path: string; args: unknown; trace
 /** Runs a function's job inside the job's write. @throws ServiceError when the write must be rolled back */
 export type RunFunctionJob = (writer: Writer, job: string, path: string, args: unknown, trace?: JobTrace) => void;
 
-/** Stored work as an attempt, which throws the errors of its check when it was scheduled, too (limits may have changed) */
+/** @param text of checked work */
+export function parseWork(text: string): Mutation | FunctionWork {
+  return JSON.parse(text) as Mutation | FunctionWork;
+}
+
+/** Stored work as an attempt. */
 export function storedWork(writer: Writer, id: string, text: string, runFunction: RunFunctionJob): Attempted {
-  const work = JSON.parse(text) as Mutation | FunctionWork;
-  if (work.type === 'function') {
-    return {checksFirst: false, run: () => runFunction(writer, id, work.path, work.args, work.trace)};
-  }
+  const work = parseWork(text);
+  if (work.type !== 'function') return mutationAttempt(writer, work);
+  return {checksFirst: false, run: () => runFunction(writer, id, work.path, work.args, work.trace)};
+}
+
+/** An attempt that throws the errors of its check when it was scheduled, too (limits may have changed). */
+export function mutationAttempt(writer: Writer, mutation: Mutation): Attempted {
   // An insert creates its table before it finds that a document has the chosen id.
-  const checksFirst = work.type !== 'insert' || work.id === undefined;
-  return {checksFirst, run: () => effectOf(work)(writer)};
+  const checksFirst = mutation.type !== 'insert' || mutation.id === undefined;
+  return {checksFirst, run: () => effectOf(mutation)(writer)};
 }
 
 /**

@@ -171,6 +171,11 @@ export function prepareStatements(db: Connection) {
         )
         .pluck(),
     job: () => db.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?'),
+    /** Of these ids, as a JSON array, those whose work is short enough. */
+    jobsAhead: () =>
+      db.prepare<[string, number], JobRow>(
+        'SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) AND octet_length(mutation) <= ? + 0',
+      ),
     deleteJob: () => run<[string]>('DELETE FROM jobs WHERE id = ?'),
     dueJobs: () =>
       db.prepare<[number, number], string>('SELECT id FROM jobs WHERE run_at <= ? ORDER BY run_at LIMIT ? + 0').pluck(),
@@ -191,7 +196,7 @@ export function prepareStatements(db: Connection) {
       run<[string, number, number, string, string, string | null, number]>(
         'INSERT INTO job_results (id, run_at, finished_at, mutation, outcome, error, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)',
       ),
-    forgetJobResults: () => run<[number]>('DELETE FROM job_results WHERE n <= (SELECT max(n) FROM job_results) - ?'),
+    forgetJobResults: () => run<[number]>('DELETE FROM job_results WHERE n <= ?'),
     insertCron: () =>
       run<[CronRow]>(
         `INSERT INTO crons (name, interval_ms, expression, time_zone, mutation, enabled, next_run, created_at, checksum)

@@ -381,14 +381,16 @@ describe('a cron', () => {
 
 test('statements of the schedule read jobs and crons by an index, if at all', () => {
   const names = [
-    ...(['nextJobs', 'dueJobs', 'job', 'deleteJob', 'insertJob'] as const),
+    ...(['nextJobs', 'dueJobs', 'job', 'jobsAhead', 'deleteJob', 'insertJob'] as const),
     ...(['nextCrons', 'dueCrons', 'cron', 'forgetJobResults'] as const),
   ];
   const scans = names.flatMap(name => {
     const {source} = schedule.writer.statements[name];
     const parameters = Array.from(source.matchAll(/\?/g), () => null);
     const plan = schedule.db.prepare<unknown[], {detail: string}>(`EXPLAIN QUERY PLAN ${source}`).all(...parameters);
-    return plan.filter(({detail}) => /^SCAN|TEMP B-TREE/.test(detail)).map(({detail}) => `${name}: ${detail}`);
+    return plan
+      .filter(({detail}) => /^SCAN (?!json_each)|TEMP B-TREE/.test(detail))
+      .map(({detail}) => `${name}: ${detail}`);
   });
   expect(scans).toEqual([]);
 });
