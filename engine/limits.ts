@@ -224,6 +224,12 @@ export const SYNC_POOL_GROUPS_MAX = 4_096;
 export const SYNC_POOL_MS_MAX = 3;
 /** Changes of documents that a mutation of a function keeps in memory. Beyond: they are stored, in a savepoint. (ours) */
 export const DEFERRED_CHANGES_MAX = 64;
+/**
+ * Writes of a group that no client waits for, such as due jobs, and the time that they have run, after which it is committed
+ * although more may follow. A commit writes each page once that any of them changed. (ours)
+ */
+export const BACKGROUND_WRITES_MAX = 256;
+export const BACKGROUND_WORK_MS_MAX = 25;
 /** Writes queued for the writer. Beyond: 503 session.overloaded. (ours; the router's in-flight limit comes first) */
 export const WRITE_QUEUE_MAX = 8_192;
 /**
@@ -335,6 +341,8 @@ export const JOBS_PREVIEWED_MAX = 100_000;
 export const JOB_AHEAD_BYTES_MAX = 16 * KIB;
 /** Due work handed to the writer at a time; requests get their turn in between. (ours) */
 export const DUE_AT_ONCE = 32;
+/** Batches of due work that have run and are not durable: one group that is synced, and one that collects. (ours) */
+export const DUE_BATCHES_MAX = (2 * BACKGROUND_WRITES_MAX) / DUE_AT_ONCE;
 /**
  * Runs of a function's job that its process did not survive, after the first one. Beyond: the job fails instead of
  * running again. (ours)

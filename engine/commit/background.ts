@@ -15,7 +15,7 @@ import type {CommitGroups} from './group.ts';
 import type {Write} from './write.ts';
 import type {Writer} from './writer.ts';
 
-export type BackgroundWrite<T> = Pick<Write<T>, 'cause' | 'checksFirst'> & {
+export type BackgroundWrite<T> = Pick<Write<T>, 'cause' | 'checksFirst' | 'moreMayFollow'> & {
   run(writer: Writer): T;
   /** Called once: the change is on disk. */
   done(result: T): void;
@@ -63,6 +63,7 @@ export class BackgroundWrites {
     this.#groups.submit<T>({
       cause: write.cause,
       checksFirst: write.checksFirst,
+      moreMayFollow: write.moreMayFollow,
       run: write.run,
       settle: outcome => {
         if (outcome instanceof ServiceError) {

@@ -214,11 +214,6 @@ export class CommitGroups {
     return this.#queue.length === 0 && this.#open === null && this.#committed === null;
   }
 
-  /** Writes that have arrived and are not committed yet. */
-  get #waiting(): number {
-    return this.#queue.length + (this.#open?.writes.length ?? 0);
-  }
-
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -270,12 +265,14 @@ export class CommitGroups {
         this.#parts.snapshot?.advance();
         this.#parts.copies?.durable(this.#writer.numbers.newest, durable.commit);
         // Writes that arrived while this thread made the sync have not been received yet.
-        if (!durable.isInThread)
-          this.#parts.linger?.notified(durable.group.writes.length, this.#waiting, performance.now());
+        if (!durable.isInThread) {
+          const waiting = this.#queue.length + (this.#open?.writes.length ?? 0);
+          this.#parts.linger?.notified(durable.group.writes.length, waiting, performance.now());
+        }
       }
       const ready = this.#open?.isUnderWay === false ? this.#open : null;
       // Commit first, so that the disk works while this thread settles the durable group.
-      if (ready !== null && this.#committed === null && !this.#lingers()) this.#commit(ready, durable !== null);
+      if (ready !== null && this.#committed === null && !this.#lingers(ready)) this.#commit(ready, durable !== null);
       else if (ready !== null && this.#isUndecided) this.#rollBack(ready, undecidedBefore);
       else if (durable === null) break;
       if (durable !== null) this.#tell(durable);
@@ -288,11 +285,14 @@ export class CommitGroups {
     if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  /** Whether the open group lingers although it could be committed; if so, a timer calls `#step` again. */
-  #lingers(): boolean {
-    const {linger} = this.#parts;
-    if (linger === undefined || this.#closed || this.#isCheckpointDue || !this.#takesWrites) return false;
-    const remainingMs = linger.remainingMs(performance.now());
+  /** Whether the open group lingers although it could be committed; if so, the next turn or a timer calls `#step` again. */
+  #lingers(group: OpenGroup): boolean {
+    if (this.#closed || this.#isCheckpointDue || !this.#takesWrites) return false;
+    if (group.waitsForMore(this.#queue.length > 0)) {
+      this.#schedule();
+      return true;
+    }
+    const remainingMs = this.#parts.linger?.remainingMs(performance.now()) ?? 0;
     if (remainingMs === 0) return false;
     this.#lingerTimer ??= setTimeout(() => {
       this.#lingerTimer = null;

@@ -6,7 +6,7 @@
 import {AssertionError, assert} from '../../shared/assert.ts';
 import {asServiceError, type ServiceError} from '../../shared/errors.ts';
 import type {Logger} from '../../shared/log.ts';
-import {GROUP_WORK_MS_MAX} from '../limits.ts';
+import {BACKGROUND_WORK_MS_MAX, BACKGROUND_WRITES_MAX, GROUP_WORK_MS_MAX} from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {metEngineDamage} from '../storage/damage.ts';
 import {storageFailure} from '../storage/database.ts';
@@ -32,6 +32,10 @@ export class OpenGroup {
   outcomes: unknown[] = [];
   /** Called when the group is durable and settled. */
   readonly waiting: (() => void)[] = [];
+  /** All its writes have `moreMayFollow`. */
+  #isBackground = true;
+  /** How many writes it had when `waitsForMore` was called last. */
+  #writesSeen = 0;
   /** The last write of the group, which is not committed before that write has ended. */
   #underWay: UnderWay | null = null;
 
@@ -49,6 +53,18 @@ export class OpenGroup {
     return this.#underWay !== null;
   }
 
+  /**
+   * Whether it is left open for more writes, because no client waits for those it has (`moreMayFollow`).
+   * @param isQueued writes will run in the next turn
+   */
+  waitsForMore(isQueued: boolean): boolean {
+    if (!this.#isBackground) return false;
+    if (this.writes.length >= BACKGROUND_WRITES_MAX || this.workMs >= BACKGROUND_WORK_MS_MAX) return false;
+    const hasMore = isQueued || this.writes.length > this.#writesSeen;
+    this.#writesSeen = this.writes.length;
+    return hasMore;
+  }
+
   /** Whether anything has been written. */
   get isWritten(): boolean {
     return this.#parts.writer.statements.totalChanges.get() !== this.#changesBefore;
@@ -58,6 +74,7 @@ export class OpenGroup {
   run(write: Write<unknown>, started: number): void {
     const {writer, quota} = this.#parts;
     this.writes.push(write);
+    this.#isBackground &&= write.moreMayFollow === true;
     const mark = writer.mark();
     writer.cause = write.cause ?? SYSTEM;
     // Over the quota, a write fails after its last change.

@@ -3,11 +3,12 @@
  * work enters the commit group like any other write, a few at a time, so that requests get their turn in between.
  *
  *   idle ──arm──▶ armed ──time──▶ running ──nothing due, and all settled──▶ armed | idle
- *     ▲                              ├─ a batch has run, and the one before has settled: check again
+ *     ▲                              ├─ a batch has run, and those before have settled or are few: check again
  *     │                              └─ the writer refuses: the work stays due, and is retried
  *     └──stop── any
  *
- * So a batch runs while the disk syncs the one before.
+ * So batches run while the disk syncs those before, and collect in a group: a commit costs about as much for a few jobs as
+ * for many.
  *
  * Refused work blocks nothing else (up to DUE_AT_ONCE jobs, and every cron): a tenant at its quota refuses work that
  * adds data, and work that would free space is due, too.
@@ -22,7 +23,7 @@ import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
 import type {BackgroundWrites} from '../commit/background.ts';
 import type {Commit, Stage} from '../commit/commit.ts';
 import type {Writer} from '../commit/writer.ts';
-import {BACKGROUND_RETRY_MS, DUE_AT_ONCE, SUSPECT_RUNS_MAX} from '../limits.ts';
+import {BACKGROUND_RETRY_MS, DUE_AT_ONCE, DUE_BATCHES_MAX, SUSPECT_RUNS_MAX} from '../limits.ts';
 import {reportDamage} from '../storage/damage.ts';
 import {Batch, BatchedWork} from './batch.ts';
 import {isAnyCronFar, rephaseCrons, runCron, type TickRun} from './crons.ts';
@@ -150,14 +151,17 @@ export class ScheduleRunner implements Stage {
     this.#running = true;
     this.#unprepared.clear();
     await this.#rephase();
-    let before: Batch | null = null;
+    const batches: Batch[] = [];
     while (!this.#stopped) {
       const batch = await this.#submitDue();
-      if (batch === null && before === null) break;
-      await Promise.all([batch?.ran, before?.settled]);
-      before = batch;
+      if (batch !== null) {
+        batches.push(batch);
+        await batch.ran;
+      }
+      if (batch === null && batches.length === 0) break;
+      if (batch === null || batches.length === DUE_BATCHES_MAX) await batches.shift()!.settled;
     }
-    await before?.settled;
+    for (const {settled} of batches) await settled;
     this.#notDue.clear();
     this.#isCareful = false;
     this.#running = false;
@@ -177,10 +181,11 @@ export class ScheduleRunner implements Stage {
   async #submitDue(): Promise<Batch | null> {
     const nowMs = this.#clock();
     const {statements} = this.#writer;
-    const skipped = [this.#damaged, this.#refusedJobs, this.#unprepared, this.#submittedJobs];
+    const skipped = [this.#damaged, this.#refusedJobs, this.#unprepared];
+    // Submitted ones have run, so they are not due, or are due again for a moment.
     const jobs = statements.dueJobs
       .all(nowMs, DUE_AT_ONCE + skipped.reduce((sum, {size}) => sum + size, 0))
-      .filter(id => !skipped.some(ids => ids.has(id)))
+      .filter(id => !this.#submittedJobs.has(id) && !skipped.some(ids => ids.has(id)))
       .slice(0, Math.max(0, DUE_AT_ONCE - this.#refusedJobs.size - this.#unprepared.size));
     const crons = statements.dueCrons
       .all(nowMs, DUE_AT_ONCE + this.#damaged.size + this.#refusedCrons.size)
@@ -205,6 +210,7 @@ export class ScheduleRunner implements Stage {
   ): void {
     this.#background.submit<T>(KIND, {
       checksFirst: true,
+      moreMayFollow: true,
       run,
       onParked: () => {
         refused.add(id);
