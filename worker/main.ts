@@ -41,6 +41,7 @@ let serving: Serving | null = null;
 let egress: WorkerEgress | null = null;
 const installs = new Answers<{error: string | null}>();
 let lagSeconds = 0;
+let hasTenant = false;
 
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
@@ -98,9 +99,9 @@ const [warmUpDirectory, functions] = process.argv.slice(2);
 const warmedUp = warmUpDirectory === undefined ? null : warmUp(warmUpDirectory, log);
 await warmedUp;
 if (functions === WARM_FUNCTIONS) await warmFunctions(log);
-// Everything compiled so far is svc's own code, and no tenant's code has run, so other processes can trust the cache. A
-// worker with a tenant never writes files that other processes read.
-flushCompileCache();
+// Without a tenant, everything compiled so far is svc's own code, so other processes can trust the cache. A worker with a
+// tenant never writes files that other processes read.
+if (!hasTenant) flushCompileCache();
 send({type: 'spare'});
 
 function send(message: WorkerToSupervisor): void {
@@ -125,12 +126,14 @@ async function installNode(version: NodeVersion): Promise<void> {
 }
 
 async function open(settings: TenantSettings): Promise<void> {
+  hasTenant = true;
   log = createLogger({process: 'worker', tenant: settings.tenant});
   await warmedUp;
-  if (!settings.hasCode && mayHoldIsolates()) {
-    const {spareIsolates} = await import('./runtime/isolate-process/spare-isolates.ts');
-    spareIsolates.end();
-  }
+  const spareIsolates = mayHoldIsolates()
+    ? (await import('./runtime/isolate-process/spare-isolates.ts')).spareIsolates
+    : null;
+  if (!settings.hasCode) spareIsolates?.end();
+  else if (settings.user !== null) spareIsolates?.become(settings.user);
   egress = new WorkerEgress(settings.egress, send);
   const onUse = (untilMs: number | null) => send({type: 'in_use', untilMs});
   serving = await Serving.open(settings, log, {egress, onUse, installNode});
@@ -140,10 +143,12 @@ async function open(settings: TenantSettings): Promise<void> {
     process.disconnect?.();
     return;
   }
+  if (!serving.tenant.hasCode) spareIsolates?.end();
   send({type: 'opened', egress: serving.tenant.storedEgress});
 }
 
 async function errand({settings, errand}: Extract<SupervisorToWorker, {type: 'errand'}>): Promise<void> {
+  hasTenant = true;
   log = createLogger({process: 'worker', tenant: settings.tenant});
   if (settings.user !== null) become(settings.user);
   const {runErrand} = await import('./errands/errand.ts');

@@ -81,7 +81,7 @@ export async function warmFunctions(log: Logger): Promise<void> {
       import('./runtime/isolate-process/spare-isolates.ts'),
       import('./runtime/isolate-process/function-isolates.ts'),
     ]);
-    await spareIsolates.start();
+    await spareIsolates.start(log);
   } catch (error) {
     log.debug('a warm-up of functions failed', {error});
   }

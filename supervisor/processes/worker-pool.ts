@@ -307,12 +307,13 @@ export class WorkerPool {
 
   /**
    * A worker that was taken has opened its tenant, or has ended.
-   * @param startsIsolates it has code: its first query can wait for a further process, which the next spare would delay
+   * @param hasCode of the tenant: its first query can wait for a further process, which the next spare would delay. Null:
+   * the worker has ended
    */
-  opened(startsIsolates: boolean): void {
+  opened(hasCode: boolean | null): void {
     this.#opening--;
-    this.#expectsCode = startsIsolates;
-    if (startsIsolates) this.#pause(SPARE_AFTER_CODE_MS);
+    this.#expectsCode = hasCode ?? this.#expectsCode;
+    if (hasCode === true) this.#pause(SPARE_AFTER_CODE_MS);
     else this.refill();
   }
 

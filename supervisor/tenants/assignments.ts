@@ -96,8 +96,8 @@ export class Assignments {
     entry.needsIsolates = false;
     const startedMs = performance.now();
     let isOpening = true;
-    const openingEnded = (startsIsolates: boolean): void => {
-      if (isOpening) pool.opened(startsIsolates);
+    const openingEnded = (hasCode: boolean | null): void => {
+      if (isOpening) pool.opened(hasCode);
       isOpening = false;
     };
     const {worker, kind} = pool.take(
@@ -113,7 +113,7 @@ export class Assignments {
         },
         onEnd: end => {
           this.#ended(entry, worker, end);
-          openingEnded(false);
+          openingEnded(null);
         },
       },
     );

@@ -11,9 +11,10 @@ import {until} from '../harness/until.ts';
 
 const APP = {
   'notes.ts': `
-    import {actionGeneric as action, queryGeneric as query} from 'svc/server';
+    import {actionGeneric as action, mutationGeneric as mutation, queryGeneric as query} from 'svc/server';
     export const all = query({handler: ctx => ctx.db.query('notes').collect()});
     export const now = query({handler: () => Date.now() > 0});
+    export const add = mutation({handler: ctx => ctx.db.insert('notes', {text: 'a'})});
     export const act = action({handler: ctx => ctx.runQuery('notes:all' as never, {})});
   `,
 };
@@ -66,6 +67,21 @@ test('it answers the first calls, as the user of the tenant, and has opened no f
     new Set([join(directory, 'tenant.sqlite')]),
   );
   if (missingLayer(service, 'users') === null) expect(userOf(process!)).toBe(statSync(directory).uid);
+});
+
+test('a tenant that is deployed to first never has one that is still of the spare', async () => {
+  const {isolates} = await ready();
+  expect(isolates).toHaveLength(1);
+  const fresh = await App.deploy(service, APP);
+  const worker = await service.workerOf(fresh.tenant);
+  if (missingLayer(service, 'users') === null) {
+    const user = statSync(service.directoryOf(fresh.tenant)!).uid;
+    await until('its end, or its user', () => isolates.every(pid => !isAlive(pid) || userOf(pid) === user));
+  }
+  expect(await fresh.mutation('notes:add', {})).toEqual(expect.any(String));
+  expect(await fresh.query('notes:all', {})).toHaveLength(1);
+  const user = userOf(worker);
+  expect(isolateProcesses(worker).map(userOf)).toEqual([user]);
 });
 
 test('of a tenant without code it ends, and the next spare has none', async () => {

@@ -97,7 +97,7 @@ export class FunctionIsolates {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const call of this.#trials.splice(0)) call.fail(tenantClosing());
-    await Promise.all(Object.values(this.#processes).map(process => process?.close()));
+    await Promise.all([this.#takeSpare(), ...Object.values(this.#processes)].map(process => process?.close()));
   }
 
   /** Starts the process and its first query thread before the first call needs them. */

@@ -18,8 +18,10 @@ export type RanRow = readonly [id: number, at: number, valueBytes: number, run: 
 
 /** A frame has a tail if its comment mentions one. */
 export type ToIsolates =
-  /** Sent once, before any call. `user`: the one that the worker switched to since it started this process; null: it did not. */
-  | {type: 'open'; databasePath: string; user: WorkerUser | null}
+  /** Sent at most once, before `open`: the worker switches to this user, too. */
+  | {type: 'become'; user: WorkerUser}
+  /** Sent once, before any call. */
+  | {type: 'open'; databasePath: string}
   /** Queries will come: a thread starts for them. Answered by `warmed`. */
   | {type: 'warm'}
   /** The variables for all later calls. */

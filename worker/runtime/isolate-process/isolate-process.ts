@@ -12,6 +12,7 @@ import type {Buffer} from 'node:buffer';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {assert} from '../../../shared/assert.ts';
+import type {WorkerUser} from '../../../shared/ipc/control.ts';
 import {PROCESS_BYTES_MAX} from '../../../shared/limits.ts';
 import {ISOLATE_FLAGS} from '../../../shared/node-flags.ts';
 import {
@@ -23,7 +24,6 @@ import {
   ISOLATE_UNREAD_BYTES_MAX,
 } from '../limits.ts';
 import {ConfinedProcess, type ProcessEnd} from '../process/confined-process.ts';
-import {currentUser} from '../process/user.ts';
 import {checkedMessage} from './checked-message.ts';
 import type {IsolateCall, Sender} from './isolate-calls.ts';
 import type {FromIsolates, RanRow, ToIsolates} from './isolate-message.ts';
@@ -49,8 +49,6 @@ const MAIN = join(dirname(fileURLToPath(import.meta.url)), 'isolates.js');
 
 export class IsolateProcess {
   readonly #process: ConfinedProcess<ToIsolates, FromIsolates>;
-  /** The user of this worker when it started the process. */
-  readonly #user = currentUser();
   #owner: IsolateOwner | null = null;
   readonly #calls = new Map<number, IsolateCall>();
   readonly #warmed = Promise.withResolvers<void>();
@@ -85,12 +83,16 @@ export class IsolateProcess {
     this.#idle = setTimeout(() => this.#endIfIdle(), options.idleMs ?? ISOLATE_PROCESS_IDLE_MS).unref();
   }
 
+  /** The process changes its user. To be called before this worker does. */
+  become(user: WorkerUser): void {
+    this.#send({type: 'become', user});
+  }
+
   /** Called once, before any call. */
   open(owner: IsolateOwner): void {
     assert(this.#owner === null, 'a process serves one tenant');
     this.#owner = owner;
-    const user = currentUser();
-    this.#send({type: 'open', databasePath: owner.databasePath, user: user === this.#user ? null : user});
+    this.#send({type: 'open', databasePath: owner.databasePath});
     this.#idle.refresh();
   }
 

@@ -48,8 +48,10 @@ function say(message: FromIsolates, tail: string | Uint8Array = ''): void {
 
 function received(message: ToIsolates, tail: Buffer): void {
   switch (message.type) {
+    case 'become':
+      become(message.user);
+      return;
     case 'open':
-      if (message.user !== null) become(message.user);
       queries.open(message.databasePath);
       actions.open(message.databasePath);
       return;

@@ -5,8 +5,8 @@
  *       └──late | ended by itself | kill()──▶ ended   (from both)
  *
  * It has its own session, none of our environment, and only two descriptors: standard error and the pipe, which is
- * descriptor 3. It ends with its worker: the kernel kills it if `setpriv` can request that (parent-watch.ts), and it exits
- * when the pipe closes. When the machine runs out of memory, it is killed before its worker.
+ * descriptor 3. It ends with its worker: the kernel kills it if `setpriv` can request that (parent-watch.ts) and it has not
+ * changed its user since, and it exits when the pipe closes. When the machine runs out of memory, it is killed before its worker.
  */
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -152,7 +152,11 @@ export class ConfinedProcess<Sent extends object, Received> {
     return this.#child.kill(isStopped ? 'SIGSTOP' : 'SIGCONT');
   }
 
-  /** @param how for people. The first call determines the reason. */
+  /**
+   * If this process changed its user and that one has not done so yet, the signal is not permitted: then its pipe is
+   * closed, and it ends itself.
+   * @param how for people. The first call determines the reason.
+   */
   kill(cause: EndCause, how: string): void {
     this.#killed ??= {cause, how};
     this.#child.kill('SIGKILL');

@@ -103,8 +103,8 @@ export class QueryPool {
   }
 
   /**
-   * Starts a thread before the first query needs it. It keeps its isolate until the file is known. Resolves when it has
-   * one, or failed to make one.
+   * Starts a thread before the first query needs it. Its idle time begins when the file is known. Resolves when it has an
+   * isolate, or failed to make one.
    */
   async warm(): Promise<void> {
     if (!this.#closed && this.#threads.length === 0) await this.#newThread()?.warm();
@@ -301,7 +301,7 @@ class QueryThread {
   readonly #thread: TaskThread<QueryTask, QueryBatchResult>;
   readonly #idleMs: number;
   readonly #progress = new Int32Array(new SharedArrayBuffer(4 * PROGRESS_SLOTS));
-  /** Of the thread, whenever it is started. */
+  /** For each start of the thread, which then opens the file if it is known. */
   readonly #settings: QueryThreadSettings;
   /** The running batch, and the one behind it. */
   readonly #batches: Batch[] = [];

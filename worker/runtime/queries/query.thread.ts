@@ -61,7 +61,7 @@ function runTask(task: QueryTask): QueryBatchResult {
   return [];
 }
 
-/** The file of the tenant, opened when it is first needed. */
+/** The file of the tenant, opened when it is known, or once more if that failed. */
 function file(): ReturnType<typeof opened> {
   if (openFile !== null) return openFile;
   assert(databasePath !== null, 'the file is known before it is read');
