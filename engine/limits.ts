@@ -225,8 +225,8 @@ export const SYNC_POOL_MS_MAX = 3;
 /** Changes of documents that a mutation of a function keeps in memory. Beyond: they are stored, in a savepoint. (ours) */
 export const DEFERRED_CHANGES_MAX = 64;
 /**
- * Writes of a group that no client waits for, such as due jobs, and the time that they have run, after which it is committed
- * although more may follow. A commit writes each page once that any of them changed. (ours)
+ * A group that no client waits for, such as one of due jobs, is committed at this many writes, or after this much work, even
+ * if more are due, unless the disk still syncs the group before. A commit writes each changed page once. (ours)
  */
 export const BACKGROUND_WRITES_MAX = 256;
 export const BACKGROUND_WORK_MS_MAX = 25;
@@ -338,7 +338,7 @@ export const INDEX_READS_SLOTS = 4_096;
 /** Pending jobs that the preview of an activation reads, oldest first; it does not count the others. (ours) */
 export const JOBS_PREVIEWED_MAX = 100_000;
 /** Text of a due job that is read before its write, together with others. Longer ones are read in their writes. (ours) */
-export const JOB_AHEAD_BYTES_MAX = 16 * KIB;
+export const JOB_AHEAD_BYTES_MAX = 4 * KIB;
 /** Due work handed to the writer at a time; requests get their turn in between. (ours) */
 export const DUE_AT_ONCE = 32;
 /** Batches of due work that have run and are not durable: one group that is synced, and one that collects. (ours) */

@@ -26,6 +26,7 @@ export async function measureJobs(svc: SvcPeer, tenant: string, jobs: number): P
     }
   };
   await Promise.all(Array.from({length: AT_ONCE}, schedule));
+  if ((await latestSequence(svc, tenant)) > jobs) throw new Error('jobs have run before all were scheduled');
   const startedMs = Math.max(Date.now(), dueMs);
   // Scheduling a job is one record of the journal, running it another.
   while ((await latestSequence(svc, tenant)) < 2 * jobs) await delay(POLL_MS);

@@ -15,7 +15,7 @@ import type {CommitGroups} from './group.ts';
 import type {Write} from './write.ts';
 import type {Writer} from './writer.ts';
 
-export type BackgroundWrite<T> = Pick<Write<T>, 'cause' | 'checksFirst' | 'moreMayFollow'> & {
+export type BackgroundWrite<T> = Pick<Write<T>, 'cause' | 'checksFirst' | 'collects'> & {
   run(writer: Writer): T;
   /** Called once: the change is on disk. */
   done(result: T): void;
@@ -59,11 +59,16 @@ export class BackgroundWrites {
    * The change can run several times: each attempt is rolled back before the next. After `stop` there are no retries, and
    * a change that is not on disk never settles.
    */
-  submit<T>(kind: string, write: BackgroundWrite<T>, wasParked = false): void {
+  submit<T>(kind: string, write: BackgroundWrite<T>): void {
+    this.#submit(kind, write, false);
+  }
+
+  /** @param wasParked it is tried again, and then does not collect: fewer writes fail or run again with it */
+  #submit<T>(kind: string, write: BackgroundWrite<T>, wasParked: boolean): void {
     this.#groups.submit<T>({
       cause: write.cause,
       checksFirst: write.checksFirst,
-      moreMayFollow: write.moreMayFollow,
+      collects: write.collects === true && !wasParked,
       run: write.run,
       settle: outcome => {
         if (outcome instanceof ServiceError) {
@@ -84,7 +89,7 @@ export class BackgroundWrites {
     }
     if (!wasParked) this.#park(kind, error);
     write.onParked?.();
-    this.#pause(() => this.submit(kind, write, true));
+    this.#pause(() => this.#submit(kind, write, true));
   }
 
   isParked(kind: string): boolean {

@@ -11,7 +11,8 @@
  *                                      because SQLite then refuses further writes and COMMIT in this transaction
  *
  * Invariants
- * - A group is committed only when the previous one is durable, or a moment later (`linger.ts`). So a crash can take
+ * - A group is committed only when the previous one is durable, or a moment later (`linger.ts`, and `collects` of a
+ *   write). So a crash can take
  *   back at most one commit in the WAL. Between two groups the newest commit is durable, which is when readers take
  *   their snapshot. Every commit that another one follows in the WAL was on disk (`storage/wal-log.ts` relies on that).
  * - Nothing is sent about a group before it is durable.

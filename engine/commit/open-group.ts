@@ -32,7 +32,7 @@ export class OpenGroup {
   outcomes: unknown[] = [];
   /** Called when the group is durable and settled. */
   readonly waiting: (() => void)[] = [];
-  /** All its writes have `moreMayFollow`. */
+  /** All its writes collect. */
   #isBackground = true;
   /** How many writes it had when `waitsForMore` was called last. */
   #writesSeen = 0;
@@ -54,11 +54,11 @@ export class OpenGroup {
   }
 
   /**
-   * Whether it is left open for more writes, because no client waits for those it has (`moreMayFollow`).
+   * Whether it is left open for more writes, because no client waits for those it has (`collects`).
    * @param isQueued writes will run in the next turn
    */
   waitsForMore(isQueued: boolean): boolean {
-    if (!this.#isBackground) return false;
+    if (!this.#isBackground || this.waiting.length > 0) return false;
     if (this.writes.length >= BACKGROUND_WRITES_MAX || this.workMs >= BACKGROUND_WORK_MS_MAX) return false;
     const hasMore = isQueued || this.writes.length > this.#writesSeen;
     this.#writesSeen = this.writes.length;
@@ -74,7 +74,7 @@ export class OpenGroup {
   run(write: Write<unknown>, started: number): void {
     const {writer, quota} = this.#parts;
     this.writes.push(write);
-    this.#isBackground &&= write.moreMayFollow === true;
+    this.#isBackground &&= write.collects === true;
     const mark = writer.mark();
     writer.cause = write.cause ?? SYSTEM;
     // Over the quota, a write fails after its last change.

@@ -22,10 +22,10 @@ export type Write<T> = (
    */
   readonly checksFirst?: boolean | undefined;
   /**
-   * No client waits for it, and more of its kind may follow in the next turn. A group of such writes alone is committed
+   * No client waits for it, and more of its kind can follow in the next turn. A group of such writes alone is committed
    * after a turn without any, or when it has reached BACKGROUND_WRITES_MAX or BACKGROUND_WORK_MS_MAX.
    */
-  readonly moreMayFollow?: boolean | undefined;
+  readonly collects?: boolean | undefined;
   /** Its journal record names it. Absent: svc itself. */
   readonly cause?: Cause | undefined;
   /**

@@ -142,12 +142,15 @@ export function runJob(
   if (failure?.code === 'session.overloaded') throw failure;
   const {changes} = statements.deleteJob.run(id);
   assert(changes === 1, `job ${id} runs once`);
+  writer.pendingJobsChange(-1, Buffer.byteLength(job.mutation));
   return hasRun(writer, nowMs, job, failure);
 }
 
-/** The job is removed before it runs: a change of a document always has a result, so the job never stays due. */
+/** The job is removed before it runs. It never stays due: only a function can lack capacity. */
 function runJobAhead(writer: Writer, nowMs: number, {row, work}: JobAhead): JobRun | null {
   if (row.run_at > nowMs || writer.statements.deleteJob.run(row.id).changes === 0) return null;
+  // Counted before the attempt: if that ends with a bug, the group has changed, so it is not committed without a result.
+  writer.pendingJobsChange(-1, Buffer.byteLength(row.mutation));
   const failure = attempt(writer, executionOf(row.id), mutationAttempt(writer, work));
   assert(failure?.code !== 'session.overloaded', `job ${row.id} has a result`);
   return hasRun(writer, nowMs, row, failure);
@@ -157,12 +160,11 @@ function executionOf(id: string): Execution {
   return {id, cause: {kind: 'job', job_id: id}};
 }
 
-/** The job has been removed. */
+/** The job has been removed and is not counted any more. */
 function hasRun(writer: Writer, nowMs: number, job: JobRow, failure: ServiceError | null): JobRun {
   const {statements} = writer;
   const {id, run_at, mutation} = job;
   const outcome = failure === null ? 'completed' : 'failed';
-  writer.pendingJobsChange(-1, Buffer.byteLength(mutation));
   const error = failureText(failure, mutation);
   const checksum = rowChecksum('job_results', {id, run_at, finished_at: nowMs, mutation, outcome, error});
   const {lastInsertRowid} = statements.insertJobResult.run(id, run_at, nowMs, mutation, outcome, error, checksum);

@@ -10,7 +10,7 @@
  * So batches run while the disk syncs those before, and collect in a group: a commit costs about as much for a few jobs as
  * for many.
  *
- * Refused work blocks nothing else (up to DUE_AT_ONCE jobs, and every cron): a tenant at its quota refuses work that
+ * Refused work blocks nothing else (up to DUE_AT_ONCE jobs, or those of the groups that were refused, and every cron): a tenant at its quota refuses work that
  * adds data, and work that would free space is due, too.
  *
  * Any error except a refusal is a bug, and ends the process.
@@ -159,7 +159,7 @@ export class ScheduleRunner implements Stage {
         await batch.ran;
       }
       if (batch === null && batches.length === 0) break;
-      if (batch === null || batches.length === DUE_BATCHES_MAX) await batches.shift()!.settled;
+      if (batch === null || batches.length >= DUE_BATCHES_MAX) await batches.shift()!.settled;
     }
     for (const {settled} of batches) await settled;
     this.#notDue.clear();
@@ -182,7 +182,7 @@ export class ScheduleRunner implements Stage {
     const nowMs = this.#clock();
     const {statements} = this.#writer;
     const skipped = [this.#damaged, this.#refusedJobs, this.#unprepared];
-    // Submitted ones have run, so they are not due, or are due again for a moment.
+    // A submitted job that is still due was refused, or is damaged, and its group has not settled.
     const jobs = statements.dueJobs
       .all(nowMs, DUE_AT_ONCE + skipped.reduce((sum, {size}) => sum + size, 0))
       .filter(id => !this.#submittedJobs.has(id) && !skipped.some(ids => ids.has(id)))
@@ -210,7 +210,7 @@ export class ScheduleRunner implements Stage {
   ): void {
     this.#background.submit<T>(KIND, {
       checksFirst: true,
-      moreMayFollow: true,
+      collects: true,
       run,
       onParked: () => {
         refused.add(id);

@@ -167,7 +167,9 @@ export function prepareStatements(db: Connection) {
     jobFunction: () =>
       db
         .prepare<[string], string | null>(
-          "SELECT json_extract(mutation, '$.path') FROM jobs WHERE id = ? AND json_extract(mutation, '$.type') = 'function'",
+          // Damaged text is no JSON: the write of the job reports it.
+          `SELECT CASE WHEN json_valid(mutation) AND json_extract(mutation, '$.type') = 'function'
+             THEN json_extract(mutation, '$.path') END FROM jobs WHERE id = ?`,
         )
         .pluck(),
     job: () => db.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?'),

@@ -29,7 +29,7 @@ function submit(run = insertEffect('t', {})): {outcome?: string | ServiceError} 
   const settle = (outcome: string | ServiceError) => {
     written.outcome = outcome;
   };
-  groups.submit<string>({run, moreMayFollow: true, settle});
+  groups.submit<string>({run, collects: true, settle});
   return written;
 }
 
@@ -89,4 +89,15 @@ test('a close does not wait for more', async () => {
   await turn();
   await groups.close();
   expect(first).toEqual({outcome: expect.any(String)});
+});
+
+test('who waits until all writes are settled does not wait for more of them', async () => {
+  submit();
+  await turn();
+  const settled = vi.fn();
+  void groups.settled().then(settled);
+  submit();
+  await turn();
+  expect(settled).toHaveBeenCalledTimes(1);
+  expect(commits).toHaveBeenCalledTimes(1);
 });

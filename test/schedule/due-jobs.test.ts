@@ -1,7 +1,7 @@
 /** What a due job leaves, and those that are not read ahead of their write or are gone when it runs. */
 import {expect, test, vi} from 'vitest';
 import {JOB_AHEAD_BYTES_MAX, JOB_RESULTS_KEEP} from '../../engine/limits.ts';
-import {cancelJob} from '../../engine/scheduler/jobs.ts';
+import {cancelJob, type JobAhead, readAhead, runJob} from '../../engine/scheduler/jobs.ts';
 import {eachWithSchedule, type Schedule} from './movable-schedule.ts';
 
 const MINUTE = 60_000;
@@ -43,4 +43,37 @@ test('a job leaves a result; the oldest are forgotten', async () => {
   await schedule.job(1);
   await schedule.pass(1);
   expect(results()).toEqual([JOB_RESULTS_KEEP, JOB_RESULTS_KEEP + 1]);
+});
+
+test('a job whose text is damaged stays, and the others run', async () => {
+  const damaged = await schedule.job(MINUTE);
+  const sound = await schedule.job(MINUTE);
+  schedule.db.prepare('UPDATE jobs SET mutation = substr(mutation, 2) WHERE id = ?').run(damaged);
+  await schedule.pass(MINUTE);
+  expect(schedule.runs).toEqual([sound]);
+  expect(schedule.db.prepare('SELECT id FROM jobs').pluck().all()).toEqual([damaged]);
+  expect(schedule.damage).toMatchObject([{check: 'checksum'}]);
+  expect(schedule.failures).toEqual([]);
+});
+
+test('a bug in the change of a job that was read ahead leaves its write changed, so it is not committed', async () => {
+  const id = await schedule.job(MINUTE);
+  const written = schedule.change(writer => {
+    const {row} = readAhead(writer, [id]).get(id)!;
+    const work = {
+      ...{type: 'insert', table: 't'},
+      get fields(): never {
+        throw new TypeError('a bug');
+      },
+    } as unknown as JobAhead['work'];
+    const mark = writer.mark();
+    const run = () => runJob(writer, row.run_at, id, () => undefined, {row, work});
+    expect(run).toThrow('a bug');
+    expect(writer.isUnchangedSince(mark)).toBe(false);
+    throw new Error('the write is rolled back');
+  });
+  await expect(written).rejects.toThrow();
+  expect(schedule.db.prepare('SELECT id FROM jobs').pluck().all()).toEqual([id]);
+  await schedule.pass(MINUTE);
+  expect(schedule.runs).toEqual([id]);
 });
