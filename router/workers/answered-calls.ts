@@ -3,13 +3,20 @@
  * count, like any other. The report is sent before the next request on the link, so a reader of the log finds each call
  * that was answered before.
  */
-import {quotedText} from '../../shared/values/canonical-json.ts';
+import type {AnsweredCall} from '../../shared/ipc/operations.ts';
 import {CALLS_REPORT_CHARS, CALLS_REPORT_MS} from '../limits.ts';
+
+/** Of each call in the report, besides its name and request id. */
+const OTHER_CHARS = '[1700000000000,,""],'.length;
 
 export class AnsweredCalls {
   readonly #send: (report: string) => void;
-  /** An array of AnsweredCall as JSON, without its end; empty: none. */
-  #report = '';
+  #calls: AnsweredCall[] = [];
+  /** Of the report; escapes in request ids are not counted, which at most double them. */
+  #chars = 0;
+  /** The name of the last call, and its length as JSON: most calls are of few functions. */
+  #name = '';
+  #nameChars = 0;
   #timer: NodeJS.Timeout | null = null;
 
   /** @param send takes a report */
@@ -19,22 +26,27 @@ export class AnsweredCalls {
 
   /** @param name under which the worker wants the call to be reported */
   add(name: string, requestId: string): void {
-    const begin = this.#report === '' ? '[' : ',';
-    this.#report += `${begin}[${Date.now()},${quotedText(name)},${quotedText(requestId)}]`;
-    if (this.#report.length >= CALLS_REPORT_CHARS) this.flush();
+    if (name !== this.#name) {
+      this.#name = name;
+      this.#nameChars = JSON.stringify(name).length;
+    }
+    this.#calls.push([Date.now(), name, requestId]);
+    this.#chars += OTHER_CHARS + this.#nameChars + requestId.length;
+    if (this.#chars >= CALLS_REPORT_CHARS) this.flush();
     else this.#timer ??= setTimeout(() => this.flush(), CALLS_REPORT_MS).unref();
   }
 
   flush(): void {
-    if (this.#report === '') return;
-    const report = `${this.#report}]`;
+    if (this.#calls.length === 0) return;
+    const report = JSON.stringify(this.#calls);
     this.end();
     this.#send(report);
   }
 
   /** No report can be sent any more. */
   end(): void {
-    this.#report = '';
+    this.#calls = [];
+    this.#chars = 0;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
