@@ -32,14 +32,14 @@ import {answerElsewhere, answerPage, DASHBOARD_API_HEADERS, DASHBOARD_HEADERS} f
 import {isDashboardPath, type Surface} from '../dashboard/surfaces.ts';
 import {Exchange, type ExchangeObserver} from '../http/exchange.ts';
 import {type OriginRule, pageHeaders, preflightHeaders} from '../http/origin.ts';
-import {RequestIds} from '../http/reply-head.ts';
+import {preparedHead, RequestIds} from '../http/reply-head.ts';
 import {announcedBody} from '../http/request-body.ts';
 import type {ShippedFiles} from '../http/shipped-files.ts';
 import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import type {RateLimits} from '../rates/rate-limits.ts';
 import {decodedOrSame, decodeParameter, findPath, type PathEntry, type Route} from '../routes.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
-import {statusOf} from '../workers/answer-cache.ts';
+import {type CachedAnswer, statusOf} from '../workers/answer-cache.ts';
 import {callName} from './cached-calls.ts';
 import type {Callers} from './callers.ts';
 import {externalUrl} from './external-url.ts';
@@ -296,7 +296,8 @@ export class Intake {
       if (cached === null && tenant.wantsCached(name)) exchange.cacheAs = name;
       return false;
     }
-    exchange.reply(status, status === 200 ? cached.body : '', cached.headers);
+    if (status === 304) exchange.reply(304, '', cached.headers);
+    else answerFrom(cached, exchange);
     return true;
   }
 
@@ -364,7 +365,7 @@ export class Intake {
       const cached = name === null ? null : directory.cached(tenant, name, performance.now());
       if (cached !== null) {
         tenant.link?.answered.add(cached.call, exchange.requestId);
-        exchange.reply(200, cached.body, cached.headers);
+        answerFrom(cached, exchange);
         return;
       }
       const isForCache = name !== null && tenant.wantsCached(name);
@@ -440,6 +441,11 @@ export class Intake {
     spend(exchange, this.#parts.rateLimits.ofTenant(tenant));
     return tenant;
   }
+}
+
+function answerFrom(cached: CachedAnswer, exchange: Exchange): void {
+  cached.head ??= preparedHead(cached.headers);
+  exchange.reply(200, cached.body, cached.head);
 }
 
 /** Notes what a link has to know of the request. */

@@ -38,7 +38,7 @@ import {callOf} from '../workers/user-call.ts';
 import {isCounted, metaContinuing, refusalIn} from './continued.ts';
 import {peerAddress} from './peer-address.ts';
 import {endLarge, endWithoutBody, writeUnended, writeUnendedStream} from './reply-end.ts';
-import {hasNoBody, JSON_TYPE, workerHeaders, writeHead} from './reply-head.ts';
+import {hasNoBody, JSON_TYPE, type ReplyHeaders, workerHeaders, writeHead} from './reply-head.ts';
 import {replyInTurn} from './reply-in-turn.ts';
 import {type AnnouncedBody, ArrivingBody, bodyTooLarge} from './request-body.ts';
 import {StreamedReply} from './streamed-reply.ts';
@@ -67,9 +67,7 @@ export class Exchange implements Forwarded {
   audited = 0;
   /** Code of the error that was answered; empty: none, or not determined. */
   errorCode = '';
-  /**
-   * Set if the request was refused because of its credentials or rights; null: it was not, or its audit record says so.
-   */
+  /** Set if it was refused because of its credentials or rights; null: it was not, or its audit record says so. */
   refusal: Refusal | null = null;
   /** Set once the path is known. */
   route: Route | null = null;
@@ -106,9 +104,7 @@ export class Exchange implements Forwarded {
   errorHeaders: HeaderList | null = null;
   /** Headers of every answer: CORS, for a page with an accepted origin, and the remaining rate limits. */
   edgeHeaders: HeaderList | null = null;
-  /**
-   * Accounts for the bytes that the reader has not taken; null: they are not counted, because the answer has an end.
-   */
+  /** Accounts for the bytes that the reader has not taken; null: not counted, because the answer has an end. */
   buffered: BufferedBytes | null = null;
   /** The body stays in memory anyway (a shared file), so it is not counted as unsent. */
   bodyIsShared = false;
@@ -144,10 +140,7 @@ export class Exchange implements Forwarded {
     return this.#state === 'aborted' || this.#isRefused;
   }
 
-  /**
-   * The caller's address, as text: the peer's, unless a trusted proxy names another one. It must be read for the first
-   * time before the answer.
-   */
+  /** The peer's address, or the one that a trusted proxy names. It must be read for the first time before the answer. */
   get address(): string {
     this.knownAddress ||= peerAddress(this.#res);
     return this.knownAddress;
@@ -300,7 +293,7 @@ export class Exchange implements Forwarded {
   }
 
   /** An empty body means no body. A Buffer body is only valid during the call, unless it is large. */
-  reply(status: number, body: string | Buffer, headers: HeaderList | null = null, contentType = JSON_TYPE): void {
+  reply(status: number, body: string | Buffer, headers: ReplyHeaders = null, contentType = JSON_TYPE): void {
     if (this.#state === 'aborted') return;
     assert(this.#state === 'open', `an answer in the state ${this.#state}`);
     const isRecorded = this.audited !== 0 || this.route?.rights.trace !== 'audit';
@@ -434,7 +427,7 @@ export class Exchange implements Forwarded {
   }
 
   /** Called corked, by `replyInTurn`. */
-  writeReply(status: number, body: string | Buffer, headers: HeaderList | null, contentType: string): void {
+  writeReply(status: number, body: string | Buffer, headers: ReplyHeaders, contentType: string): void {
     const res = this.#res;
     if (contentType === JSON_TYPE && body.length < LARGE_REPLY_BYTES && this.#mustOutlast()) {
       this.#writeHead(status, headers, body.length === 0 || hasNoBody(status) ? '' : JSON_TYPE);
@@ -472,7 +465,7 @@ export class Exchange implements Forwarded {
     this.#done(status);
   }
 
-  #writeHead(status: number, headers: HeaderList | null, contentType: string): void {
+  #writeHead(status: number, headers: ReplyHeaders, contentType: string): void {
     if (status >= 500) this.knownAddress = this.address; // needed for the log line
     writeHead(this.#res, status, contentType, this.requestId, this.edgeHeaders, headers);
   }

@@ -12,6 +12,9 @@ export const JSON_TYPE = 'application/json';
  * cost.
  */
 const JSON_WITH_REQUEST_ID = `Content-Type: ${JSON_TYPE}\r\nX-Request-Id`;
+/** Headers of an answer of JSON, as lines that end with the name `X-Request-Id`. One call writes all of them. */
+export type PreparedHead = string;
+export type ReplyHeaders = HeaderList | PreparedHead | null;
 const ASCII = /^[\t\x20-\x7e]*$/;
 const USABLE_ID = new RegExp(`^[\\x21-\\x7e]{1,${REQUEST_ID_CHARS_MAX}}$`);
 
@@ -31,6 +34,12 @@ export class RequestIds {
   }
 }
 
+/** For headers that are written many times. @returns the headers themselves if they must be encoded */
+export function preparedHead(headers: HeaderList): PreparedHead | HeaderList {
+  if (!headers.every(([, value]) => ASCII.test(value))) return headers;
+  return headers.map(([name, value]) => `${name}: ${value}\r\n`).join('') + JSON_WITH_REQUEST_ID;
+}
+
 /**
  * Called corked.
  * @param contentType empty: none
@@ -43,16 +52,17 @@ export function writeHead(
   contentType: string,
   requestId: string,
   edge: HeaderList | null,
-  headers: HeaderList | null,
+  headers: ReplyHeaders,
 ): void {
   if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? `${status} Status`);
-  if (contentType === JSON_TYPE) res.writeHeader(JSON_WITH_REQUEST_ID, requestId);
+  if (typeof headers === 'string') res.writeHeader(headers, requestId);
+  else if (contentType === JSON_TYPE) res.writeHeader(JSON_WITH_REQUEST_ID, requestId);
   else {
     if (contentType !== '') res.writeHeader('Content-Type', contentType);
     res.writeHeader('X-Request-Id', requestId);
   }
   if (edge !== null) for (const [name, value] of edge) res.writeHeader(name, value);
-  if (headers === null) return;
+  if (headers === null || typeof headers === 'string') return;
   // uWebSockets.js would write non-ASCII characters as UTF-8; headers are Latin-1.
   for (const [name, value] of headers) res.writeHeader(name, ASCII.test(value) ? value : Buffer.from(value, 'latin1'));
 }

@@ -33,6 +33,8 @@ export type CachedAnswer = CacheName & {
   readonly etag: string;
   /** Of an answer with it. */
   readonly headers: HeaderList;
+  /** The same as they are written; null: it was not answered with it yet. */
+  head: HeaderList | string | null;
   readonly body: Buffer;
   /** The name under which the worker wants calls to be reported that it answers; empty: it is no call. */
   readonly call: string;
@@ -107,6 +109,7 @@ export class AnswerCache {
     const entry: Entry = {
       ...{table, id, etag, number, call, body: copy, of: this, isUsed: false},
       headers: isCall ? (headers ?? []) : [['ETag', etag]],
+      head: null,
       bytes: body.length + id.length + call.length + CACHED_ANSWER_OVERHEAD_BYTES,
     };
     this.#byId.set(id, entry);
