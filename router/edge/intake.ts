@@ -39,7 +39,7 @@ import {WHOLE_UPLOAD_BYTES_MAX} from '../limits.ts';
 import type {RateLimits} from '../rates/rate-limits.ts';
 import {decodedOrSame, decodeParameter, findPath, type PathEntry, type Route} from '../routes.ts';
 import type {PlacedTenant} from '../tenants/placed-tenant.ts';
-import {type CachedAnswer, statusOf} from '../workers/answer-cache.ts';
+import {type CachedAnswer, type CacheName, statusOf} from '../workers/answer-cache.ts';
 import {callName} from './cached-calls.ts';
 import type {Callers} from './callers.ts';
 import {externalUrl} from './external-url.ts';
@@ -360,19 +360,22 @@ export class Intake {
     const {directory} = this.#parts;
     const origin = req.getHeader('origin');
     mark(exchange, route);
-    this.#steps.readBody(exchange, req, () => {
-      const name = callName(operation, origin, exchange.body);
+    let name: CacheName | null = null;
+    const answers = (body: Uint8Array): boolean => {
+      name = callName(operation, origin, body);
       const cached = name === null ? null : directory.cached(tenant, name, performance.now());
-      if (cached !== null) {
-        tenant.link?.answered.add(cached.call, exchange.requestId);
-        answerFrom(cached, exchange);
-        return;
-      }
+      if (cached === null) return false;
+      tenant.link?.answered.add(cached.call, exchange.requestId);
+      answerFrom(cached, exchange);
+      return true;
+    };
+    const send = (): void => {
       const isForCache = name !== null && tenant.wantsCached(name);
       if (isForCache) exchange.cacheAs = name;
       exchange.meta = anonymousMeta(operation, exchange.requestId, admin, origin, isForCache);
       this.#send(tenant, exchange);
-    });
+    };
+    this.#steps.readBody(exchange, req, send, answers);
   }
 
   #forward(exchange: Exchange, route: Route, tenant: PlacedTenant | null, req: HttpRequest): void {

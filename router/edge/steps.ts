@@ -28,22 +28,45 @@ export class Steps {
     this.#parts = parts;
   }
 
-  /** Calls `then` when the whole body has arrived. `then` may throw. */
-  readBody(exchange: Exchange, req: HttpRequest, then: () => void): void {
+  /**
+   * Calls `then` when the whole body has arrived, unless `answers` has answered it. Both may throw.
+   * @param answers gets the body without a copy, and returns whether it answered
+   */
+  readBody(
+    exchange: Exchange,
+    req: HttpRequest,
+    then: () => void,
+    answers: ((body: Uint8Array) => boolean) | null = null,
+  ): void {
     refuseEncoding(req);
-    this.collectBody(exchange, then);
+    this.collectBody(exchange, then, answers);
   }
 
-  collectBody(exchange: Exchange, then: () => void): void {
-    exchange.collectBody(() => {
+  collectBody(exchange: Exchange, then: () => void, answers: ((body: Uint8Array) => boolean) | null = null): void {
+    // The key may have been revoked or expired while the body arrived.
+    const judge = () => {
+      if (exchange.principal?.isValid(Date.now()) === false) throw keyEnded();
+    };
+    const answersOrFails = (body: Uint8Array): boolean => {
       try {
-        // The key may have been revoked or expired while the body arrived.
-        if (exchange.principal?.isValid(Date.now()) === false) throw keyEnded();
-        then();
+        judge();
+        return answers!(body);
       } catch (caught) {
         this.fail(exchange, caught);
+        return true;
       }
-    });
+    };
+    exchange.collectBody(
+      () => {
+        try {
+          judge();
+          then();
+        } catch (caught) {
+          this.fail(exchange, caught);
+        }
+      },
+      answers === null ? null : answersOrFails,
+    );
   }
 
   later(exchange: Exchange, act: () => Promise<void>): void {

@@ -177,9 +177,10 @@ export class Exchange implements Forwarded {
 
   /**
    * Reads the body and calls `onBody`, unless the client disconnects or sends too much.
+   * @param answers called before with the body, which is valid during the call; returns whether it answered
    * @throws op.too_large 413 before reading, if the announced length is too large
    */
-  collectBody(onBody: () => void): void {
+  collectBody(onBody: () => void, answers: ((body: Uint8Array) => boolean) | null = null): void {
     this.#refuseLonger(BODY_BYTES_MAX);
     if (this.account?.hasRoom(this.announcedBytes ?? 0) === false) {
       this.#closes = true;
@@ -188,6 +189,7 @@ export class Exchange implements Forwarded {
     this.#arrivingBody().collect(
       this.account,
       () => this.#state === 'open',
+      answers,
       (body, refusal) => {
         if (refusal === null) {
           this.body = body;

@@ -111,38 +111,43 @@ export class ArrivingBody {
    * Buffers the body until it is complete.
    * @param account reserves every byte that is buffered; null: the request belongs to no tenant, and is not counted
    * @param isWanted called for each chunk; unwanted chunks are dropped
+   * @param answers called with the complete body, which is valid during the call; true: it is not needed any more, and
+   * was not copied if it arrived at once. Null: it is needed
    * @param done called once, unless the body is no longer wanted; with a refusal if the body is too long or exceeds the
    * buffer capacity
    */
   collect(
     account: ReservedBytes | null,
     isWanted: () => boolean,
+    answers: ((body: Uint8Array) => boolean) | null,
     done: (body: Buffer, refusal: ServiceError | null) => void,
   ): void {
     this.#account = account;
-    let parts: Buffer[] = [];
-    const refuse = (error: ServiceError): void => {
-      parts = [];
-      done(EMPTY, error);
-    };
+    let parts: Buffer[] | null = null;
     this.read((chunk, isLast) => {
       if (!isWanted()) return;
-      if (this.bytes > BODY_BYTES_MAX) {
-        refuse(bodyTooLarge(BODY_BYTES_MAX));
-        return;
+      const isWhole = isLast && parts === null;
+      const error = this.#refusalOf(chunk.byteLength);
+      if (error !== null) {
+        parts = null;
+        done(EMPTY, error);
+      } else if (isWhole) {
+        const bytes = new Uint8Array(chunk);
+        if (answers?.(bytes) !== true) done(Buffer.from(bytes), null); // a copy
+      } else {
+        parts ??= [];
+        parts.push(Buffer.from(new Uint8Array(chunk)));
+        if (!isLast) return;
+        const body = Buffer.concat(parts, this.bytes);
+        if (answers?.(body) !== true) done(body, null);
       }
-      if (!this.#reserve(chunk.byteLength)) {
-        refuse(tooManyBytes());
-        return;
-      }
-      const part = Buffer.from(new Uint8Array(chunk)); // a copy
-      if (isLast && parts.length === 0) {
-        done(part, null);
-        return;
-      }
-      parts.push(part);
-      if (isLast) done(Buffer.concat(parts, this.bytes), null);
     });
+  }
+
+  /** Reserves a chunk that has arrived; null: it can be buffered. */
+  #refusalOf(bytes: number): ServiceError | null {
+    if (this.bytes > BODY_BYTES_MAX) return bodyTooLarge(BODY_BYTES_MAX);
+    return this.#reserve(bytes) ? null : tooManyBytes();
   }
 
   #reserve(bytes: number): boolean {
