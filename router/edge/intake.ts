@@ -122,6 +122,7 @@ export class Intake {
     } catch (caught) {
       this.#steps.fail(exchange, caught);
     }
+    exchange.handled();
   }
 
   #take(exchange: Exchange, req: HttpRequest): void {

@@ -132,8 +132,12 @@ export class Exchange implements Forwarded {
     this.requestId = requestId;
     this.#closes = closes;
     this.#observer = observer;
-    res.onAborted(() => this.#aborted());
     observer.began(this);
+  }
+
+  /** Must be called before the handler returns: no client disconnects earlier. An answer from memory is over by then. */
+  handled(): void {
+    if (!this.isOver || this.#arriving?.isDropping === true) this.#res.onAborted(() => this.#aborted());
   }
 
   get aborted(): boolean {

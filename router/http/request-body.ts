@@ -164,6 +164,11 @@ export class ArrivingBody {
     this.#reservedBytes = 0;
   }
 
+  /** The answer is written, and the connection closes after the rest of the body. */
+  get isDropping(): boolean {
+    return this.#dropTimer !== null;
+  }
+
   /** Drops the body as it arrives. */
   ignore(): void {
     if (this.#isComing && !this.#isReading) this.read(() => {});

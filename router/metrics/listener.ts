@@ -32,6 +32,7 @@ export function mountMetrics(
       if (!(caught instanceof ServiceError)) onBug(caught);
       exchange.fail(asServiceError(caught));
     };
+    exchange.handled();
     try {
       exchange.edgeHeaders = pageHeaders(originRule.check(req, req.getHeader('host')));
       if (req.getUrl() !== '/metrics') throw notFound('this port serves /metrics only');

@@ -120,6 +120,7 @@ export abstract class Upgrades<Data, Socket extends UpgradedSocket> {
       this.#parts.callers.note(exchange, req);
       exchange.principal = attempt.principal;
       this.refuse(exchange, caught, req);
+      exchange.handled();
     }
   }
 
