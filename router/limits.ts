@@ -160,6 +160,8 @@ export const CACHED_ANSWERS_BYTES_MAX = 64 * MIB;
 export const CACHED_ANSWER_BYTES_MAX = 64 * KIB;
 /** Memory of a cached answer in addition to its bytes. (ours) */
 export const CACHED_ANSWER_OVERHEAD_BYTES = 512;
+/** Longest path of a cached document that is remembered. Beyond: its parts are found at each read. (ours) */
+export const CACHED_PATH_CHARS_MAX = 256;
 /**
  * Longest call of a query function that is cached: its body, and the `Origin` of its page. Beyond: the worker answers.
  * (ours)

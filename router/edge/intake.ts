@@ -72,6 +72,9 @@ const MOUNTS = [
   ['del', 'DELETE'],
 ] as const;
 
+/** Of all documents. */
+const DOCUMENT_PATH = findPath('/api/tenants/any/documents/any/any', []);
+
 export class Intake {
   readonly #parts: IntakeParts;
   readonly requestIds = new RequestIds();
@@ -145,8 +148,9 @@ export class Intake {
       answerElsewhere(exchange, surfaces.originFrom(host), path, query);
       return;
     }
-    const parameters: string[] = [];
-    const entry = findPath(path, parameters);
+    const names = exchange.method === 'GET' ? this.#parts.directory.namesIn(path) : undefined;
+    const parameters: string[] = names === undefined ? [] : [...names];
+    const entry = names === undefined ? findPath(path, parameters) : DOCUMENT_PATH;
     if (entry === null) {
       if (!wantsPage(exchange.method, path, req.getHeader('accept'))) throw noRoute();
       if (this.#isDraining) throw stopping();
@@ -297,6 +301,7 @@ export class Intake {
       if (cached === null && tenant.wantsCached(name)) exchange.cacheAs = name;
       return false;
     }
+    tenant.link?.cache.note(cached, exchange.path, tenant.id);
     if (status === 304) exchange.reply(304, '', cached.headers);
     else answerFrom(cached, exchange);
     return true;

@@ -25,7 +25,7 @@ import type {PeerHosts} from '../peers/peer-hosts.ts';
 import type {PeerLink} from '../peers/tenant-peers.ts';
 import {limitsOfOne, type RouterLimits, reservedTotal} from '../router-limits.ts';
 import type {CachedAnswer, CacheName} from '../workers/answer-cache.ts';
-import {CacheSpace} from '../workers/cache-space.ts';
+import {CacheSpace, type DocumentNames} from '../workers/cache-space.ts';
 import type {Forwarded} from '../workers/forwarded.ts';
 import type {WorkerLink} from '../workers/link.ts';
 import {PlacedTenant} from './placed-tenant.ts';
@@ -133,6 +133,14 @@ export class TenantDirectory {
     const cached = tenant.cached(name, atMs);
     if (cached !== null) this.#isActive(tenant);
     return cached;
+  }
+
+  /**
+   * The parameters of the path of a document that was answered from memory; undefined: its parts must be found. They are
+   * the texts that name the tenant and the answer here, so that comparing them costs nothing.
+   */
+  namesIn(path: string): DocumentNames | undefined {
+    return this.#cache.namesIn(path);
   }
 
   #isActive(tenant: PlacedTenant): void {

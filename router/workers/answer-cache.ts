@@ -81,6 +81,12 @@ export class AnswerCache {
     return entry;
   }
 
+  /** A document that was found is answered under this path of its tenant. */
+  note(answer: CachedAnswer, path: string, tenant: string): void {
+    const {table, id} = answer;
+    if (table !== null) this.#space.note(answer as Entry, path, [tenant, table, id]);
+  }
+
   /** Whether the answer to a read that goes to the worker is worth caching. */
   wants(id: string): boolean {
     return !this.#isOver && (this.#byId.has(id) || this.#space.wasRead(digestOf(id, this.#seed)));
@@ -107,7 +113,7 @@ export class AnswerCache {
     const copy = Buffer.allocUnsafeSlow(body.length);
     body.copy(copy);
     const entry: Entry = {
-      ...{table, id, etag, number, call, body: copy, of: this, isUsed: false},
+      ...{table, id, etag, number, call, body: copy, of: this, isUsed: false, path: ''},
       headers: isCall ? (headers ?? []) : [['ETag', etag]],
       head: null,
       bytes: body.length + id.length + call.length + CACHED_ANSWER_OVERHEAD_BYTES,

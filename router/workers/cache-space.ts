@@ -1,9 +1,18 @@
 /** The memory of all caches of one router, and what was read lately. */
 import {assert} from '../../shared/assert.ts';
-import {READS_REMEMBERED} from '../limits.ts';
+import {CACHED_PATH_CHARS_MAX, READS_REMEMBERED} from '../limits.ts';
 
 /** An entry of a cache, as far as room is made for others. */
-export type SpaceEntry = {readonly bytes: number; isUsed: boolean; readonly of: {evict(entry: SpaceEntry): void}};
+export type SpaceEntry = {
+  bytes: number;
+  isUsed: boolean;
+  /** See `CacheSpace.note`; empty: not noted. */
+  path: string;
+  readonly of: {evict(entry: SpaceEntry): void};
+};
+
+/** What a path of a document names, without escapes: its tenant, table and id. */
+export type DocumentNames = readonly [tenant: string, table: string, id: string];
 
 /**
  * The caches of one router, for all tenants. Beyond its bytes the oldest entries are removed, except those used since
@@ -12,6 +21,7 @@ export type SpaceEntry = {readonly bytes: number; isUsed: boolean; readonly of: 
 export class CacheSpace {
   readonly #bytesMax: number;
   readonly #entries = new Set<SpaceEntry>();
+  readonly #byPath = new Map<string, DocumentNames>();
   #bytes = 0;
   /** Digests of what was read lately, each at the index that it determines. */
   readonly #reads = new Uint32Array(READS_REMEMBERED);
@@ -33,7 +43,26 @@ export class CacheSpace {
   }
 
   remove(entry: SpaceEntry): void {
-    if (this.#entries.delete(entry)) this.#bytes -= entry.bytes;
+    if (!this.#entries.delete(entry)) return;
+    this.#bytes -= entry.bytes;
+    this.#byPath.delete(entry.path);
+  }
+
+  /**
+   * What the path names, if an entry was answered under it. It says nothing about the entry. Finding it here costs less
+   * than finding the parts of the path, and comparing a part of a text with the name of an entry.
+   */
+  namesIn(path: string): DocumentNames | undefined {
+    return this.#byPath.get(path);
+  }
+
+  /** An entry was answered under this path, which is in memory until the entry is removed. */
+  note(entry: SpaceEntry, path: string, names: DocumentNames): void {
+    if (entry.path !== '' || path.length > CACHED_PATH_CHARS_MAX || path.includes('%')) return;
+    entry.path = path;
+    entry.bytes += path.length;
+    this.#bytes += path.length;
+    this.#byPath.set(path, names);
   }
 
   /** Whether something with this digest was read lately; it has been from now on. */

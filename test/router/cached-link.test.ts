@@ -1,5 +1,6 @@
 /** The cache of one tenant in a router, whose worker is a script. */
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
+import {CACHED_PATH_CHARS_MAX} from '../../router/limits.ts';
 import {limitsOfOne, reservedTotal} from '../../router/router-limits.ts';
 import {PlacedTenant} from '../../router/tenants/placed-tenant.ts';
 import {CacheSpace} from '../../router/workers/cache-space.ts';
@@ -218,6 +219,39 @@ test('beyond the space of all tenants, the oldest documents go, but those that w
   }
   expect(space.bytes).toBeLessThanOrEqual(5_000);
   expect(ids.filter(id => cachedText(id) !== null)).toEqual(['document-0', ...ids.slice(-8)]);
+});
+
+describe('the path of a document that was answered', () => {
+  const path = (id: string) => `/api/tenants/acme/documents/t/${id}`;
+  const answered = (id: string, under = path(id)) => {
+    tenant.link!.cache.note(tenant.cached(named(id), now())!, under, 'acme');
+  };
+
+  test('is remembered until the document is dropped, and its memory is counted', async () => {
+    const worker = await newWorker();
+    await get(worker, 'a');
+    await get(worker, 'b');
+    const {bytes} = space;
+    answered('a');
+    answered('a');
+    expect(space.namesIn(path('a'))).toEqual(['acme', 't', 'a']);
+    expect(space.namesIn(path('b'))).toBeUndefined();
+    expect(space.bytes).toBe(bytes + path('a').length);
+    answered('b');
+    await drop(worker, '["a"]');
+    expect([space.namesIn(path('a')), space.namesIn(path('b'))]).toEqual([undefined, ['acme', 't', 'b']]);
+    await drop(worker, '');
+    expect([space.namesIn(path('b')), space.bytes]).toEqual([undefined, 0]);
+  });
+
+  test.each([
+    ['an escape', '/api/tenants/acme/documents/t/%61'],
+    ['very many characters', `/api/tenants/acme/documents/${'t'.repeat(CACHED_PATH_CHARS_MAX)}/a`],
+  ])('with %s is not remembered', async (_, under) => {
+    await get(await newWorker(), 'a');
+    answered('a', under);
+    expect(space.namesIn(under)).toBeUndefined();
+  });
 });
 
 describe('a result of a call', () => {
