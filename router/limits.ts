@@ -159,7 +159,7 @@ export const PEER_RETRY_MS = 250;
 export const CACHED_ANSWERS_BYTES_MAX = 64 * MIB;
 export const CACHED_ANSWER_BYTES_MAX = 64 * KIB;
 /** Memory of a cached answer in addition to its bytes. (ours) */
-export const CACHED_ANSWER_OVERHEAD_BYTES = 512;
+export const CACHED_ANSWER_OVERHEAD_BYTES = 768;
 /** Longest path of a cached document that is remembered. Beyond: its parts are found at each read. (ours) */
 export const CACHED_PATH_CHARS_MAX = 256;
 /**

@@ -72,7 +72,7 @@ const MOUNTS = [
   ['del', 'DELETE'],
 ] as const;
 
-/** Of all documents. */
+/** The entry of every document's path. */
 const DOCUMENT_PATH = findPath('/api/tenants/any/documents/any/any', []);
 
 export class Intake {

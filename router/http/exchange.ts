@@ -4,7 +4,8 @@
  *
  * - A request object is invalid after its handler has returned, so everything needed is read before.
  * - A response must not be used after `onAborted`, and every write outside the handler must be corked.
- * - Bodies arrive as ArrayBuffers that are detached when the callback returns, so they are copied.
+ * - Bodies arrive as ArrayBuffers that are detached when the callback returns, so what is needed later is copied.
+ * - A handler that returns without an answer and without `onAborted` ends the process, so `handled` is called last.
  * - The head of a streamed answer ends with the first bytes of its body, not before.
  * - After an answer has ended, it cannot be influenced any more, and neither can its connection, although the rest of
  *   the request's body may still arrive. If the connection must close after that rest, the answer is written completely

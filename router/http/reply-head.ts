@@ -3,6 +3,7 @@ import type {HttpResponse} from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {randomBytes} from 'node:crypto';
 import {STATUS_CODES} from 'node:http';
+import {assert} from '../../shared/assert.ts';
 import type {HeaderList, ResponseMeta} from '../../shared/ipc/operations.ts';
 import {REQUEST_ID_CHARS_MAX} from '../../shared/limits.ts';
 
@@ -55,8 +56,10 @@ export function writeHead(
   headers: ReplyHeaders,
 ): void {
   if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? `${status} Status`);
-  if (typeof headers === 'string') res.writeHeader(headers, requestId);
-  else if (contentType === JSON_TYPE) res.writeHeader(JSON_WITH_REQUEST_ID, requestId);
+  if (typeof headers === 'string') {
+    assert(contentType === JSON_TYPE, 'a prepared head is of JSON');
+    res.writeHeader(headers, requestId);
+  } else if (contentType === JSON_TYPE) res.writeHeader(JSON_WITH_REQUEST_ID, requestId);
   else {
     if (contentType !== '') res.writeHeader('Content-Type', contentType);
     res.writeHeader('X-Request-Id', requestId);

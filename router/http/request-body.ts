@@ -111,8 +111,8 @@ export class ArrivingBody {
    * Buffers the body until it is complete.
    * @param account reserves every byte that is buffered; null: the request belongs to no tenant, and is not counted
    * @param isWanted called for each chunk; unwanted chunks are dropped
-   * @param answers called with the complete body, which is valid during the call; true: it is not needed any more, and
-   * was not copied if it arrived at once. Null: it is needed
+   * @param answers called with the complete body, which is valid during the call; returns whether it answered, so that the
+   * body need not be kept. Null: nothing answers before `done`
    * @param done called once, unless the body is no longer wanted; with a refusal if the body is too long or exceeds the
    * buffer capacity
    */

@@ -33,7 +33,7 @@ export type CachedAnswer = CacheName & {
   readonly etag: string;
   /** Of an answer with it. */
   readonly headers: HeaderList;
-  /** The same as they are written; null: it was not answered with it yet. */
+  /** The headers as they are written; null until the first answer. */
   head: HeaderList | string | null;
   readonly body: Buffer;
   /** The name under which the worker wants calls to be reported that it answers; empty: it is no call. */

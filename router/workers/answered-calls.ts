@@ -6,13 +6,13 @@
 import type {AnsweredCall} from '../../shared/ipc/operations.ts';
 import {CALLS_REPORT_CHARS, CALLS_REPORT_MS} from '../limits.ts';
 
-/** Of each call in the report, besides its name and request id. */
+/** Of each call in the report, in addition to its name and request id. */
 const OTHER_CHARS = '[1700000000000,,""],'.length;
 
 export class AnsweredCalls {
   readonly #send: (report: string) => void;
   #calls: AnsweredCall[] = [];
-  /** Of the report; escapes in request ids are not counted, which at most double them. */
+  /** Characters of the report. Escapes in request ids are not counted; they at most double its length. */
   #chars = 0;
   /** The name of the last call, and its length as JSON: most calls are of few functions. */
   #name = '';

@@ -56,13 +56,14 @@ export class CacheSpace {
     return this.#byPath.get(path);
   }
 
-  /** An entry was answered under this path, which is in memory until the entry is removed. */
+  /** An entry was answered under this path, which is in memory until the entry is removed: at once, if there is no room. */
   note(entry: SpaceEntry, path: string, names: DocumentNames): void {
     if (entry.path !== '' || path.length > CACHED_PATH_CHARS_MAX || path.includes('%')) return;
     entry.path = path;
     entry.bytes += path.length;
     this.#bytes += path.length;
     this.#byPath.set(path, names);
+    while (this.#bytes > this.#bytesMax) this.#makeRoom();
   }
 
   /** Whether something with this digest was read lately; it has been from now on. */

@@ -15,6 +15,7 @@ import {RecordedRequest, ScriptedWorker} from './scripted-worker.ts';
 const log = createLogger({}, {write: () => undefined});
 const TAG = '"1-1"';
 const moves = new ServiceError('session.worker_unavailable', 'the tenant moves');
+const SPACE_BYTES = 7_200;
 let space: CacheSpace;
 let malformed: string[];
 let workers: ScriptedWorker[];
@@ -30,7 +31,7 @@ afterEach(() => {
 });
 
 function tenantOf(routers: number): PlacedTenant {
-  space = new CacheSpace(5_000);
+  space = new CacheSpace(SPACE_BYTES);
   return new PlacedTenant('acme', {
     log,
     hub: () => {
@@ -217,7 +218,7 @@ test('beyond the space of all tenants, the oldest documents go, but those that w
     await get(worker, id);
     cachedText('document-0');
   }
-  expect(space.bytes).toBeLessThanOrEqual(5_000);
+  expect(space.bytes).toBeLessThanOrEqual(SPACE_BYTES);
   expect(ids.filter(id => cachedText(id) !== null)).toEqual(['document-0', ...ids.slice(-8)]);
 });
 
@@ -242,6 +243,16 @@ describe('the path of a document that was answered', () => {
     expect([space.namesIn(path('a')), space.namesIn(path('b'))]).toEqual([undefined, ['acme', 't', 'b']]);
     await drop(worker, '');
     expect([space.namesIn(path('b')), space.bytes]).toEqual([undefined, 0]);
+  });
+
+  test('finds room as documents do', async () => {
+    const worker = await newWorker();
+    const ids = Array.from({length: 12}, (_, n) => `document-${n}`);
+    for (const id of ids) {
+      await get(worker, id);
+      if (cachedText(id) !== null) answered(id, `${path(id)}${'x'.repeat(150)}`);
+      expect(space.bytes).toBeLessThanOrEqual(SPACE_BYTES);
+    }
   });
 
   test.each([
