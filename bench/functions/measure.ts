@@ -2,7 +2,7 @@
  * The function figures of the bench: a query and a mutation beside the native get and insert, transfers between accounts with
  * and without contention beside a server written by hand, the first call of a sleeping tenant, and what isolates weigh.
  */
-import {mkdirSync} from 'node:fs';
+import {existsSync, mkdirSync, readdirSync, readlinkSync} from 'node:fs';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {tenantPath} from '../../cli/client.ts';
@@ -54,7 +54,7 @@ export async function measureFunctions(
   const svc = await startSvc(join(root, 'svc'));
   await svc.client.createTenant(TENANT);
   await deployApp(svc, TENANT, root);
-  const [worker] = workerPids(svc);
+  const worker = workerPids(svc).find(pid => hasOpen(pid, join(root, 'svc', 'tenants')));
   const before = memoryOf(worker);
   const rate = async (what: string, port: number, pid: number, requests: string[]): Promise<Rate> => {
     const job = {port, connections: CONNECTIONS, requests};
@@ -186,6 +186,12 @@ async function callMs(svc: SvcPeer, id: string): Promise<number> {
   const elapsedMs = performance.now() - startedMs;
   if (status !== 'success') throw new Error('the call failed');
   return elapsedMs;
+}
+
+/** Whether the process has a file open in this directory. */
+function hasOpen(pid: number, directory: string): boolean {
+  const fds = `/proc/${pid}/fd`;
+  return existsSync(fds) && readdirSync(fds).some(fd => readlinkSync(`${fds}/${fd}`).startsWith(directory));
 }
 
 function memoryOf(pid: number | undefined): number | null {
