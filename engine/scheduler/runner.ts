@@ -10,8 +10,8 @@
  * So batches run while the disk syncs those before, and collect in a group: a commit costs about as much for a few jobs as
  * for many.
  *
- * Refused work blocks nothing else (up to DUE_AT_ONCE jobs, or those of the groups that were refused, and every cron): a tenant at its quota refuses work that
- * adds data, and work that would free space is due, too.
+ * Refused work blocks nothing else (up to DUE_AT_ONCE jobs, or those of the groups that were refused, and every cron): a
+ * tenant at its quota refuses work that adds data, and work that would free space is due, too.
  *
  * Any error except a refusal is a bug, and ends the process.
  */

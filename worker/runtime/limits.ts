@@ -147,9 +147,9 @@ export const ENTRY_YOUNG_MS_MAX = 5_000;
  * Beyond: it is killed. (ours)
  */
 export const ISOLATE_PROCESS_IDLE_MS = 60_000;
+export const ISOLATE_PROCESS_CLOSE_MS_MAX = 15_000;
 /** Time for a spare worker's process of isolates to be ready. Beyond: it ends, and the worker is a spare without. (ours) */
 export const SPARE_ISOLATES_MS_MAX = 20_000;
-export const ISOLATE_PROCESS_CLOSE_MS_MAX = 15_000;
 /**
  * Poll interval for the memory of that process while it has calls, and the number of polls it can leave unanswered.
  * Beyond: it is killed. (ours)

@@ -6,7 +6,8 @@
  *
  * It has its own session, none of our environment, and only two descriptors: standard error and the pipe, which is
  * descriptor 3. It ends with its worker: the kernel kills it if `setpriv` can request that (parent-watch.ts) and it has not
- * changed its user since, and it exits when the pipe closes. When the machine runs out of memory, it is killed before its worker.
+ * changed its user since, and it exits when the pipe closes. When the machine runs out of memory, it is killed before its
+ * worker.
  */
 import type {Buffer} from 'node:buffer';
 import {type ChildProcess, spawn} from 'node:child_process';

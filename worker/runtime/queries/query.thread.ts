@@ -52,7 +52,7 @@ function runTask(task: QueryTask): QueryBatchResult {
       return [];
     case WARM:
       runner.warm();
-      new Database(':memory:').close(); // SQLite is loaded
+      if (openFile === null) new Database(':memory:').close(); // loads SQLite
       return [];
   }
   if (!('databasePath' in task)) return runBatch(task);
