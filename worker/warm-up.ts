@@ -14,6 +14,7 @@ import type {TenantSettings} from '../shared/ipc/control.ts';
 import {FrameFlag, FrameKind, FrameReader, FrameWriter, IPC_VERSION} from '../shared/ipc/frame.ts';
 import type {RequestMeta, ResponseMeta} from '../shared/ipc/operations.ts';
 import type {Logger} from '../shared/log.ts';
+import {mayHoldIsolates} from '../shared/node-flags.ts';
 import {NEW_TENANT_FILE, type NewTenant, TENANT_FILE} from '../shared/tenant-directory.ts';
 import {WorkerEgress} from './runtime/egress/worker-egress.ts';
 import {Serving} from './serving.ts';
@@ -32,6 +33,7 @@ export async function warmUp(directory: string, log: Logger): Promise<void> {
     });
     try {
       await askAll(settings);
+      if (mayHoldIsolates()) await warmIsolates();
     } finally {
       await serving.close();
     }
@@ -74,13 +76,18 @@ function settingsIn(directory: string): TenantSettings {
   };
 }
 
-/** Loads what functions need, and starts the process of their isolates. A tenant can be opened meanwhile. */
+/** What the start of a process of isolates needs: it starts while a tenant with functions is opened. */
+async function warmIsolates(): Promise<void> {
+  await Promise.all([
+    import('./runtime/isolate-process/function-isolates.ts'),
+    import('./runtime/process/parent-watch.ts').then(({parentWatch}) => parentWatch()),
+  ]);
+}
+
+/** Starts the process of isolates of a tenant with functions before there is one. A tenant can be opened meanwhile. */
 export async function warmFunctions(log: Logger): Promise<void> {
   try {
-    const [{spareIsolates}] = await Promise.all([
-      import('./runtime/isolate-process/spare-isolates.ts'),
-      import('./runtime/isolate-process/function-isolates.ts'),
-    ]);
+    const {spareIsolates} = await import('./runtime/isolate-process/spare-isolates.ts');
     await spareIsolates.start(log);
   } catch (error) {
     log.debug('a warm-up of functions failed', {error});

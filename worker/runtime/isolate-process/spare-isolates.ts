@@ -28,7 +28,9 @@ export const spareIsolates = {
     const process = new IsolateProcess({parentWatch: command});
     waiting = process;
     const late = setTimeout(() => {
-      if (waiting === process) spareIsolates.end();
+      if (waiting !== process) return;
+      log.warn('a process of isolates was not ready in time');
+      spareIsolates.end();
     }, SPARE_ISOLATES_MS_MAX);
     await process.warm();
     clearTimeout(late);
