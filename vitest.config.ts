@@ -20,6 +20,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     retry: 0,
     sequence: {sequencer: LongestFirst},
+    runner: './test/harness/timed-runner.ts',
     projects: [
       {extends: true, test: {name: 'pure', include: pure, isolate: false}},
       {

@@ -2,13 +2,17 @@
 // the status of the second run. Prints `PASSED FAILED`, and on standard error what passed only in the second run.
 //
 // With `files` as the third argument it prints the files to run again: those that failed, if they are few. With `slowest`
-// it prints the files that took longest, in seconds.
+// it prints the files that took longest, in seconds, and with `not-run` those that a slow machine had no time for.
 import {readFileSync} from 'node:fs';
 import {relative} from 'node:path';
 
 // More than this is not one unlucky moment.
 const AGAIN_FILES_MAX = 4;
 const SLOWEST_FILES = 20;
+// A run of less than this part of the files has failed.
+const RUN_SHARE_MIN = 0.75;
+// What `test/harness/timed-runner.ts` puts in the place of a file's tests.
+const NOT_RUN = 'not run: there was no time';
 
 const [reportPath, status, again, againStatus] = process.argv.slice(2);
 
@@ -37,8 +41,15 @@ if (again === 'files') {
   if (files.length <= AGAIN_FILES_MAX) console.log(files.join(' '));
 } else if (again === 'slowest') {
   console.log(slowest().join('\n'));
+} else if (again === 'not-run') {
+  const names = notRun().map(file => relative(process.cwd(), file.name));
+  if (names.length > 0) console.log([`not run, there was no time: ${names.length} files`, ...names].join('\n    '));
 } else {
   console.log(count().join(' '));
+}
+
+function notRun() {
+  return (report?.testResults ?? []).filter(file => file.assertionResults[0]?.title === NOT_RUN);
 }
 
 function slowest() {
@@ -55,12 +66,14 @@ function count() {
   if (report === null) return [0, 1];
   const withoutTests = report.testResults.filter(file => isFailed(file) && failuresOf(file).length === 0).length;
   const passed = report.numPassedTests;
+  const tooFew = notRun().length > (1 - RUN_SHARE_MIN) * report.testResults.length ? 1 : 0;
+  if (tooFew === 1) console.error('too few of the test files were run');
   const failed = report.numFailedTests + withoutTests;
   if (again !== undefined && againStatus === '0' && read(again)?.success === true) {
     for (const line of report.testResults.filter(isFailed).flatMap(named))
       console.error(`UNSTEADY, passed when run again: ${line}`);
-    return [passed + failed, 0];
+    return [passed + failed, tooFew];
   }
   if (passed + failed === 0 || (status !== '0' && failed === 0)) return [passed, 1];
-  return [passed, failed];
+  return [passed, failed + tooFew];
 }
