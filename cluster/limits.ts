@@ -252,6 +252,12 @@ export const NATS_REFUSED_MS = 500;
 export const NATS_REFUSED_MS_MAX = 5_000;
 /** Time for the streams of a cluster to be made, and to have a leader. Beyond: the start fails. (ours) */
 export const NATS_STREAMS_MS = 60_000;
+/**
+ * Answers in a row that a stream is gone until it is, and the pause between two. A NATS server that was stopped while the stream
+ * was made can take itself for the leader until the others are heard. (ours)
+ */
+export const NATS_GONE_ANSWERS = 3;
+export const NATS_GONE_AGAIN_MS = 1_000;
 /** Streams that are made or checked at the same time; the next waits. (ours) */
 export const NATS_STREAMS_AT_ONCE = 8;
 /** Messages of a read that are requested one by one, and one at a time in memory. Beyond: many with one request. (ours) */

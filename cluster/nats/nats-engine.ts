@@ -7,6 +7,8 @@ import {headers, type NatsConnection} from '@nats-io/transport-node';
 import {
   APPEND_RETRY_MS,
   APPEND_RETRY_MS_MAX,
+  NATS_GONE_AGAIN_MS,
+  NATS_GONE_ANSWERS,
   NATS_READ_AGAIN_MS,
   NATS_READ_SINGLY,
   NATS_REQUEST_MS,
@@ -175,7 +177,7 @@ export class NatsEngine implements LogEngine {
     const until = performance.now() + NATS_STREAMS_MS;
     for (;;) {
       try {
-        const config = isNew ? await this.#made(settings.name, settings) : await this.#config(settings.name);
+        const config = isNew ? await this.#made(settings.name, settings) : await this.#kept(settings.name);
         if (config === null) throw new NatsRefusal(`the stream ${settings.name} ${GONE}`);
         const fault = streamFault(config, settings);
         if (fault !== null) throw new NatsRefusal(fault);
@@ -200,7 +202,7 @@ export class NatsEngine implements LogEngine {
   async changedSetting(stream: StreamName): Promise<string | null> {
     const settings = this.#prepared.get(streamNameOf(this.#subjects, stream));
     if (settings === undefined) return null;
-    const config = await this.#config(settings.name);
+    const config = await this.#kept(settings.name);
     return config === null ? `the stream ${settings.name} ${GONE}` : streamFault(config, settings);
   }
 
@@ -228,7 +230,16 @@ export class NatsEngine implements LogEngine {
     return config;
   }
 
-  /** Null: there is no such stream. */
+  /** Of a stream that was made. Null: it is gone. */
+  async #kept(name: string): Promise<StreamConfig | null> {
+    for (let answers = 1; ; answers++) {
+      const config = await this.#config(name);
+      if (config !== null || answers === NATS_GONE_ANSWERS) return config;
+      await delay(REAL_TIMING, NATS_GONE_AGAIN_MS);
+    }
+  }
+
+  /** Null: a server says that there is no such stream. */
   async #config(name: string): Promise<StreamConfig | null> {
     const {error, config} = await this.#answer(`$JS.API.STREAM.INFO.${name}`, {});
     if (error?.err_code === NO_STREAM) return null;

@@ -1,9 +1,12 @@
-/** Requests that no server answers, as before the election of a leader. The test answers for JetStream, which is off. */
+/**
+ * Requests that no server answers, as before the election of a leader, or that a server answers which takes itself for the leader.
+ * The test answers for JetStream, which is off.
+ */
 import type {Msg} from '@nats-io/transport-node';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {connectToAny} from '../../cluster/nats/connection.ts';
 import type {NatsEngine} from '../../cluster/nats/nats-engine.ts';
-import {streamNameOf} from '../../cluster/nats/stream-settings.ts';
+import {streamNameOf, streamSettings} from '../../cluster/nats/stream-settings.ts';
 import {LOG} from './harness/nats-rig.ts';
 import {NatsServers} from './harness/nats-servers.ts';
 import {newTenant, SUBJECTS} from './harness/rig.ts';
@@ -71,4 +74,28 @@ test('a place in a stream is requested again under another name, and one that is
   expect(nameOf((await removed).value as Msg)).toBe(nameOf(unanswered));
   end.abort();
   await watching;
+});
+
+describe('a stream that was made', () => {
+  const gone = {error: {code: 404, err_code: 10059, description: 'stream not found'}};
+  const there = {config: streamSettings(SUBJECTS, LOG, 3)};
+
+  test.each([
+    ['is there, though a server that was stopped meanwhile does not know it', [gone, gone, there], null],
+    ['is gone when that is the answer three times', [gone, gone, gone], expect.stringContaining('is gone, and so are')],
+  ])('%s', async (_, answers, refusal) => {
+    const reads = requested(`STREAM.INFO.${STREAM}`);
+    const first = reads.next();
+    await api.flush();
+    const prepared = engine.prepare(LOG, {replicas: 3, isNew: false}).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+    for (const [i, answer] of answers.entries()) {
+      const {value} = await (i === 0 ? first : reads.next());
+      (value as Msg).respond(JSON.stringify(answer));
+    }
+    expect(await prepared).toEqual(refusal);
+    await reads.return(undefined);
+  });
 });
