@@ -10,7 +10,7 @@ import {relative} from 'node:path';
 const AGAIN_FILES_MAX = 4;
 const SLOWEST_FILES = 20;
 // A run of less than this part of the files has failed.
-const RUN_SHARE_MIN = 0.75;
+const RUN_SHARE_MIN = 0.6;
 // What `test/harness/timed-runner.ts` puts in the place of a file's tests.
 const NOT_RUN = 'not run: there was no time';
 
