@@ -17,14 +17,14 @@ const OTHER = 'ffeeddccbbaa99887766554433221100';
 test('the base of each tenant is stored, the sets after it are merged, and the spool shows what is stored', async () => {
   const [a, b] = [new FakeTenant('a').base(1).set(2, 2).set(3, 3), new FakeTenant('b').base(2)];
   const {copier, repository, store} = await running([a, b]);
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect([a.confirmed, b.confirmed]).toEqual([3, 2]);
   expect(await commitsOf(repository, 'a')).toEqual([
     [0, 1],
     [2, 3],
   ]);
   const {puts} = store;
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect(store.puts, 'nothing has changed').toBe(puts);
   expect(copier.ageMs).toBe(0);
 });
@@ -38,7 +38,7 @@ test('a tenant without anything that leads on gets a request for a base: by its 
   awake.base(2);
   asleep.base(3);
   copier.tenantIs({...asleep, isAwake: false});
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect(await repository.newest('awake')).toMatchObject({commit: 2});
   expect(await repository.newest('asleep')).toMatchObject({commit: 3});
 });
@@ -74,14 +74,14 @@ test('a spool that was dropped, or is of another history, is followed by a base 
   rmSync(tenant.path('position'));
   await until('a base is wanted', () => tenant.has('want-base'));
   tenant.base(1, OTHER);
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect(await repository.newest('a')).toMatchObject({timeline: OTHER, commit: 1});
 });
 
 test('a base that ends before the repository is not stored: the tenant begins a new timeline if its file is older', async () => {
   const tenant = new FakeTenant('a').base(1).set(2, 2).set(3, 3);
   const first = await running([tenant]);
-  await first.copier.run(5_000);
+  await first.copier.run(30_000);
   await first.end();
   // It can be left from before, so another one is requested, which is what the file has.
   tenant.base(2).begun();
@@ -89,7 +89,7 @@ test('a base that ends before the repository is not stored: the tenant begins a 
   await until('another base is wanted', () => tenant.has('want-base'));
   expect(timelinesDue).toEqual([]);
   tenant.base(4).begun();
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect(await repository.newest('a')).toMatchObject({commit: 4});
   tenant.base(1).begun();
   await until('a timeline is due', () => timelinesDue.length > 0);
@@ -109,7 +109,7 @@ test('a base that ends before the repository is not stored: the tenant begins a 
 test('a base of another history that ends where the repository does is not stored in its timeline', async () => {
   const tenant = new FakeTenant('a').base(2);
   const {copier, repository, timelinesDue} = await running([tenant]);
-  await copier.run(5_000);
+  await copier.run(30_000);
   const other: History = {...SMALL, states: [SMALL.states[0]!, SMALL.states[2]!, ...SMALL.states.slice(2)]};
   tenant.base(2, undefined, other).begun();
   await until('a timeline is due', () => timelinesDue.length > 0);
@@ -120,7 +120,7 @@ test('a base of another history that ends where the repository does is not store
 test('a hostile or damaged spool stops its own tenant only, and its fault is named', async () => {
   const [a, b, c] = [new FakeTenant('a').base(1), new FakeTenant('b').base(1), new FakeTenant('c').base(1)];
   const {copier} = await running([a, b, c]);
-  await copier.run(5_000);
+  await copier.run(30_000);
   const bytes = setBytes(SMALL, {first: 2, last: 2});
   bytes[140]! ^= 1;
   a.set(2, 2, bytes);
@@ -137,7 +137,7 @@ test('a hostile or damaged spool stops its own tenant only, and its fault is nam
 test('a data key that is damaged stops its own tenant only, and the copies go on when it is back', async () => {
   const [a, b] = [new FakeTenant('a').base(1), new FakeTenant('b').base(1)];
   const first = await running([a, b]);
-  await first.copier.run(5_000);
+  await first.copier.run(30_000);
   await first.end();
   const name = keyName('a');
   const good = (await first.store.get(name))!;
@@ -153,20 +153,20 @@ test('a data key that is damaged stops its own tenant only, and the copies go on
   expect(copier.copies.get('a')!.fault).toMatchObject({kind: 'damaged', message: expect.stringContaining(name)});
   expect([a.has('want-base'), basesDue, copier.lastSuccessMs]).toEqual([false, [], null]);
   await first.store.put(name, good);
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect([a.confirmed, copier.copies.get('a')!.fault]).toEqual([2, null]);
 });
 
 test('a tenant that was forgotten is copied again as a whole, under another key', async () => {
   const tenant = new FakeTenant('a').base(1);
   const {copier, store, reopened} = await running([tenant]);
-  await copier.run(5_000);
+  await copier.run(30_000);
   const old = await store.get(keyName('a'));
   await (await reopened()).forget('a');
   tenant.set(2, 2);
   await until('a base is wanted', () => tenant.has('want-base'));
   tenant.base(3);
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect(await (await reopened()).newest('a')).toMatchObject({commit: 3});
   expect((await store.get(keyName('a')))!.equals(old!)).toBe(false);
 });
@@ -174,7 +174,7 @@ test('a tenant that was forgotten is copied again as a whole, under another key'
 test('while the store is gone nothing is confirmed and the age grows; then everything follows', async () => {
   const tenant = new FakeTenant('a').base(1);
   const {copier, store} = await running([tenant]);
-  await copier.run(5_000);
+  await copier.run(30_000);
   store.isGone = true;
   tenant.set(2, 2);
   await until('it fails', () => copier.state === 'failing' && copier.ageMs > 0);
@@ -187,7 +187,7 @@ test('while the store is gone nothing is confirmed and the age grows; then every
   expect(tenant.confirmed).toBe(1);
   store.isGone = false;
   tenant.set(3, 3);
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect([tenant.confirmed, copier.state, copier.fault, copier.ageMs]).toEqual([3, 'running', null, 0]);
 });
 
@@ -195,7 +195,7 @@ test('an empty directory in the place of the repository gets the objects of one 
   let forwardMs = 0;
   const tenant = new FakeTenant('a').base(1);
   const {copier, store} = await running([tenant], () => Date.now() + forwardMs);
-  await copier.run(5_000);
+  await copier.run(30_000);
   const root = fileURLToPath(store.url);
   renameSync(root, `${root}.away`);
   mkdirSync(root);
@@ -220,7 +220,7 @@ test('a clock that was set back keeps no copies waiting, and hides none that wai
   let backMs = 0;
   const tenant = new FakeTenant('a').base(1);
   const {copier, store} = await running([tenant], () => Date.now() - backMs);
-  await copier.run(5_000);
+  await copier.run(30_000);
   store.isGone = true;
   tenant.set(2, 2);
   await until('it fails', () => copier.state === 'failing');
@@ -240,7 +240,7 @@ test('a backlog is worked off in packs of bounded size, other tenants meanwhile'
   const other = new FakeTenant('b').base(1).set(2, 2);
   for (const [i, each] of bytes.entries()) tenant.set(i + 2, i + 2, each);
   const {copier, repository} = await running([tenant, other]);
-  await copier.run(20_000);
+  await copier.run(30_000);
   expect([tenant.confirmed, other.confirmed]).toEqual([4, 2]);
   expect(await commitsOf(repository, 'a')).toEqual([0, 2, 3, 4].map(n => [n, n === 0 ? 1 : n]));
 });
@@ -248,14 +248,14 @@ test('a backlog is worked off in packs of bounded size, other tenants meanwhile'
 test('a server that loses the lease stops copying, and goes on when it is asked to and the lease is free', async () => {
   const tenant = new FakeTenant('a').base(1);
   const {copier, repository} = await running([tenant]);
-  await copier.run(5_000);
+  await copier.run(30_000);
   const taker = await RepositoryWriter.open(repository, {...SERVER_B, force: true});
   tenant.set(2, 2);
   await until('the lease is lost', () => copier.state === 'locked');
   expect(tenant.confirmed).toBe(1);
-  await expect(copier.run(5_000)).rejects.toMatchObject({message: expect.stringContaining('server-b on beta')});
+  await expect(copier.run(30_000)).rejects.toMatchObject({message: expect.stringContaining('server-b on beta')});
   await taker.release();
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect(tenant.confirmed).toBe(2);
 });
 
@@ -268,7 +268,7 @@ test('a lease of the same server at another place is awaited for its time, and n
     await until('the lease is lost', () => copier.state === 'locked');
     return copy;
   };
-  await copier.run(5_000);
+  await copier.run(30_000);
   tenant.set(2, 2);
   const before = await lost();
   const done = copier.run(60_000);
@@ -292,7 +292,7 @@ test('at its end it stores a base and the sets after it, and logs which tenants 
 
   const late = new FakeTenant('late').base(1);
   const other = await running([late]);
-  await other.copier.run(5_000);
+  await other.copier.run(30_000);
   other.store.isGone = true;
   late.set(2, 2);
   await other.end();

@@ -31,7 +31,7 @@ describe('files that are larger than they can be', () => {
   test('are refused before they are read: sets, a base and a package', async () => {
     const [a, b, c, other] = ['a', 'b', 'c', 'other'].map(name => new FakeTenant(name).base(1));
     const {copier, repository} = await running([a!, b!, c!, other!]);
-    await copier.run(5_000);
+    await copier.run(30_000);
     a!.set(2, 2);
     truncateSync(a!.path(setName(2)), TIB);
     b!.base(3);
@@ -45,7 +45,7 @@ describe('files that are larger than they can be', () => {
     expect((await repository.copies('c')).files).toEqual([]);
     a!.base(3);
     b!.base(4);
-    await copier.run(5_000);
+    await copier.run(30_000);
     expect([a!.confirmed, b!.confirmed, copier.state]).toEqual([3, 4, 'running']);
   });
 
@@ -54,7 +54,7 @@ describe('files that are larger than they can be', () => {
     const history: History = {pageBytes: 65_536, states: [pages(), pages(), pages()]};
     const tenant = new FakeTenant('a').base(1, undefined, history).set(2, 2, setBytes(history, {first: 2, last: 2}));
     const {copier, repository} = await running([tenant]);
-    await copier.run(20_000);
+    await copier.run(30_000);
     expect(statSync(tenant.path(setName(2))).size).toBeGreaterThan(SEGMENT_BYTES_MAX);
     expect(await commitsOf(repository, 'a')).toEqual([
       [0, 1],
@@ -75,7 +75,7 @@ test('sets whose pages are far more than their bytes are stored as they are, and
   const sets = [2, 3].map(last => setBytes(history, {first: last, last}));
   const tenant = new FakeTenant('a').base(1, undefined, history).set(2, 2, sets[0]).set(3, 3, sets[1]);
   const {copier, repository} = await running([tenant]);
-  await copier.run(10_000);
+  await copier.run(30_000);
   const {timelines} = await repository.copies('a');
   expect(timelines[0]!.sets.map(({bytes}) => bytes)).toEqual(sets.map(({length}) => length));
 });
@@ -83,7 +83,7 @@ test('sets whose pages are far more than their bytes are stored as they are, and
 test('a set with more pages than it says is refused', async () => {
   const tenant = new FakeTenant('a').base(1);
   const {copier} = await running([tenant]);
-  await copier.run(5_000);
+  await copier.run(30_000);
   const bytes = setBytes(SMALL, {first: 2, last: 2});
   const trailer = bytes.length - 68;
   bytes.writeUInt32BE(bytes.readUInt32BE(trailer) - 1, trailer);
@@ -100,7 +100,7 @@ test('an upload that fails waits longer each time, while rounds go on and nothin
   let nowMs = Date.now() + 3_600_000;
   const [large, other] = [new FakeTenant('a').base(1), new FakeTenant('b').base(1)];
   const {copier, store} = await running([large, other], () => nowMs);
-  await copier.run(5_000);
+  await copier.run(30_000);
   const before = store.streams;
   let last = 1;
   const rounds = async (): Promise<void> => {
@@ -125,7 +125,7 @@ test('an upload that fails waits longer each time, while rounds go on and nothin
   expect(copier.copies.get('a')!.fault).toMatchObject({kind: 'no_space', message: 'it is full'});
   expect([large.confirmed, copier.ageMs > 0]).toEqual([1, true]);
   store.isFull = false;
-  await copier.run(5_000);
+  await copier.run(30_000);
   expect([large.confirmed, copier.fault, copier.copies.get('a')!.fault]).toEqual([3, null, null]);
 });
 
@@ -139,23 +139,23 @@ describe('packages', () => {
     sound.push(tenant.package(randomBytes(SEGMENT_BYTES_MAX + 1)));
     writeFileSync(join(tenant.directory, 'packages', `${'0'.repeat(128)}.tgz`), 'other bytes');
     const {copier, repository, store} = await running([tenant, other]);
-    await copier.run(20_000);
+    await copier.run(30_000);
     expect(await names(repository)).toEqual(sound.map(sha512 => `${sha512}.tgz`).sort());
     expect(store.puts, 'packs and manifests').toBeLessThan(16);
     const added = tenant.package(Buffer.from('added'));
     tenant.set(2, 2);
-    await copier.run(5_000);
+    await copier.run(30_000);
     expect(await names(repository)).toContain(`${added}.tgz`);
   });
 
   test('those that an earlier process left are stored by the next, without a change', async () => {
     const tenant = new FakeTenant('a').base(1);
     const {copier, repository} = await running([tenant]);
-    await copier.run(5_000);
+    await copier.run(30_000);
     const sha512 = tenant.package(Buffer.from('late'));
     copier.deleted('a');
     copier.tenantIs({...tenant, isAwake: false});
-    await copier.run(5_000);
+    await copier.run(30_000);
     expect(await names(repository)).toEqual([`${sha512}.tgz`]);
   });
 
@@ -166,7 +166,7 @@ describe('packages', () => {
     const path = join(tenant.directory, LOST_PACKAGES_FILE);
     writeFileSync(path, `${there}\n${lost}\n${other}\n../name\n`);
     const {copier, repository} = await running([tenant]);
-    await copier.run(5_000);
+    await copier.run(30_000);
     expect(await names(repository)).toEqual([`${there}.tgz`]);
     const {packages} = copier.copies.get('a')!;
     await until('the fault to be known', () => packages.fault?.message.includes(`${lost}, and 1 more: `));
@@ -218,7 +218,7 @@ describe('packages', () => {
     tenant.package(Buffer.from('x'));
     for (let n = 0; n < PACKAGE_ENTRIES_MAX; n++) writeFileSync(join(tenant.directory, 'packages', `${n}`), '');
     const {copier} = await running([tenant]);
-    await copier.run(5_000);
+    await copier.run(30_000);
     expect([tenant.confirmed, copier.copies.get('a')!.packages.fault!.kind]).toEqual([2, 'packages']);
   });
 });
