@@ -2,7 +2,7 @@
 import {request} from 'undici';
 import {beforeAll, describe, expect, test} from 'vitest';
 import {canonical, journalAfter, replay} from '../harness/journal.ts';
-import {isAlive} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';

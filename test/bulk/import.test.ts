@@ -5,7 +5,7 @@ import {beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {IMPORT_LINE_BYTES_MAX} from '../../shared/limits.ts';
 import {checkChain, journalAfter} from '../harness/journal.ts';
 import {rounds} from '../harness/nightly.ts';
-import {isAlive} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';

@@ -8,7 +8,7 @@ import {beforeAll, beforeEach, expect, test} from 'vitest';
 import {IMPORT_COMMIT_LINES} from '../../worker/api/limits.ts';
 import {App} from '../functions/app.ts';
 import {svc} from '../harness/command.ts';
-import {isAlive} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';

@@ -2,7 +2,7 @@
 import {beforeAll, beforeEach, expect, test} from 'vitest';
 import type {Task} from '../../shared/protocol/tasks.ts';
 import {canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
-import {isAlive} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {endedTask, taskOf} from '../harness/tasks.ts';
 import {type Doc, expectError, Tenant} from '../harness/tenant.ts';

@@ -9,7 +9,8 @@ import {pipeline} from 'node:stream';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {firstOf, nightly} from '../harness/nightly.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 

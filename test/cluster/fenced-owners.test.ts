@@ -5,7 +5,8 @@
 import {readFileSync} from 'node:fs';
 import {afterAll, describe, expect, test} from 'vitest';
 import {firstOf} from '../harness/nightly.ts';
-import {isAlive, type Reply} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import type {Reply} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 import {FencedBuild, type HostFault, type HostMutant, type StopPoint} from './harness/fenced-build.ts';
 import {hostsOfFile} from './harness/hosts-of-file.ts';

@@ -2,10 +2,10 @@
  * What is left of sandboxes and sessions when a process ends at any point of their lives: what was acknowledged is there, no
  * sandbox is found empty, and no process is left over.
  */
-import {readdirSync, readFileSync} from 'node:fs';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {nightly, rounds} from '../harness/nightly.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {childrenOf, isAlive} from '../harness/processes.ts';
+import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 import {
@@ -39,19 +39,7 @@ afterEach(async () => {
 
 /** Processes of sandboxes anywhere below this process. */
 function sandboxProcesses(of: number): number[] {
-  return readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(Number)
-    .filter(pid => parentOf(pid) === of && isAlive(pid));
-}
-
-function parentOf(pid: number): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return null; // ended meanwhile
-  }
+  return childrenOf(of).filter(isAlive);
 }
 
 async function start(): Promise<Tenant> {

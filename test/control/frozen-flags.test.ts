@@ -1,9 +1,9 @@
 /** V8's flags are frozen in every process that can run code of tenants. */
-import {readdirSync, readFileSync} from 'node:fs';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {FROZEN_FLAGS} from '../../shared/node-flags.ts';
 import {App} from '../functions/app.ts';
 import {onNode, ownNode} from '../functions/node/node-app.ts';
+import {childrenOf, commandLine} from '../harness/processes.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {newSandbox} from './sandbox-client.ts';
@@ -28,7 +28,7 @@ test('the worker, its isolates, its Node processes and its sandboxes are started
   const worker = await service.workerOf(tenant.id);
   const frozen = Object.fromEntries(
     [worker, ...childrenOf(worker)].map(pid => {
-      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      const words = commandLine(pid).split('\0');
       const script =
         words
           .find(word => /\.js$/.test(word))
@@ -39,15 +39,3 @@ test('the worker, its isolates, its Node processes and its sandboxes are started
   );
   expect(frozen).toEqual({'worker.js': true, 'isolates.js': true, 'node-child.js': true, 'sandboxes.js': true});
 });
-
-function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter(pid => {
-      try {
-        return new RegExp(`^PPid:\t${parent}$`, 'm').test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-      } catch {
-        return false; // No process, or one that has ended.
-      }
-    });
-}

@@ -13,7 +13,8 @@ import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {LOG_LINES_MAX} from '../../worker/runtime/guest/limits.ts';
 import {LOG_CALL_CHARS_MAX} from '../../worker/runtime/limits.ts';
 import {firstOf} from '../harness/nightly.ts';
-import {isAlive, type Reply, Service} from '../harness/service.ts';
+import {childrenOf, commandLine, isAlive} from '../harness/processes.ts';
+import {type Reply, Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 import {probing} from './probes.ts';
@@ -82,18 +83,7 @@ async function succeeded(probes: Record<string, string>, args: object = {}, opti
 }
 
 const processOf = (worker: number): number =>
-  readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(Number)
-    .find(pid => read(pid, 'cmdline').includes('sandboxes.js') && read(pid, 'status').includes(`PPid:\t${worker}\n`))!;
-
-function read(pid: number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
-  } catch {
-    return ''; // It ended meanwhile.
-  }
-}
+  childrenOf(worker).find(pid => commandLine(pid).includes('sandboxes.js'))!;
 
 describe('escape', () => {
   test('no code from strings, no modules, no host objects', async () => {
@@ -194,7 +184,7 @@ describe('its process', () => {
     await execute(tenant, id, {code: 'return 1'});
     const pid = processOf(await service.workerOf(tenant.id));
     // Node takes those of its channel away before anything else runs.
-    const variables = read(pid, 'environ').split('\0').filter(Boolean);
+    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
     expect(variables.filter(variable => !variable.startsWith('NODE_CHANNEL_'))).toEqual(['TZ=UTC']);
     const files = readdirSync(`/proc/${pid}/fd`).map(fd => {
       try {
@@ -206,7 +196,7 @@ describe('its process', () => {
     expect(files.filter(path => path.startsWith(service.data))).toEqual([]);
     // The channel to its worker and its standard error, which Node makes of sockets: no listener, no link to a router or another worker.
     expect(files.filter(path => path.startsWith('socket:'))).toHaveLength(2);
-    const command = read(pid, 'cmdline').split('\0');
+    const command = commandLine(pid).split('\0');
     expect(command).toContain('--permission');
     expect(command.filter(flag => /^--allow-(?!addons$|fs-read=)/.test(flag))).toEqual([]);
     expect(

@@ -1,8 +1,8 @@
 /** Services as callers address them. The short functions expect success. */
-import {readdirSync, readFileSync} from 'node:fs';
 import {expect} from 'vitest';
 import type {ServiceLogEntry, ServiceRecord, ServiceState} from '../../shared/protocol/services.ts';
-import {isAlive, type Reply} from '../harness/service.ts';
+import {childrenOf, commandLine, isAlive} from '../harness/processes.ts';
+import type {Reply} from '../harness/service.ts';
 import {until} from '../harness/until.ts';
 
 /** A caller of the routes of one tenant. */
@@ -73,28 +73,7 @@ export class ServiceClient {
 
 /** Processes of services below that worker. */
 export function serviceProcesses(worker: number): number[] {
-  return readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(Number)
-    .filter(pid => parentOf(pid) === worker && isAlive(pid) && commandOf(pid).includes('/services/'));
-}
-
-function parentOf(pid: number): number | null {
-  const stat = read(pid, 'stat');
-  return stat === null ? null : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-}
-
-function commandOf(pid: number): string {
-  return read(pid, 'cmdline') ?? '';
-}
-
-/** Null: it ended meanwhile. */
-function read(pid: number, file: string): string | null {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
-  } catch {
-    return null;
-  }
+  return childrenOf(worker).filter(pid => isAlive(pid) && commandLine(pid).includes('/services/'));
 }
 
 function found({status, text, body}: Reply, wanted: number): ServiceRecord {

@@ -7,7 +7,8 @@ import {CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {bootstrap, canonical, checkChain, journalAfter, replay} from '../harness/journal.ts';
 import {firstOf} from '../harness/nightly.ts';
-import {isAlive, type Reply, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import {type Reply, Service} from '../harness/service.ts';
 import {type Doc, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 

@@ -2,7 +2,7 @@
 import {beforeEach, expect, test} from 'vitest';
 import {canonical, journalAfter, replay} from '../harness/journal.ts';
 import {rounds} from '../harness/nightly.ts';
-import {isAlive} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
 import {sharedService} from '../harness/shared-service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';

@@ -6,7 +6,7 @@ import {fileURLToPath} from 'node:url';
 export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** A command that does not end is killed: its exit code is null then. */
-const GIVE_UP_MS = 30_000;
+const GIVE_UP_MS = 45_000;
 
 export type Outcome = {code: number | null; stdout: string; stderr: string};
 

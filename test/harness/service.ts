@@ -11,6 +11,7 @@ import {createInterface} from 'node:readline';
 import {fileURLToPath} from 'node:url';
 import {Agent, request} from 'undici';
 import {onTestFailed} from 'vitest';
+import {childrenOf, commandLine, isAlive, killHard} from './processes.ts';
 import {until} from './until.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
@@ -170,12 +171,17 @@ export class Service {
 
   /** The process ids of the router or of the workers, oldest first. */
   children(entry: 'router' | 'worker' | 'egress' | 'copier' | 'cluster'): number[] {
-    return descendants(this.pid).filter(pid => commandLine(pid).includes(`${entry}.js`));
+    return childrenOf(this.pid).filter(pid => commandLine(pid).includes(`${entry}.js`));
   }
 
   /** The supervisor and all its children. */
   processes(): number[] {
-    return [this.pid, ...descendants(this.pid)];
+    return [this.pid, ...childrenOf(this.pid)];
+  }
+
+  /** Resolves when a spare worker waits for a tenant. */
+  async spareIsReady(): Promise<void> {
+    await until('a spare', async () => /^svc_spare_workers(\{[^}]*\})? 1$/m.test((await this.get('/metrics')).text));
   }
 
   /** Where the tenant's files are; null: nowhere. */
@@ -256,47 +262,4 @@ function decodeTenant(directory: string): string {
   return directory
     .slice(2, directory.lastIndexOf('_'))
     .replace(/=(.)/g, (_, char: string) => (char === '_' ? '_' : char.toUpperCase()));
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-  } catch {
-    return false; // no such process
-  }
-}
-
-function killHard(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (caught) {
-    if ((caught as NodeJS.ErrnoException).code !== 'ESRCH') throw caught; // it has ended meanwhile
-  }
-}
-
-function descendants(pid: number): number[] {
-  const found: number[] = [];
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    if (parentOf(Number(name)) === pid) found.push(Number(name));
-  }
-  return found.sort((a, b) => a - b);
-}
-
-function parentOf(pid: number): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return null; // ended meanwhile
-  }
-}
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return ''; // ended meanwhile
-  }
 }

@@ -7,7 +7,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, inject} from 'vitest';
 import type {TestProject} from 'vitest/node';
-import {isAlive, Service} from './service.ts';
+import {isAlive} from './processes.ts';
+import {Service} from './service.ts';
 import {until} from './until.ts';
 
 declare module 'vitest' {

@@ -4,7 +4,8 @@
  */
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {nightly} from '../harness/nightly.ts';
-import {isAlive, type Reply, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import {type Reply, Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 

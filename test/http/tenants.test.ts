@@ -1,6 +1,7 @@
 import {connect} from 'node:net';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 

@@ -2,7 +2,8 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {COOL_DOWN_MS, CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {svc} from '../harness/command.ts';
 import {nightly} from '../harness/nightly.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -177,7 +178,7 @@ describe('a spare worker', () => {
     const spares = () => mine.children('worker');
     const first = await until('a spare', () => spares()[0]);
     const tenant = await Tenant.make(mine);
-    await until('the spare to be ready', async () => /^svc_spare_workers 1$/m.test((await mine.get('/metrics')).text));
+    await mine.spareIsReady();
     await tenant.insert('t', {n: 1});
     expect(await mine.workerOf(tenant.id)).toBe(first);
     const second = await until('a new spare', () => spares().find(pid => pid !== first));

@@ -4,8 +4,9 @@ import {QUARANTINE_MS_MIN} from '../../shared/limits.ts';
 import {CRASHES_BEFORE_COOL_DOWN} from '../../supervisor/limits.ts';
 import {App} from '../functions/app.ts';
 import {nightly} from '../harness/nightly.ts';
+import {isAlive} from '../harness/processes.ts';
 import {RoutedClient, routersOf} from '../harness/routed.ts';
-import {isAlive, type Reply, Service} from '../harness/service.ts';
+import {type Reply, Service} from '../harness/service.ts';
 import {expectError} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 

@@ -4,8 +4,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {firstOf} from '../harness/nightly.ts';
+import {isAlive} from '../harness/processes.ts';
 import {passedMode} from '../harness/sandbox-layers.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -98,7 +99,7 @@ describe('and something else has its name', () => {
 test('spares rehearse in it', async () => {
   await service.end('SIGTERM');
   await service.run(['--log-level', 'debug', '--spare-workers', '1']);
-  await until('a spare', async () => /^svc_spare_workers 1$/m.test((await service.get('/metrics')).text));
+  await service.spareIsReady();
   const directory = join(base, readdirSync(base)[0]!, 'rehearsal');
   const files = ['owner.lock', 'tenant.sqlite', 'tenant.sqlite-shm', 'tenant.sqlite-wal'];
   expect(readdirSync(directory).sort()).toEqual(files);

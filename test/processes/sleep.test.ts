@@ -1,6 +1,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {nightly, rounds} from '../harness/nightly.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import {Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';

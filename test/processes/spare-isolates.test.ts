@@ -1,11 +1,12 @@
 /** A spare worker that expects a tenant with code has started the process of its isolates. */
-import {readdirSync, readFileSync, readlinkSync, statSync} from 'node:fs';
+import {readdirSync, readlinkSync, statSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {App} from '../functions/app.ts';
 import {isolateProcesses} from '../functions/isolate-process/processes.ts';
+import {isAlive, userOf} from '../harness/processes.ts';
 import {missingLayer} from '../harness/sandbox-layers.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -37,14 +38,10 @@ afterAll(() => service.stop());
 
 /** The spare, when it is ready: its isolates, too, if it has any. */
 async function ready(): Promise<{worker: number; isolates: number[]}> {
-  await until('a spare', async () =>
-    /^svc_spare_workers(\{[^}]*\})? 1$/m.test((await service.request('GET', '/metrics')).text),
-  );
+  await service.spareIsReady();
   const worker = service.children('worker').at(-1)!;
   return {worker, isolates: isolateProcesses(worker)};
 }
-
-const userOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 /** Files of the data directory that a process has open. */
 function filesOf(pid: number): string[] {

@@ -4,8 +4,9 @@ import {tmpdir} from 'node:os';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {svc} from '../harness/command.ts';
 import {firstOf} from '../harness/nightly.ts';
+import {isAlive} from '../harness/processes.ts';
 import {RoutedClient} from '../harness/routed.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
@@ -123,9 +124,7 @@ describe('a drain', () => {
     const tenant = await Tenant.make(service);
     await tenant.insert('t', {n: 1});
     // A process that is just starting cannot ignore anything yet.
-    await until('the spare to be ready', async () =>
-      /^svc_spare_workers 1$/m.test((await service.get('/metrics')).text),
-    );
+    await service.spareIsReady();
     const children = service.processes().slice(1);
     for (const pid of children) for (const signal of ['SIGINT', 'SIGTERM'] as const) process.kill(pid, signal);
     await tenant.insert('t', {n: 2});

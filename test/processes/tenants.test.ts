@@ -2,7 +2,8 @@ import {existsSync, mkdirSync, readdirSync, renameSync, statSync} from 'node:fs'
 import {basename, join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {nightly} from '../harness/nightly.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {isAlive} from '../harness/processes.ts';
+import {Service} from '../harness/service.ts';
 import {expectError, Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 

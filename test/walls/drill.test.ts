@@ -19,8 +19,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {isAlive} from '../harness/processes.ts';
 import {missingLayer, runDirectoryOf} from '../harness/sandbox-layers.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 

@@ -12,6 +12,7 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {findConfinement} from '../../supervisor/confinement/confinement.ts';
+import {userOf} from '../harness/processes.ts';
 import {missingLayer, runDirectoryOf} from '../harness/sandbox-layers.ts';
 import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -105,10 +106,6 @@ async function tries(victim: Tenant): Promise<Record<string, Try>> {
     'to be another tenant': {what: 'become', id: statSync(its).uid},
     'to give a file to another tenant': {what: 'give', path: join(own, 'made'), id: statSync(its).uid},
   };
-}
-
-function userOf(pid: number): number {
-  return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
 
 /** As `supervisor/processes/child.ts` starts a worker. */

@@ -1,23 +1,14 @@
 /** A server on which tenants have users of their own, over its starts. Skipped by name where the machine does not give them. */
 import {spawn, spawnSync} from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import {chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {startOrRefusal} from '../harness/data-directory.ts';
 import {nightly} from '../harness/nightly.ts';
+import {isAlive, userOf} from '../harness/processes.ts';
 import {missingLayer, runDirectoryOf} from '../harness/sandbox-layers.ts';
-import {isAlive, Service} from '../harness/service.ts';
+import {Service} from '../harness/service.ts';
 import {Tenant} from '../harness/tenant.ts';
 import {until} from '../harness/until.ts';
 
@@ -38,7 +29,6 @@ afterAll(() => service.stop());
 
 const owner = (path: string) => statSync(path).uid;
 const ownersIn = (directory: string) => new Set(readdirSync(directory).map(name => owner(join(directory, name))));
-const userOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 /** A process that code in the tenant's worker started, and that does not end with it. It is of the tenant's user when it is given. */
 async function leftBehind(directory: string, command = ['sleep', '1000']): Promise<number> {

@@ -4,7 +4,8 @@
  */
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {nightly} from '../../harness/nightly.ts';
-import {isAlive, Service} from '../../harness/service.ts';
+import {isAlive} from '../../harness/processes.ts';
+import {Service} from '../../harness/service.ts';
 import {Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
 import {NODE_VERSION, ServiceClient, serviceProcesses} from '../service-client.ts';

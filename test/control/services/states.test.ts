@@ -2,7 +2,7 @@
 import {beforeAll, describe, expect, test} from 'vitest';
 import type {ServiceRecord} from '../../../shared/protocol/services.ts';
 import {nightly} from '../../harness/nightly.ts';
-import {isAlive} from '../../harness/service.ts';
+import {isAlive} from '../../harness/processes.ts';
 import {sharedService} from '../../harness/shared-service.ts';
 import {Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';

@@ -8,7 +8,8 @@ import {fileURLToPath} from 'node:url';
 import {afterEach, beforeEach, expect, onTestFinished, test} from 'vitest';
 import {projectFiles, templateFiles} from '../../../cli/starter/files.ts';
 import {freePort} from '../../harness/free-port.ts';
-import {isAlive, STATE} from '../../harness/service.ts';
+import {isAlive} from '../../harness/processes.ts';
+import {STATE} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));

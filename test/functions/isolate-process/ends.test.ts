@@ -3,11 +3,12 @@ import {afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test}
 import {parentWatch} from '../../../worker/runtime/process/parent-watch.ts';
 import {FunctionSocket} from '../../harness/function-socket.ts';
 import {firstOf, nightly, rounds} from '../../harness/nightly.ts';
-import {isAlive, type Reply, Service} from '../../harness/service.ts';
+import {cpuMsOf, isAlive} from '../../harness/processes.ts';
+import {type Reply, Service} from '../../harness/service.ts';
 import {expectError, Tenant} from '../../harness/tenant.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
-import {cpuMsOf, isolateProcesses} from './processes.ts';
+import {isolateProcesses} from './processes.ts';
 
 const FILES = {
   'notes.ts': `

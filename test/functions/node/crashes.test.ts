@@ -1,8 +1,8 @@
 /** Node processes that end: by their code, by a limit, with their worker, and by somebody's hand. */
-import {readdirSync, readFileSync} from 'node:fs';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {firstOf} from '../../harness/nightly.ts';
-import {isAlive, Service} from '../../harness/service.ts';
+import {allProcesses, commandLine, isAlive} from '../../harness/processes.ts';
+import {Service} from '../../harness/service.ts';
 import {until} from '../../harness/until.ts';
 import {App} from '../app.ts';
 import {onNode} from './node-app.ts';
@@ -117,16 +117,7 @@ test.each(firstOf(1, ['crash:loopsMarked', 'crash:waits']))(
 test('an end in order leaves no process behind', async () => {
   await app.action('crash:pid', {});
   await service.end('SIGTERM');
-  const left = readdirSync('/proc').filter(name => {
-    try {
-      return (
-        /^\d+$/.test(name) &&
-        readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(`allow-fs-read=${service.data}/tenants`)
-      );
-    } catch {
-      return false; // ended meanwhile
-    }
-  });
+  const left = allProcesses().filter(pid => commandLine(pid).includes(`allow-fs-read=${service.data}/tenants`));
   expect(left).toEqual([]);
   await service.run();
 });
