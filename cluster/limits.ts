@@ -258,6 +258,8 @@ export const NATS_STREAMS_MS = 60_000;
  */
 export const NATS_GONE_ANSWERS = 3;
 export const NATS_GONE_AGAIN_MS = 1_000;
+/** How often the page of a NATS server that answers is read at the start, `NATS_REQUEST_MS` each. Beyond: the start fails. (ours) */
+export const NATS_PAGE_ATTEMPTS = 3;
 /** Streams that are made or checked at the same time; the next waits. (ours) */
 export const NATS_STREAMS_AT_ONCE = 8;
 /** Messages of a read that are requested one by one, and one at a time in memory. Beyond: many with one request. (ours) */

@@ -34,7 +34,9 @@ export async function varzOf(monitor: string, ca?: string): Promise<Varz> {
   } catch (error) {
     const {cause, message} = error as Error;
     const reason = cause instanceof Error ? cause.message : message;
-    throw new NatsRefusal(`the monitoring page of the NATS server at ${monitor} cannot be read: ${reason}.`);
+    throw new NatsRefusal(`the monitoring page of the NATS server at ${monitor} cannot be read: ${reason}.`, {
+      cause: error,
+    });
   } finally {
     await pages.close();
   }

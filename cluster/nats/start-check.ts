@@ -3,7 +3,14 @@
  * the servers, because a host has to start while one of them is down. Every server that can be reached is checked.
  */
 import type {NatsConnection} from '@nats-io/transport-node';
-import {APPEND_RETRY_MS_MAX, NATS_REQUEST_MS, NATS_STREAMS_AT_ONCE, NATS_STREAMS_MS, SHARDS} from '../limits.ts';
+import {
+  APPEND_RETRY_MS_MAX,
+  NATS_PAGE_ATTEMPTS,
+  NATS_REQUEST_MS,
+  NATS_STREAMS_AT_ONCE,
+  NATS_STREAMS_MS,
+  SHARDS,
+} from '../limits.ts';
 import {EngineError, type StreamName} from '../log/log-engine.ts';
 import {ReplicatedLog} from '../log/replicated-log.ts';
 import {isClusterName, Subjects} from '../log/subjects.ts';
@@ -98,7 +105,7 @@ async function checkServer(
     return {unreachable: `${server} (${reason})`};
   }
   try {
-    const varz = await varzOf(monitor, credentials.tls?.ca);
+    const varz = await pageOf(monitor, connection, credentials);
     if (varz.server_id !== connection.info?.server_id) {
       throw new NatsRefusal(`the monitoring page ${monitor} is not that of the NATS server ${server}.`);
     }
@@ -110,6 +117,18 @@ async function checkServer(
     throw error;
   } finally {
     await connection.close();
+  }
+}
+
+/** A server that answers can be too busy for its page. @throws NatsRefusal */
+async function pageOf(monitor: string, connection: NatsConnection, {tls}: Credentials): Promise<Varz> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await varzOf(monitor, tls?.ca);
+    } catch (error) {
+      const isLate = ((error as Error).cause as Error | undefined)?.name === 'TimeoutError';
+      if (!isLate || attempts === NATS_PAGE_ATTEMPTS || !(await answers(connection))) throw error;
+    }
   }
 }
 

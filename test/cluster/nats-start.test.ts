@@ -128,6 +128,7 @@ test('a server that is stopped while it is checked is one that cannot be reached
     server.thaw();
     page.closeAllConnections();
     page.close();
+    await servers.elected();
   }
 });
 
