@@ -7,7 +7,7 @@ import {readFileSync} from 'node:fs';
 import {relative} from 'node:path';
 
 // More than this is not one unlucky moment.
-const AGAIN_FILES_MAX = 4;
+const AGAIN_FILES_MAX = 6;
 const SLOWEST_FILES = 20;
 // A run of less than this part of the files has failed.
 const RUN_SHARE_MIN = 0.6;
