@@ -132,6 +132,25 @@ test('a server that is stopped while it is checked is one that cannot be reached
   }
 });
 
+test('a server whose page is late is read again', async () => {
+  const [first, second, third] = servers.addresses;
+  let reads = 0;
+  const page = createServer(async ({url}, response) => {
+    if (++reads > 1) response.end(await (await fetch(third!.monitor + url)).text());
+  });
+  await once(page.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const monitor = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+    const {engine, warnings} = await start(files(), {servers: [first!, second!, {...third!, monitor}]});
+    await engine.close();
+    expect(warnings).toEqual([]);
+    expect(reads).toBeGreaterThan(1);
+  } finally {
+    page.closeAllConnections();
+    page.close();
+  }
+});
+
 test('a host starts with what it is allowed, and starts again; a stream that someone changed is refused', async () => {
   const {engine, warnings} = await start(files());
   expect(warnings).toEqual([]);
