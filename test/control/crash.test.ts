@@ -37,7 +37,7 @@ afterEach(async () => {
   tenants = [];
 });
 
-/** Processes of sandboxes anywhere below this process. */
+/** Processes of sandboxes: what a worker of documents has started. */
 function sandboxProcesses(of: number): number[] {
   return childrenOf(of).filter(isAlive);
 }

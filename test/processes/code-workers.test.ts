@@ -7,7 +7,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {App, uploadOf} from '../functions/app.ts';
 import {EventReader} from '../harness/event-reader.ts';
 import {nightly, rounds} from '../harness/nightly.ts';
-import {isAlive} from '../harness/processes.ts';
+import {isAlive, killHard} from '../harness/processes.ts';
 import {Service} from '../harness/service.ts';
 import {Socket} from '../harness/socket.ts';
 import {Tenant} from '../harness/tenant.ts';
@@ -142,7 +142,7 @@ describe('a tenant', () => {
               service.log.includes(`"tenant":"${tenant.id}","from":"awake","to":"moving"`),
             ).then(() => worker)
           : await until('the next worker', () => next(service.ownerOf(tenant.id), worker));
-      killed(victim);
+      killHard(victim); // the move can have been quicker
       const {status} = await deployed;
       expect([201, 503]).toContain(status);
       await load.progress(5);
@@ -237,12 +237,3 @@ describe('a spare', () => {
     expect(service.log).not.toContain(NEEDS_CODE);
   });
 });
-
-/** It can have ended before: the move was quicker. */
-function killed(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (caught) {
-    if ((caught as NodeJS.ErrnoException).code !== 'ESRCH') throw caught;
-  }
-}

@@ -6,6 +6,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {ReplicatedLog} from '../../../cluster/log/replicated-log.ts';
 import {checkLog} from '../../../cluster/ownership/check-log.ts';
 import type {JournalPage, JournalRecord} from '../../../shared/protocol/journal.ts';
+import {killHard} from '../../harness/processes.ts';
 import {seededRandom} from '../../harness/random.ts';
 import {CLUSTER} from '../harness/rig.ts';
 import {type SvcHost, SvcHosts} from '../harness/svc-hosts.ts';
@@ -55,7 +56,7 @@ const JETSTREAM = 'sync_interval: always, max_file_store: 64MB';
 export async function randomHistory({seed, durationMs, wanted = '', dist}: HistoryOptions): Promise<History> {
   const cluster = await SvcHosts.start({dist, hasOwnMachines: true, jetstream: JETSTREAM});
   const killAll = () => {
-    for (const {service} of cluster.hosts) for (const pid of service.processes()) killNow(pid);
+    for (const {service} of cluster.hosts) for (const pid of service.processes()) killHard(pid);
   };
   process.once('exit', killAll);
   const random = seededRandom(seed);
@@ -183,12 +184,4 @@ async function logFindings(cluster: SvcHosts, tenant: string): Promise<string[]>
   const {engine} = await cluster.nats.host();
   const checked = await checkLog(new ReplicatedLog(engine, CLUSTER), tenant);
   return (checked?.findings ?? ['no log']).map(finding => `${tenant}: ${finding}`);
-}
-
-function killNow(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // it has ended meanwhile
-  }
 }
