@@ -208,16 +208,17 @@ export const LINGER_SYNC_MS_MIN = 0.25;
 export const LINGER_WRITES_MAX = 128;
 export const LINGER_SKIPPED_MAX = 64;
 /**
- * The serving thread makes a sync itself while its syncs take at most this long on average over this many groups, and
- * while groups have at most this many writes and bytes. A larger group also sends the next ones to the pool. After
- * slower syncs, the pool syncs this many groups, and twice as many each further time; the thread tries again if one of
- * those syncs was this quick. While the tenant has only one client, which waits for its writes, the syncs
- * may take longer. (ours)
+ * The serving thread makes a sync itself while its syncs take at most this long on average over this many groups. The
+ * first limit is that of groups of few writes, the second of larger ones and of groups that follow one closely; groups
+ * of more bytes go to the pool. After slower syncs, the pool syncs this many groups, and twice as many each further
+ * time; the thread tries again if one of those syncs was this quick. While the tenant has only one client, which waits
+ * for its writes, the syncs may take longer. (ours)
  */
 export const SYNC_IN_THREAD_MS_MAX = 1;
+export const SYNC_CROWD_MS_MAX = 0.5;
 export const SYNC_ALONE_MS_MAX = 3;
 export const SYNC_MEAN_GROUPS = 16;
-export const SYNC_IN_THREAD_WRITES_MAX = 4;
+export const SYNC_FEW_WRITES_MAX = 4;
 export const SYNC_IN_THREAD_BYTES_MAX = 256 * 1024;
 export const SYNC_POOL_GROUPS_MIN = 8;
 export const SYNC_POOL_GROUPS_MAX = 4_096;

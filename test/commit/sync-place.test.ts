@@ -4,9 +4,10 @@ import {describe, expect, test} from 'vitest';
 import {SyncPlace} from '../../engine/commit/sync-place.ts';
 import {
   SYNC_ALONE_MS_MAX,
+  SYNC_CROWD_MS_MAX,
+  SYNC_FEW_WRITES_MAX,
   SYNC_IN_THREAD_BYTES_MAX,
   SYNC_IN_THREAD_MS_MAX,
-  SYNC_IN_THREAD_WRITES_MAX,
   SYNC_MEAN_GROUPS,
   SYNC_POOL_GROUPS_MAX,
   SYNC_POOL_GROUPS_MIN,
@@ -71,18 +72,42 @@ test('groups of many bytes go to the pool, and say nothing of the others', () =>
   const place = new SyncPlace();
   run(place, times(SYNC_POOL_GROUPS_MIN, 0.2));
   expect(inThread(run(place, times(100, 8), {bytes: SYNC_IN_THREAD_BYTES_MAX + 1}))).toBe(0);
-  expect(
-    inThread(run(place, times(100, 0.2), {writes: SYNC_IN_THREAD_WRITES_MAX, bytes: SYNC_IN_THREAD_BYTES_MAX})),
-  ).toBe(100);
+  expect(inThread(run(place, times(100, 0.2), {writes: SYNC_FEW_WRITES_MAX, bytes: SYNC_IN_THREAD_BYTES_MAX}))).toBe(
+    100,
+  );
 });
 
-test('a group of many writes sends the next ones to the pool, too', () => {
-  const place = new SyncPlace();
-  run(place, times(SYNC_POOL_GROUPS_MIN, 0.2));
-  expect(inThread(run(place, [0.2], {writes: SYNC_IN_THREAD_WRITES_MAX + 1}))).toBe(0);
-  const made = run(place, times(100, 0.2));
-  expect(made.indexOf(true)).toBe(SYNC_POOL_GROUPS_MIN - 1);
-  expect(inThread(made)).toBe(101 - SYNC_POOL_GROUPS_MIN);
+describe('of groups of many writes', () => {
+  const many = {writes: SYNC_FEW_WRITES_MAX + 1};
+  const few = SYNC_IN_THREAD_MS_MAX - 0.1;
+
+  test('the thread makes the syncs of a very quick disk', () => {
+    expect(inThread(run(new SyncPlace(), times(1_000, SYNC_CROWD_MS_MAX - 0.1), many))).toBe(
+      1_000 - SYNC_POOL_GROUPS_MIN,
+    );
+  });
+
+  test('on a disk that is quick enough for small ones, one in hundreds is tried', () => {
+    expect(inThread(run(new SyncPlace(), times(10_000, few)))).toBe(10_000 - SYNC_POOL_GROUPS_MIN);
+    expect(inThread(run(new SyncPlace(), times(100_000, few), many))).toBeLessThan(400);
+  });
+
+  test('one sends the next groups to the pool with it, until none came for a while', () => {
+    const place = new SyncPlace();
+    run(place, times(SYNC_POOL_GROUPS_MIN, few));
+    run(place, times(SYNC_POOL_GROUPS_MAX, few), many);
+    const made = run(place, times(100, few));
+    expect(made.indexOf(true)).toBe(SYNC_POOL_GROUPS_MIN - 1);
+    expect(inThread(made)).toBe(101 - SYNC_POOL_GROUPS_MIN);
+  });
+
+  test('they say nothing of small ones', () => {
+    const place = new SyncPlace();
+    run(place, times(SYNC_POOL_GROUPS_MIN, 0.2));
+    run(place, times(1_000, few), many);
+    run(place, times(SYNC_POOL_GROUPS_MIN - 1, 5)); // these still count as large
+    expect(inThread(run(place, times(100, 0.2)))).toBe(100);
+  });
 });
 
 describe('without company', () => {
@@ -118,14 +143,15 @@ describe('without company', () => {
 });
 
 test.each([
-  ['', false, SYNC_IN_THREAD_MS_MAX],
-  ['without company ', true, SYNC_ALONE_MS_MAX],
+  ['', false, 1, SYNC_IN_THREAD_MS_MAX],
+  ['of large groups ', false, SYNC_FEW_WRITES_MAX + 1, SYNC_CROWD_MS_MAX],
+  ['without company ', true, 1, SYNC_ALONE_MS_MAX],
 ])(
   'whatever the disk does, the thread %sis held up for little more than the limit a sync, but for the last of each stay',
-  (_, isAlone, msMax) => {
+  (_, isAlone, writes, msMax) => {
     fc.assert(
       fc.property(fc.array(fc.double({min: 0, max: 20, noNaN: true}), {maxLength: 2_000}), disk => {
-        const made = run(new SyncPlace(() => isAlone), disk);
+        const made = run(new SyncPlace(() => isAlone), disk, {writes});
         let [syncs, ms] = [0, 0];
         for (const [i, isThread] of made.entries()) {
           const isLast = made[i + 1] !== true;
