@@ -14,7 +14,7 @@ import {join} from 'node:path';
 import type {Readable} from 'node:stream';
 import {setTimeout as delay} from 'node:timers/promises';
 import {type Command, Option} from 'commander';
-import {type Dispatcher, Pool} from 'undici';
+import type {Dispatcher, Pool} from 'undici';
 import {backOffMs} from '../shared/back-off.ts';
 import type {ErrorObject} from '../shared/errors.ts';
 import type {BodyOf, QueryOf, SuccessOf} from '../shared/operation-types.ts';
@@ -87,15 +87,10 @@ export class ServiceClient {
   readonly #pool: Pool;
   readonly #authorization: string;
 
-  private constructor(url: string, token: string, connections: number) {
+  private constructor(url: string, token: string, pool: Pool) {
     this.url = url;
     this.#authorization = `Bearer ${token}`;
-    this.#pool = new Pool(url, {
-      connections,
-      pipelining: 1,
-      headersTimeout: COMMAND_TIMEOUT_MS,
-      bodyTimeout: COMMAND_TIMEOUT_MS,
-    });
+    this.#pool = pool;
   }
 
   /**
@@ -104,7 +99,11 @@ export class ServiceClient {
    */
   static async open(options: ServerOptions, connections: number, hint = ''): Promise<ServiceClient> {
     const url = originOf(options.url);
-    const client = new ServiceClient(url, await accessToken(url, options.data, hint), connections);
+    const token = await accessToken(url, options.data, hint);
+    const {Pool} = await import('./http-pool.ts');
+    const [headersTimeout, bodyTimeout] = [COMMAND_TIMEOUT_MS, COMMAND_TIMEOUT_MS];
+    const pool = new Pool(url, {connections, pipelining: 1, headersTimeout, bodyTimeout});
+    const client = new ServiceClient(url, token, pool);
     try {
       await client.#checkServer(hint);
     } catch (caught) {
