@@ -418,8 +418,9 @@ export const PAGE_SET_CHUNK_BYTES = MIB;
 export const DIGEST_THREAD_BYTES_LEAST = 64 * MIB;
 /** Bytes of such a file that one of the threads takes at a time. Beyond: it takes the next ones. (ours) */
 export const DIGEST_PART_BYTES = 4 * MIB;
-/** Chunks of a page set that a restore decompresses at the same time, in other threads. (ours) */
+/** Chunks of a page set that a restore decompresses, and writes, at the same time, in other threads. (ours) */
 export const CHUNKS_DECOMPRESSED_MAX = 4;
+export const CHUNKS_WRITTEN_MAX = 3;
 /** Page sets that one merge reads at the same time. Beyond: the merged ones are merged again. (ours) */
 export const PAGE_SETS_MERGED_MAX = 64;
 /**

@@ -16,7 +16,7 @@ export function withFile<T>(
 ): Promise<T> {
   return withScratch(scratch, async directory => {
     const path = join(directory, 'tenant.sqlite');
-    return use(path, await makeFile({...wanted, path}));
+    return use(path, await makeFile({...wanted, path, isKept: false}));
   });
 }
 

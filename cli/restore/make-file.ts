@@ -12,7 +12,7 @@ const FINDINGS_SHOWN = 5;
 export type Wanted = Pick<RestoreOptions, 'repository' | 'tenant' | 'target' | 'timeline'> & {depth: CheckDepth};
 
 /** @throws RestoreError; RepositoryError; StoreError. There is no file at `path` then. */
-export async function makeFile(options: Wanted & {path: string}): Promise<Restored> {
+export async function makeFile(options: Wanted & {path: string; isKept: boolean}): Promise<Restored> {
   const {tenant} = options;
   const line = new TransientLine();
   try {

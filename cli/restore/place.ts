@@ -72,7 +72,7 @@ export async function placeTenant(owned: OwnedDirectory, wanted: Wanted, placing
   await makeDirectory(incoming);
   const path = join(incoming, `${INCOMING}${tenantDirectoryName(as, 1)}`);
   try {
-    const restored = await makeFile({...wanted, path});
+    const restored = await makeFile({...wanted, path, isKept: true});
     const note: AdoptNote = {
       ...{tenant: as, generation: lastGeneration(owned) + 1, created_ms: Date.now()},
       timeline: randomBytes(16).toString('hex'),

@@ -24,7 +24,7 @@ async function outcomeOf(order: RestoreOrder): Promise<RestoreOutcome> {
   try {
     const repository = await Repository.open(store, parseRepositoryKey(await readFile(keyFile, 'utf8')));
     if (target === null) return {copy: await restoreForDrill(repository, tenant, path), refused: null};
-    const restored = await restoreFile({repository, tenant, target, path});
+    const restored = await restoreFile({repository, tenant, target, path, isKept: true});
     if (packages !== null) await restorePackages(repository, tenant, packages);
     return {copy: {checks: [], point: expectedAt(restored), gap: restored.gap}, refused: null};
   } catch (caught) {

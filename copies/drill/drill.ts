@@ -56,7 +56,7 @@ export async function restoreForDrill(
     const findings = unreadable.map(object => `the object ${object} is missing or damaged`);
     checks.push({check: 'objects', findings, objects: [...unreadable]});
     const progress = onProgress === undefined ? {} : {onProgress};
-    const restored = await restoreFile({repository, tenant, target: 'newest', path, ...progress});
+    const restored = await restoreFile({repository, tenant, target: 'newest', path, isKept: false, ...progress});
     // An older state would be restored instead of the newest one that was stored.
     const {gap} = restored;
     checks.push({check: 'restore', findings: gap === null || gap.newest === null ? [] : [gap.finding], objects: []});

@@ -39,6 +39,8 @@ export type RestoreOptions = {
   timeline?: string | undefined;
   /** Appears when the file is complete. Its directory exists. */
   path: string;
+  /** False: it is removed soon, so nothing waits until it is on the disk. */
+  isKept: boolean;
   onProgress?: (progress: RestoreProgress) => void;
 };
 
@@ -57,7 +59,7 @@ export type Restored = Position & {
 
 /** @throws RestoreError; RepositoryError; StoreError. There is no file at `path` then, and no scratch directory. */
 export async function restoreFile(options: RestoreOptions): Promise<Restored> {
-  const {repository, tenant, target, timeline, path} = options;
+  const {repository, tenant, target, timeline, path, isKept} = options;
   const scratch = scratchOf(path);
   await rm(scratch, {recursive: true, force: true});
   if (existsSync(path)) throw new RestoreError('exists', `${path} exists: a restore replaces no file`);
@@ -69,7 +71,7 @@ export async function restoreFile(options: RestoreOptions): Promise<Restored> {
     const file = join(scratch, 'copy');
     const made = await makeCopy(options, chosen, file, scratch);
     renameSync(file, path);
-    await syncDirectory(dirname(path));
+    if (isKept) await syncDirectory(dirname(path));
     return {...made, next: pointAfter(copies, chosen.end), gap: chosen.gap};
   } finally {
     await rm(scratch, {recursive: true, force: true});
@@ -103,7 +105,7 @@ function pointAfter({timelines}: TenantCopies, end: CopyItem): CopyItem | null {
 }
 
 async function makeCopy(
-  {repository, tenant, path, onProgress}: RestoreOptions,
+  {repository, tenant, path, isKept, onProgress}: RestoreOptions,
   {base, sets}: Plan,
   file: string,
   scratch: string,
@@ -119,14 +121,14 @@ async function makeCopy(
       bytes += item.bytes;
       onProgress?.({sets: ++done, setsTotal: items.length, bytes, bytesTotal});
     }
-    await copy.finish();
+    await copy.finish(isKept);
     return {...copy.position, sets: done, bytes};
   } catch (caught) {
     if (caught instanceof CopyError) throw new RestoreError('damaged', caught.message, {cause: caught});
     if (isNoSpace(caught)) throw noSpace(dirname(path), 'the disk is full', caught);
     throw caught;
   } finally {
-    copy.close();
+    await copy.close();
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import {Worker} from 'node:worker_threads';
 import {DIGEST_PART_BYTES, DIGEST_THREAD_BYTES_LEAST} from '../limits.ts';
-import {digestOfFile, digestOfPages, PagesDigest} from './page-digest.ts';
+import {chunkBuffer, digestOfFile, digestOfPages, PagesDigest} from './page-digest.ts';
 
 /** `taken`: parts that one of the threads has taken. */
 export type DigestOrder = {fd: number; pages: number; pageBytes: number; taken: Int32Array<SharedArrayBuffer>};
@@ -41,11 +41,12 @@ export async function digestOfLargeFile(
 /** Of the parts that this thread takes. */
 export function digestOfParts({fd, pages, pageBytes, taken}: DigestOrder): PagesDigest {
   const digest = new PagesDigest();
+  const into = chunkBuffer();
   const pagesOfPart = Math.floor(DIGEST_PART_BYTES / pageBytes);
   for (;;) {
     const from = Atomics.add(taken, 0, 1) * pagesOfPart;
     if (from >= pages) return digest;
-    digest.add(digestOfPages(fd, {from, to: Math.min(pages, from + pagesOfPart), pageBytes}));
+    digest.add(digestOfPages(fd, {from, to: Math.min(pages, from + pagesOfPart), pageBytes}, into));
   }
 }
 

@@ -1,11 +1,12 @@
 /**
- * Makes a database file of a base and the sets after it, as fast as the disk takes pages. Only `verify` says whether it
+ * Makes a database file of a base and the sets after it, as fast as the disk takes pages. Only `finish` says whether it
  * has become the file that was copied: a process that ends before leaves one that is worth nothing. `copy-file.ts`
  * makes copies that stay.
  */
 import {closeSync, fsync, ftruncateSync, openSync, writev} from 'node:fs';
 import {promisify} from 'node:util';
 import {assert} from '../../shared/assert.ts';
+import {CHUNKS_WRITTEN_MAX} from '../limits.ts';
 import {readAt, sourceOfFile, writeAll} from './bytes.ts';
 import {CopyError} from './copy-error.ts';
 import {digestOfLargeFile} from './large-digest.ts';
@@ -21,6 +22,8 @@ export class NewCopy {
   readonly #path: string;
   readonly #fd: number;
   #position: Position | null = null;
+  /** Batches that are being written. */
+  #under: Promise<unknown>[] = [];
 
   /** @param path of a new file */
   constructor(path: string) {
@@ -38,18 +41,32 @@ export class NewCopy {
     const {pageBytes, pagesAfter, first} = set.head;
     if (this.#position !== null) checkFollows(this.#position, set.head);
     else if (!set.isBase) throw new PageSetError('missing_commits', `commit ${first} is its first, and not a base`);
+    let isFirst = true;
     for await (const batch of set.batches()) {
-      await Promise.all(runsOf(batch).map(run => this.#write(run, pageBytes)));
+      // No page is in two batches of a set, so they can be written at the same time.
+      await this.#underWay(isFirst ? 0 : CHUNKS_WRITTEN_MAX - 1);
+      isFirst = false;
+      const written = Promise.all(runsOf(batch).map(run => this.#write(run, pageBytes)));
+      // Awaited later; without this, a failure meanwhile would count as unhandled.
+      written.catch(() => undefined);
+      this.#under.push(written);
     }
-    if (pagesAfter < (this.#position?.pages ?? 0)) ftruncateSync(this.#fd, pagesAfter * pageBytes);
+    if (pagesAfter < (this.#position?.pages ?? 0)) {
+      await this.#underWay(0);
+      ftruncateSync(this.#fd, pagesAfter * pageBytes);
+    }
     this.#position = set.after;
   }
 
-  /** Syncs the file, and meanwhile reads all pages and compares their digest. @throws CopyError */
-  async finish(): Promise<void> {
+  /**
+   * Reads all pages and compares their digest. @throws CopyError
+   * @param isKept syncs the file meanwhile; false: it is removed soon, and nothing waits for the disk
+   */
+  async finish(isKept: boolean): Promise<void> {
     const {pages, pageBytes, digest, commit} = this.position;
+    await this.#underWay(0);
     const {length} = sourceOfFile(this.#fd);
-    const synced = sync(this.#fd);
+    const synced = isKept ? sync(this.#fd) : undefined;
     // Nothing uses the file any more when this ends, also if one of the two fails.
     const [found] = await Promise.allSettled([digestOfLargeFile(this.#fd, pages, pageBytes), synced]);
     await synced;
@@ -59,8 +76,14 @@ export class NewCopy {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#under);
     closeSync(this.#fd);
+  }
+
+  /** Resolves when at most so many batches are still being written. */
+  async #underWay(most: number): Promise<void> {
+    while (this.#under.length > most) await this.#under.shift();
   }
 
   async #write(run: readonly PageEntry[], pageBytes: number): Promise<void> {

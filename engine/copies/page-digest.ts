@@ -59,15 +59,20 @@ export function digestOfFile(fd: number, pages: number, pageBytes: number): Buff
   return digestOfPages(fd, {from: 0, to: pages, pageBytes});
 }
 
+/** For the pages that are read at once. */
+export function chunkBuffer(): Buffer {
+  return Buffer.allocUnsafeSlow(PAGE_SET_CHUNK_BYTES);
+}
+
 /** `from` to before `to`, counted from 0. */
 export type PageRange = {from: number; to: number; pageBytes: number};
 
-/** Of these pages of a file, or fewer bytes. */
-export function digestOfPages(fd: number, {from, to, pageBytes}: PageRange): Buffer {
+/** Of these pages of a file, or fewer bytes. @param into for its pages: a new one for each read would call the collector */
+export function digestOfPages(fd: number, {from, to, pageBytes}: PageRange, into = chunkBuffer()): Buffer {
   const digest = new PagesDigest();
-  const atOnce = Math.floor(PAGE_SET_CHUNK_BYTES / pageBytes);
+  const atOnce = Math.floor(into.length / pageBytes);
   for (let first = from; first < to; first += atOnce) {
-    const bytes = readAt(fd, first * pageBytes, Math.min(atOnce, to - first) * pageBytes);
+    const bytes = readAt(fd, first * pageBytes, Math.min(atOnce, to - first) * pageBytes, into);
     for (let at = 0; at < bytes.length; at += pageBytes) {
       digest.toggle(first + at / pageBytes + 1, bytes.subarray(at, at + pageBytes));
     }

@@ -97,7 +97,7 @@ describe('a store with a fault', () => {
 async function expectRestored(): Promise<void> {
   const repository = await Repository.open(await openStore(s3Url(s3.endpoint, 'one')), keyBytes());
   const path = join(root, 'restored.sqlite');
-  await restoreFile({repository, tenant: tenant.id, target: 'newest', path});
+  await restoreFile({repository, tenant: tenant.id, target: 'newest', path, isKept: true});
   const history = await TenantHistory.of(tenant);
   const content = contentOf(path);
   expect({sequence: content.sequence, differences: history.differencesOf(content)}).toEqual({

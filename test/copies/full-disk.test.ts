@@ -72,7 +72,7 @@ async function expectCopied(repository: TestRepository, tenant: Tenant, numbers:
   const scratch = mkdtempSync(join(tmpdir(), 'svc-full-disk-'));
   onTestFinished(() => rmSync(scratch, {recursive: true}));
   const path = join(scratch, 'restored.sqlite');
-  await restoreFile({repository: reader, tenant: tenant.id, target: 'newest', path});
+  await restoreFile({repository: reader, tenant: tenant.id, target: 'newest', path, isKept: true});
   reader.close();
   const content = contentOf(path);
   expect({sequence: content.sequence, differences: history.differencesOf(content)}).toEqual({

@@ -50,7 +50,7 @@ test('bases of sleeping tenants are made, whenever the server is killed', async 
     for (const tenant of tenants) {
       const reader = await repository.open();
       const path = join(scratch, 'restored.sqlite');
-      await restoreFile({repository: reader, tenant: tenant.id, target: 'newest', path});
+      await restoreFile({repository: reader, tenant: tenant.id, target: 'newest', path, isKept: true});
       reader.close();
       const [content, history] = [contentOf(path), await TenantHistory.of(tenant)];
       rmSync(path);

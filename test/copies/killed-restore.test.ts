@@ -175,7 +175,7 @@ async function expectCopied(course: readonly string[]): Promise<void> {
   const history = await TenantHistory.of(target);
   const reader = await repository.open();
   const path = join(scratch, 'restored.sqlite');
-  await restoreFile({repository: reader, tenant: target.id, target: 'newest', path});
+  await restoreFile({repository: reader, tenant: target.id, target: 'newest', path, isKept: true});
   reader.close();
   expect(history.differencesOf(contentOf(path)), course.join('\n')).toEqual([]);
 }

@@ -130,7 +130,7 @@ export class LostHost {
     target: 'newest' | {sequence: number} | {timeMs: number},
   ): Promise<{sequence: number; differences: string[]}> {
     const path = join(this.#root, `restored-${this.#restores++}.sqlite`);
-    const point = await restoreFile({repository, tenant, target, path});
+    const point = await restoreFile({repository, tenant, target, path, isKept: true});
     const {checks} = checkFile(path, {tenant, point});
     const content = contentOf(path);
     rmSync(path);

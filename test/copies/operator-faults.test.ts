@@ -64,7 +64,7 @@ async function expectCopied(): Promise<void> {
 async function restored({id}: Tenant, target: Target = 'newest'): Promise<ReturnType<typeof contentOf>> {
   const reader = await repository.open();
   const path = join(scratch, 'restored.sqlite');
-  await restoreFile({repository: reader, tenant: id, target, path});
+  await restoreFile({repository: reader, tenant: id, target, path, isKept: true});
   reader.close();
   const content = contentOf(path);
   rmSync(path);

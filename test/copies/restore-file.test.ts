@@ -58,7 +58,7 @@ class Copies implements CopiesReader {
 }
 
 function restored(repository: CopiesReader, target: Target) {
-  return restoreFile({repository, tenant: 'acme', target, path});
+  return restoreFile({repository, tenant: 'acme', target, path, isKept: true});
 }
 
 /** Ends of sets, and which of them are bases as well. */
