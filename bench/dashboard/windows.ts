@@ -27,7 +27,7 @@ export class DashboardWindows {
 
   static async open(peer: SvcPeer, {inBackground = false} = {}): Promise<DashboardWindows> {
     const others = inBackground ? chromiumProcesses() : [];
-    const browser = await (inBackground ? Browser.launchOwn() : Browser.launch());
+    const browser = await Browser.launchOwn();
     if (inBackground) {
       // Windows get processes that inherit it.
       for (const pid of chromiumProcesses()) if (!others.includes(pid)) toBackground(pid);

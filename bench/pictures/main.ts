@@ -30,7 +30,7 @@ const root = data ?? mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 const isNew = !existsSync(join(root, 'data'));
 mkdirSync(output, {recursive: true});
 const svc = await startSvc(join(root, 'data'));
-const browser = await Browser.launch();
+const browser = await Browser.launchOwn();
 try {
   if (isNew) {
     const shop = await seedServer(svc, root);

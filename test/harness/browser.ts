@@ -23,6 +23,7 @@ export class Browser {
     this.#isShared = isShared;
   }
 
+  /** One of the tests' process, which ends with it: in others use `launchOwn`, because it keeps a process from its end. */
   static async launch(): Promise<Browser> {
     if (shared === null || !(await shared).isConnected()) shared = start();
     return new Browser(await shared, true);
