@@ -3,8 +3,8 @@
  * what a restore computes.
  */
 import {Worker} from 'node:worker_threads';
-import {DIGEST_PART_BYTES, DIGEST_THREAD_BYTES_LEAST} from '../limits.ts';
-import {chunkBuffer, digestOfFile, digestOfPages, PagesDigest} from './page-digest.ts';
+import {DIGEST_PART_BYTES, DIGEST_THREAD_BYTES_LEAST, PAGE_SET_CHUNK_BYTES} from '../limits.ts';
+import {digestOfFile, digestOfPages, PagesDigest} from './page-digest.ts';
 
 /** `taken`: parts that one of the threads has taken. */
 export type DigestOrder = {fd: number; pages: number; pageBytes: number; taken: Int32Array<SharedArrayBuffer>};
@@ -41,7 +41,7 @@ export async function digestOfLargeFile(
 /** Of the parts that this thread takes. */
 export function digestOfParts({fd, pages, pageBytes, taken}: DigestOrder): PagesDigest {
   const digest = new PagesDigest();
-  const into = chunkBuffer();
+  const into = Buffer.allocUnsafeSlow(PAGE_SET_CHUNK_BYTES);
   const pagesOfPart = Math.floor(DIGEST_PART_BYTES / pageBytes);
   for (;;) {
     const from = Atomics.add(taken, 0, 1) * pagesOfPart;

@@ -59,16 +59,12 @@ export function digestOfFile(fd: number, pages: number, pageBytes: number): Buff
   return digestOfPages(fd, {from: 0, to: pages, pageBytes});
 }
 
-/** For the pages that are read at once. */
-export function chunkBuffer(): Buffer {
-  return Buffer.allocUnsafeSlow(PAGE_SET_CHUNK_BYTES);
-}
-
 /** `from` to before `to`, counted from 0. */
 export type PageRange = {from: number; to: number; pageBytes: number};
 
 /** Of these pages of a file, or fewer bytes. @param into for its pages: a new one for each read would call the collector */
-export function digestOfPages(fd: number, {from, to, pageBytes}: PageRange, into = chunkBuffer()): Buffer {
+export function digestOfPages(fd: number, range: PageRange, into = bufferFor(range)): Buffer {
+  const {from, to, pageBytes} = range;
   const digest = new PagesDigest();
   const atOnce = Math.floor(into.length / pageBytes);
   for (let first = from; first < to; first += atOnce) {
@@ -78,6 +74,10 @@ export function digestOfPages(fd: number, {from, to, pageBytes}: PageRange, into
     }
   }
   return digest.value;
+}
+
+function bufferFor({from, to, pageBytes}: PageRange): Buffer {
+  return Buffer.allocUnsafeSlow(Math.min((to - from) * pageBytes, PAGE_SET_CHUNK_BYTES));
 }
 
 /**
