@@ -23,7 +23,7 @@ export class NewCopy {
   readonly #fd: number;
   #position: Position | null = null;
   /** Batches that are being written. */
-  #under: Promise<unknown>[] = [];
+  #under: Promise<void>[] = [];
 
   /** @param path of a new file */
   constructor(path: string) {
@@ -46,7 +46,7 @@ export class NewCopy {
       // No page is in two batches of a set, so they can be written at the same time.
       await this.#underWay(isFirst ? 0 : CHUNKS_WRITTEN_MAX - 1);
       isFirst = false;
-      const written = Promise.all(runsOf(batch).map(run => this.#write(run, pageBytes)));
+      const written = this.#writeRuns(runsOf(batch), pageBytes);
       // Awaited later; without this, a failure meanwhile would count as unhandled.
       written.catch(() => undefined);
       this.#under.push(written);
@@ -84,6 +84,13 @@ export class NewCopy {
   /** Resolves when at most so many batches are still being written. */
   async #underWay(most: number): Promise<void> {
     while (this.#under.length > most) await this.#under.shift();
+  }
+
+  /** No write is under way when it ends, also if one fails: it would go to whatever file gets this descriptor next. */
+  async #writeRuns(runs: readonly PageEntry[][], pageBytes: number): Promise<void> {
+    const written = await Promise.allSettled(runs.map(run => this.#write(run, pageBytes)));
+    const failed = written.find(outcome => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
   async #write(run: readonly PageEntry[], pageBytes: number): Promise<void> {
