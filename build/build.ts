@@ -31,6 +31,7 @@ import {type BuildOptions, build} from 'esbuild';
 import {apiDocs} from './api-docs.ts';
 import {dashboard} from './dashboard.ts';
 import {declarations} from './declarations.ts';
+import {oneByte} from './one-byte.ts';
 import {realmBundle} from './realm-bundle.ts';
 import {starterTemplates} from './starter.ts';
 import {wireChecks} from './wire-checks.ts';
@@ -159,7 +160,7 @@ const made = new Set<string>();
 for (const file of results.flatMap(result => result.outputFiles ?? [])) {
   const name = relative(dist, file.path);
   made.add(name);
-  replaceFile(file.path, file.contents);
+  replaceFile(file.path, /\.c?js$/.test(name) ? Buffer.from(await oneByte(name, file.text), 'utf8') : file.contents);
 }
 for (const [name, text] of [...declarations(root, entries), ...starterTemplates(root)]) {
   made.add(name);
