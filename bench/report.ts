@@ -15,7 +15,8 @@ import type {LiveRound} from './live/measure.ts';
 import {livePrinted, liveTargets} from './live/report.ts';
 import type {Machine} from './measure/machine.ts';
 import type {CpuTimes} from './measure/process-tree.ts';
-import {median} from './measure/statistics.ts';
+import {median, medianOrNull} from './measure/statistics.ts';
+import {atLeast, atMost, type Met} from './measure/target.ts';
 import type {WakeResult} from './peers/svc/wake.ts';
 import type {Figures, Round} from './round.ts';
 import {ROWS, type Row} from './rows.ts';
@@ -24,7 +25,7 @@ import {sandboxesPrinted, sandboxTargets} from './sandboxes/report.ts';
 import type {BenchSettings} from './settings.ts';
 import {TARGETS} from './targets.ts';
 import type {WritesRound} from './writes/measure.ts';
-import {writesPrinted} from './writes/report.ts';
+import {writesPrinted, writesTargets} from './writes/report.ts';
 
 export type Results = {
   machine: Machine;
@@ -64,7 +65,6 @@ type RowReport = Row & {
   /** The generator used (nearly) a whole processor: the server could have done more. */
   generatorIsTheLimit: boolean;
 };
-type TargetReport = {what: string; measured: number; wanted: string; isMet: boolean};
 export type Report = Omit<Results, 'rounds'> & {
   rows: RowReport[];
   wake: WakeResult;
@@ -77,7 +77,7 @@ export type Report = Omit<Results, 'rounds'> & {
   dashboard: string[];
   copies: string[];
   cluster: string[];
-  targets: TargetReport[];
+  targets: Met[];
   rounds: Results['rounds'];
 };
 
@@ -85,6 +85,7 @@ const NEARLY_ONE_CPU = 0.95;
 
 export function report(results: Results): Report {
   const {rounds} = results;
+  const writes = rounds.flatMap(round => (round.writes === null ? [] : [round.writes]));
   const bulk = rounds.flatMap(round => round.bulk ?? []);
   const live = rounds.flatMap(round => round.live ?? []);
   const functions = rounds.flatMap(round => round.functions ?? []);
@@ -106,7 +107,7 @@ export function report(results: Results): Report {
       idlePrivateDirtyBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateDirtyBytes)),
       idlePrivateCleanBytes: medianOrNull(rounds.map(({wake}) => wake.idlePrivateCleanBytes)),
     },
-    writes: writesPrinted(rounds.flatMap(round => (round.writes === null ? [] : [round.writes]))),
+    writes: writesPrinted(writes),
     bulk: bulkPrinted(bulk),
     live: livePrinted(live),
     functions: functionsPrinted(functions),
@@ -119,9 +120,9 @@ export function report(results: Results): Report {
       ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
         if (value === null) return [];
-        const met = isMet === 'at least' ? value >= wanted : value <= wanted;
-        return {what, measured: value, wanted: `${isMet} ${wanted}${unit}`, isMet: met};
+        return (isMet === 'at least' ? atLeast : atMost)(what, wanted, value, unit);
       }),
+      ...writesTargets(writes),
       ...bulkTargets(bulk),
       ...(live.length === 0 ? [] : liveTargets(live)),
       ...functionTargets(functions),
@@ -232,11 +233,6 @@ function rowReport(definition: Row, figures: Figures[]): RowReport {
     errors: figures.reduce((sum, each) => sum + (each.errors ?? 0), 0),
     generatorIsTheLimit: generatorCpu !== null && generatorCpu >= NEARLY_ONE_CPU,
   };
-}
-
-function medianOrNull(values: (number | null)[]): number | null {
-  const known = values.filter(value => value !== null);
-  return known.length === 0 ? null : median(known);
 }
 
 const WIDTHS = [24, 8, 14, 8, 8, 7, 7, 7, 7, 7, 7];

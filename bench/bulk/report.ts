@@ -1,16 +1,14 @@
 /** The figures of imports of all rounds: medians, the line shown, and the target. */
 import {median} from '../measure/statistics.ts';
+import {atLeast, type Met} from '../measure/target.ts';
 import type {BulkRound} from './measure.ts';
-
-type Target = {what: string; measured: number; wanted: string; isMet: boolean};
 
 const WANTED_PER_S = 50_000;
 
-export function bulkTargets(rounds: readonly BulkRound[]): Target[] {
+export function bulkTargets(rounds: readonly BulkRound[]): Met[] {
   if (rounds.length === 0) return [];
   const measured = median(rounds.map(({svc}) => svc.perS));
-  const wanted = `at least ${WANTED_PER_S}`;
-  return [{what: "imported documents/s of the demo's shape", measured, wanted, isMet: measured >= WANTED_PER_S}];
+  return [atLeast("imported documents/s of the demo's shape", WANTED_PER_S, measured)];
 }
 
 export function bulkPrinted(rounds: readonly BulkRound[]): string[] {

@@ -1,8 +1,7 @@
 /** The figures of a cluster of all rounds: medians, the lines shown, and the targets. */
 import {median} from '../measure/statistics.ts';
+import {atLeast, atMost, type Met} from '../measure/target.ts';
 import {type ClusterRound, SIDES} from './measure.ts';
-
-type Target = {what: string; measured: number; wanted: string; isMet: boolean};
 
 /** A group waits for the log and for the disk of its host at the same time. */
 const GROUP_TIMES_MOST = 1.5;
@@ -19,30 +18,15 @@ const timesOf =
     inserts.replicated[figure] / (bareAppendMs + inserts['one host'][figure]);
 const [groupTimes, requestTimes] = [timesOf('groupMs'), timesOf('p50Ms')];
 
-export function clusterTargets(rounds: readonly ClusterRound[]): Target[] {
+export function clusterTargets(rounds: readonly ClusterRound[]): Met[] {
   if (rounds.length === 0) return [];
   const times = of(rounds, ({withoutStandbys}) => groupTimes(withoutStandbys));
   const forwarded = of(rounds, ({gets}) => gets.forwarded.perS / gets.local.perS);
   const follower = of(rounds, ({followerRatio}) => followerRatio);
   return [
-    {
-      what: 'replicated group / (append + own group), no standbys',
-      measured: times,
-      wanted: `at most ${GROUP_TIMES_MOST}`,
-      isMet: times <= GROUP_TIMES_MOST,
-    },
-    {
-      what: 'get of another host / of this one',
-      measured: forwarded,
-      wanted: `at least ${FORWARDED_LEAST}`,
-      isMet: forwarded >= FORWARDED_LEAST,
-    },
-    {
-      what: 'applied by a standby / written by its owner',
-      measured: follower,
-      wanted: `at least ${FOLLOWER_LEAST - FOLLOWER_SLACK}`,
-      isMet: follower >= FOLLOWER_LEAST - FOLLOWER_SLACK,
-    },
+    atMost('replicated group / (append + own group), no standbys', GROUP_TIMES_MOST, times),
+    atLeast('get of another host / of this one', FORWARDED_LEAST, forwarded),
+    atLeast('applied by a standby / written by its owner', FOLLOWER_LEAST - FOLLOWER_SLACK, follower),
   ];
 }
 

@@ -1,29 +1,40 @@
 /** The figures of copies of all rounds: medians, the lines shown, and the targets. */
 import {median} from '../measure/statistics.ts';
+import {atLeast, atMost, type Met} from '../measure/target.ts';
 import type {CopiesRound} from './measure.ts';
-
-type Target = {what: string; measured: number; wanted: string; isMet: boolean};
 
 const of = (rounds: readonly CopiesRound[], value: (round: CopiesRound) => number) => median(rounds.map(value));
 const threadUs = ({on, off}: CopiesRound) => (on.mainThreadUs ?? Number.NaN) - (off.mainThreadUs ?? Number.NaN);
 
-export function copiesTargets(rounds: readonly CopiesRound[]): Target[] {
+export function copiesTargets(rounds: readonly CopiesRound[]): Met[] {
   if (rounds.length === 0) return [];
-  const atLeast = (what: string, wanted: number, value: (round: CopiesRound) => number): Target => {
-    const measured = of(rounds, value);
-    return {what, measured, wanted: `at least ${wanted}`, isMet: measured >= wanted};
-  };
-  const atMost = (what: string, wanted: number, value: (round: CopiesRound) => number): Target => {
-    const measured = of(rounds, value);
-    return {what, measured, wanted: `at most ${wanted}`, isMet: measured <= wanted};
-  };
   return [
-    atLeast('durable inserts/s with copies / without', 0.95, ({on, off}) => on.perS / off.perS),
-    atMost('p99 of an insert with copies / without', 1.1, ({on, off}) => on.p99Ms / off.p99Ms),
-    atMost('µs of the main thread of an insert for copies', 3, threadUs),
-    atLeast('restore / cp and integrity_check', 0.5, ({restore}) => restore.copyAndCheckS / restore.restoreS),
-    atMost('PUTs of idle tenants', 0, ({idle}) => idle.puts),
-    atMost('PUTs per second of busy tenants', 2, ({busy}) => busy.puts / busy.seconds),
+    atLeast(
+      'durable inserts/s with copies / without',
+      0.95,
+      of(rounds, ({on, off}) => on.perS / off.perS),
+    ),
+    atMost(
+      'p99 of an insert with copies / without',
+      1.1,
+      of(rounds, ({on, off}) => on.p99Ms / off.p99Ms),
+    ),
+    atMost('µs of the main thread of an insert for copies', 3, of(rounds, threadUs)),
+    atLeast(
+      'restore / cp and integrity_check',
+      0.5,
+      of(rounds, ({restore}) => restore.copyAndCheckS / restore.restoreS),
+    ),
+    atMost(
+      'PUTs of idle tenants',
+      0,
+      of(rounds, ({idle}) => idle.puts),
+    ),
+    atMost(
+      'PUTs per second of busy tenants',
+      2,
+      of(rounds, ({busy}) => busy.puts / busy.seconds),
+    ),
   ];
 }
 

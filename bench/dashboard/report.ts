@@ -1,17 +1,14 @@
 /** The figures of the dashboard of all rounds: medians, the lines shown, and the targets. */
 import {median} from '../measure/statistics.ts';
+import {atLeast, type Met} from '../measure/target.ts';
 import type {DashboardRound} from './measure.ts';
-
-type Target = {what: string; measured: number; wanted: string; isMet: boolean};
 
 const MIB = 1024 * 1024;
 const GETS_RATIO = 0.98;
 
-export function dashboardTargets(rounds: readonly DashboardRound[]): Target[] {
+export function dashboardTargets(rounds: readonly DashboardRound[]): Met[] {
   if (rounds.length === 0) return [];
-  const measured = getsRatio(rounds);
-  const wanted = `at least ${GETS_RATIO}`;
-  return [{what: 'get by id with five dashboards / none', measured, wanted, isMet: measured >= GETS_RATIO}];
+  return [atLeast('get by id with five dashboards / none', GETS_RATIO, getsRatio(rounds))];
 }
 
 export function dashboardPrinted(rounds: readonly DashboardRound[]): string[] {

@@ -1,26 +1,18 @@
 /** The function figures of all rounds: medians, the lines shown, and the design's targets that concern them. */
 import {median} from '../measure/statistics.ts';
+import {atLeast, atMost, type Met} from '../measure/target.ts';
 import type {FunctionRound, Rate} from './measure.ts';
-
-type Target = {what: string; measured: number; wanted: string; isMet: boolean};
 
 const MIB = 1024 * 1024;
 const COLD_MS_WANTED = 250;
 
-export function functionTargets(rounds: readonly FunctionRound[]): Target[] {
+export function functionTargets(rounds: readonly FunctionRound[]): Met[] {
   if (rounds.length === 0) return [];
-  const target = (what: string, wanted: number, value: (round: FunctionRound) => number): Target => {
-    const measured = median(rounds.map(value));
-    return {what, measured, wanted: `at least ${wanted}`, isMet: measured >= wanted};
-  };
+  const target = (what: string, wanted: number, value: (round: FunctionRound) => number): Met =>
+    atLeast(what, wanted, median(rounds.map(value)));
   const coldMs = median(rounds.map(round => round.coldMs));
   return [
-    {
-      what: 'first function query of a sleeping tenant, ms',
-      measured: coldMs,
-      wanted: `at most ${COLD_MS_WANTED}`,
-      isMet: coldMs <= COLD_MS_WANTED,
-    },
+    atMost('first function query of a sleeping tenant, ms', COLD_MS_WANTED, coldMs),
     target('function query / native get', 0.4, round => round.query.perS / round.nativeGet.perS),
     target('kept function query / native get', 0.95, round => round.keptQuery.perS / round.nativeGet.perS),
     target('function mutation / native insert', 0.7, round => round.mutation.perS / round.nativeInsert.perS),

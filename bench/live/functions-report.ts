@@ -1,38 +1,32 @@
 /** The figures of live functions of all rounds: medians, the lines shown, and the targets that concern them. */
 import {median} from '../measure/statistics.ts';
+import {atMost, type Met} from '../measure/target.ts';
 import type {FunctionLive, MutationCost} from './functions.ts';
-import type {LiveTarget} from './report.ts';
 import type {SocketCosts} from './sockets.ts';
 
 const STORM_MS_MAX = 5_000;
 const SOCKET_KIB_MAX = 6;
 const DISTINCT_MAX = 1.3;
 
-export function functionLiveTargets(rounds: readonly FunctionLive[]): LiveTarget[] {
+export function functionLiveTargets(rounds: readonly FunctionLive[]): Met[] {
   const of = (value: (round: FunctionLive) => number | null): number =>
     median(rounds.map(value).filter(each => each !== null));
-  const atMost = (what: string, measured: number, most: number): LiveTarget => ({
-    what,
-    measured,
-    wanted: `at most ${most}`,
-    isMet: measured <= most,
-  });
   const kib = (crowd: (round: FunctionLive) => SocketCosts): number => of(round => crowd(round).bytesInAll) / 1024;
   return [
     atMost(
       'mutation under 1,000 live functions / one',
-      of(round => round.distinct.ms / round.oneClient.ms),
       DISTINCT_MAX,
+      of(round => round.distinct.ms / round.oneClient.ms),
     ),
     atMost(
       'ms until 5,000 function sockets are back',
-      of(round => round.crowd.stormMs),
       STORM_MS_MAX,
+      of(round => round.crowd.stormMs),
     ),
     atMost(
       'KiB a function socket, router and worker',
-      kib(round => round.crowd),
       SOCKET_KIB_MAX,
+      kib(round => round.crowd),
     ),
   ];
 }

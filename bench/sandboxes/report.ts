@@ -1,23 +1,18 @@
 /** The figures of sandboxes of all rounds: medians, the line shown, and the design's targets that concern them. */
 import {median} from '../measure/statistics.ts';
+import {atMost, type Met} from '../measure/target.ts';
 import {AT_ONCE, type SandboxRound} from './measure.ts';
-
-type Target = {what: string; measured: number; wanted: string; isMet: boolean};
 
 const MIB = 1024 * 1024;
 const FIRST_MS = 20;
 const EACH_MIB = 3;
 
-export function sandboxTargets(rounds: readonly SandboxRound[]): Target[] {
+export function sandboxTargets(rounds: readonly SandboxRound[]): Met[] {
   if (rounds.length === 0) return [];
-  const atMost = (what: string, wanted: number, unit: string, measured: number): Target => {
-    return {what, measured, wanted: `at most ${wanted} ${unit}`, isMet: measured <= wanted};
-  };
-  const targets = [
-    atMost('new isolate sandbox to its first answer', FIRST_MS, 'ms', median(rounds.map(({isolateMs}) => isolateMs))),
-  ];
+  const firstMs = median(rounds.map(({isolateMs}) => isolateMs));
+  const targets = [atMost('new isolate sandbox to its first answer', FIRST_MS, firstMs, ' ms')];
   const bytes = rounds.flatMap(({bytesEach}) => bytesEach ?? []);
-  if (bytes.length > 0) targets.push(atMost('an isolate sandbox', EACH_MIB, 'MiB', median(bytes) / MIB));
+  if (bytes.length > 0) targets.push(atMost('an isolate sandbox', EACH_MIB, median(bytes) / MIB, ' MiB'));
   return targets;
 }
 

@@ -5,8 +5,10 @@
 import {join} from 'node:path';
 import type {LoadJob, LoadResult} from '../load/job.ts';
 import {type Generator, type Measurement, runLoad} from '../load/run.ts';
+import {privateBytes} from '../measure/process-tree.ts';
+import {median} from '../measure/statistics.ts';
 import {seedSmallTenant, seedTenant} from '../peers/svc/seed.ts';
-import {BUILT, type SvcPeer, startSvc, stopSvc} from '../peers/svc/start.ts';
+import {BUILT, type SvcPeer, startSvc, stopSvc, workerPids} from '../peers/svc/start.ts';
 import type {BenchSettings} from '../settings.ts';
 import {slowDiskBuild} from './slow-disk.ts';
 
@@ -17,16 +19,23 @@ export const MIXED_CONNECTIONS = 16;
 const FULL_CONNECTIONS = 64;
 const WARM_UP_S = 1;
 
-export type WriteFigures = LoadResult & Pick<Measurement, 'idleCpus'>;
+export type WriteFigures = LoadResult & Pick<Measurement, 'idleCpus' | 'cpuUs'>;
 export type WriteRow =
   | `insert ${(typeof CONNECTIONS)[number]}`
   | 'insert half rate'
   | 'reads beside writes'
   | 'writes beside reads'
+  | 'get 64'
   | 'insert 100 tenants'
   | 'get 100 tenants';
 export type Disk = 'this disk' | '5 ms per sync';
-export type WritesRound = {build: 'svc' | 'before'; disk: Disk; rows: Record<WriteRow, WriteFigures>}[];
+export type WritesRound = {
+  build: 'svc' | 'before';
+  disk: Disk;
+  rows: Record<WriteRow, WriteFigures>;
+  /** Private memory of each worker after the inserts to 100 tenants, dirty and clean; null where the system does not tell. */
+  awakeBytes: number | null;
+}[];
 
 export async function measureWrites(
   root: string,
@@ -44,13 +53,13 @@ export async function measureWrites(
       const data = join(root, `${build}-${disk === 'this disk' ? 'this' : 'slow'}-data`);
       const peer = await startSvc(data, ['--max-awake', String(MANY_TENANTS + 28)], used);
       try {
-        const rows = await measureRows(peer, generator, seconds, (name, {requestsPerS, p50Ms, p99Ms, idleCpus}) => {
+        const measured = await measureRows(peer, generator, seconds, (name, {requestsPerS, p50Ms, p99Ms, idleCpus}) => {
           const times = `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
           say(
             `${build}, ${disk}, ${name}: ${Math.round(requestsPerS)}/s, ${times}, ${idleCpus.toFixed(2)} processors idle`,
           );
         });
-        round.push({build, disk, rows});
+        round.push({build, disk, ...measured});
       } finally {
         await stopSvc(peer);
       }
@@ -64,8 +73,9 @@ async function measureRows(
   generator: Generator,
   seconds: number,
   say: (name: WriteRow, figures: WriteFigures) => void,
-): Promise<Record<WriteRow, WriteFigures>> {
+): Promise<Pick<WritesRound[number], 'rows' | 'awakeBytes'>> {
   const rows: Partial<Record<WriteRow, WriteFigures>> = {};
+  let awakeBytes: number | null = null;
   const took = (name: WriteRow, figures: WriteFigures): void => {
     rows[name] = figures;
     say(name, figures);
@@ -88,6 +98,7 @@ async function measureRows(
   ]);
   took('writes beside reads', writes);
   took('reads beside writes', reads);
+  took('get 64', await load({connections: FULL_CONNECTIONS, requests: one.get}));
   const many: {insert: string; get: string}[] = [];
   for (let i = 0; i < MANY_TENANTS; i++) many.push(await seedSmallTenant(peer, `many${i}`));
   for (const kind of ['insert', 'get'] as const) {
@@ -99,6 +110,12 @@ async function measureRows(
       peer.process.pid,
     );
     took(name, await load({connections: FULL_CONNECTIONS, requests}));
+    awakeBytes ??= medianBytes(workerPids(peer));
   }
-  return rows as Record<WriteRow, WriteFigures>;
+  return {rows: rows as Record<WriteRow, WriteFigures>, awakeBytes};
+}
+
+function medianBytes(pids: readonly number[]): number | null {
+  const known = pids.flatMap(pid => privateBytes(pid) ?? []);
+  return known.length === 0 ? null : median(known.map(({dirty, clean}) => dirty + clean));
 }
