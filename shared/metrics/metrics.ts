@@ -129,8 +129,10 @@ class Family {
   }
 
   #key(labels: AnyLabels): string | number {
-    const names = this.#labels;
-    if (names.length === 0) return '';
-    return names.length === 1 ? labels[names[0]!]! : names.map(name => labels[name]).join('\n');
+    const [first, second, ...others] = this.#labels;
+    if (first === undefined) return '';
+    if (second === undefined) return labels[first]!;
+    const key = `${labels[first]}\n${labels[second]}`;
+    return others.length === 0 ? key : others.reduce((keys, name) => `${keys}\n${labels[name]}`, key);
   }
 }
