@@ -12,7 +12,9 @@ import {tenantPath} from '../cli/client.ts';
 import {benchDocument} from './documents.ts';
 import {transfers} from './functions/accounts.ts';
 import {deployApp, runFunction} from './functions/app.ts';
+import {measureFanOut} from './live/fan-out.ts';
 import {measureJobs} from './live/jobs.ts';
+import {svcTarget} from './live/target.ts';
 import {requestText} from './load/job.ts';
 import {runLoad} from './load/run.ts';
 import {median, quantile} from './measure/statistics.ts';
@@ -56,6 +58,7 @@ const rows: Row[] = [
   ...['get', 'worker-get', 'query', 'list', 'insert'].map(name => ofRequests(name)),
   ofRequests('insert', 'lone-insert', 1),
   ...['function query', 'kept query', 'mutation', 'transfer'].map(name => ofRequests(name)),
+  ...[1, 100, 1_000].map(sockets => ofFanOut(sockets)),
   {name: 'jobs', unit: '/s', sample: jobs},
   {name: 'cold wake', unit: ' a second, one after the other', sample: side => wake(side, DOCUMENTS, 0)},
   {name: 'first function query', unit: ' a second, one after the other', sample: side => wake(side, FUNCTIONS, 1)},
@@ -92,6 +95,17 @@ function ofRequests(of: string, name = of, connections = CONNECTIONS): Row {
     return {rate, cpuUs: cpuUs === null ? Number.NaN : cpuUs.router + cpuUs.worker + cpuUs.other};
   };
   return {name, unit: '/s', sample};
+}
+
+/** Frames that sockets of one live query receive. */
+function ofFanOut(sockets: number): Row {
+  const sample = async ({peer}: Side, round: number): Promise<Sample> => {
+    const target = await svcTarget(peer, `live-${sockets}-${round + 1}`);
+    const {deliveriesPerS: rate, cpuUs} = await measureFanOut(target, sockets, seconds);
+    await target.close();
+    return {rate, cpuUs: cpuUs === null ? Number.NaN : (cpuUs.router + cpuUs.worker + cpuUs.other) / sockets};
+  };
+  return {name: `change to ${sockets}`, unit: '/s', sample};
 }
 
 async function jobs({peer}: Side, round: number): Promise<Sample> {

@@ -13,6 +13,10 @@ export const CATEGORIES = 50;
 export const SMALL_ITEMS = 20;
 export const QUERY_LIMIT = 20;
 
+/** Far more documents than any cache of rows holds, with so many categories that the queries of all of them read each one. */
+export const WIDE_ITEMS = 100_000;
+export const WIDE_CATEGORIES = WIDE_ITEMS / QUERY_LIMIT;
+
 const WORDS = 'amber birch cedar delta ember frost grove hazel iris juniper kelp linden maple nectar olive pine'.split(
   ' ',
 );
@@ -27,6 +31,14 @@ export function benchDocument(index: number): BenchDocument {
     active: index % 3 !== 0,
     note: Array.from({length: 16}, word).join(' '),
   };
+}
+
+export function wideDocument(index: number): BenchDocument {
+  return {...benchDocument(index), category: wideCategory(index)};
+}
+
+export function wideCategory(index: number): string {
+  return `w${index % WIDE_CATEGORIES}`;
 }
 
 /** A small generator of its own, so that every run and every machine has the same documents. */

@@ -6,7 +6,7 @@ import {type Measurement, runLoad} from './load/run.ts';
 import {type HandPeer, startHand} from './peers/hand/start.ts';
 import {type PocketBasePeer, pocketBasePath, startPocketBase} from './peers/pocketbase/start.ts';
 import {runSqlite, type SqliteResult} from './peers/sqlite/run.ts';
-import {type SvcRequests, seedTenant, type Workload} from './peers/svc/seed.ts';
+import {type SvcRequests, seedTenant, seedWideTenant, type WideRequests, type Workload} from './peers/svc/seed.ts';
 import {type SvcPeer, startSvc, stopSvc} from './peers/svc/start.ts';
 import {startTwoRouters, type TwoRouters} from './peers/svc/two-routers.ts';
 import {startUws, type UwsPeer} from './peers/uws/start.ts';
@@ -19,6 +19,7 @@ export type Peers = {
   svc: SvcPeer;
   /** Of each tenant. */
   svcRequests: SvcRequests[];
+  wide: WideRequests | null;
   /** One tenant. */
   twoRouters: TwoRouters | null;
   /** Another build, with its one tenant's requests. */
@@ -43,6 +44,7 @@ export async function startPeers(root: string, settings: BenchSettings, say: (te
   const svcRequests: SvcRequests[] = [];
   const tenants = isWanted(settings, / 8 tenants$/) ? TENANTS : 1;
   for (let i = 0; i < tenants; i++) svcRequests.push(await seedTenant(svc, `t${i}`));
+  const wide = isWanted(settings, /^svc wide-/) ? await seedWideTenant(svc, 'wide') : null;
   const twoRouters = isWanted(settings, /^2-routers/) ? await startTwoRouters(join(root, 'two-routers')) : null;
   const otherBuild = isWanted(settings, /^before/) ? settings.before : null;
   const before = otherBuild === null ? null : await startBefore(join(root, 'before'), otherBuild);
@@ -51,7 +53,7 @@ export async function startPeers(root: string, settings: BenchSettings, say: (te
   const binary = settings.pocketbase && isWanted(settings, /^pocketbase/) ? pocketBasePath() : null;
   if (binary !== null) say('starting and filling PocketBase');
   const pocketBase = binary === null ? null : await startPocketBase(binary, join(root, 'pocketbase'));
-  return {uws, svc, svcRequests, twoRouters, before, hand, pocketBase};
+  return {uws, svc, svcRequests, wide, twoRouters, before, hand, pocketBase};
 }
 
 /** Whether a row with such a name is measured. */
@@ -106,7 +108,10 @@ export async function runRound(
   return round;
 }
 
-function loadOf(name: RowName, {uws, svc, svcRequests, twoRouters, before, hand, pocketBase}: Peers): Load | null {
+function loadOf(
+  name: RowName,
+  {uws, svc, svcRequests, wide, twoRouters, before, hand, pocketBase}: Peers,
+): Load | null {
   const [peer, named = '', tenants = '1'] = name.split(' ');
   const workload = named === 'lone-insert' ? 'insert' : named;
   switch (peer) {
@@ -114,6 +119,9 @@ function loadOf(name: RowName, {uws, svc, svcRequests, twoRouters, before, hand,
       if (uws === null) return null;
       return {port: uws.port, pid: uws.process.pid, requests: uws.requests};
     case 'svc': {
+      if (named === 'wide-get' || named === 'wide-query') {
+        return wide === null ? null : {port: svc.port, pid: svc.process.pid, requests: wide[named]};
+      }
       const of = svcRequests.slice(0, Number(tenants)).map(requests => requests[workload as Workload]);
       return {port: svc.port, pid: svc.process.pid, requests: interleaved(of)};
     }

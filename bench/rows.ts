@@ -5,10 +5,10 @@ import {twoRoutersRow} from './peers/svc/two-routers.ts';
 export type RowName =
   | 'uws static'
   | `svc ${'get' | 'worker-get' | 'insert' | 'query' | 'count' | 'list' | 'journal' | 'transaction'} ${'1 tenant' | '8 tenants'}`
-  | 'svc lone-insert'
+  | `svc ${'wide-get' | 'wide-query' | 'lone-insert'}`
   | `2-routers ${'get' | 'insert'}`
   | `before ${'get' | 'worker-get' | 'insert' | 'query' | 'list'}`
-  | `hand ${'get' | 'insert' | 'lone-insert' | 'query'}`
+  | `hand ${'get' | 'wide-get' | 'insert' | 'lone-insert' | 'query' | 'wide-query'}`
   | `pocketbase ${'get' | 'insert' | 'query' | 'list'}`
   | `sqlite ${'get' | 'query' | 'insert1' | 'insert8' | 'insert64'}`;
 
@@ -18,6 +18,8 @@ const NO_WRITES = 'reads';
 const SVC_WRITES = 'fsync before each reply (WAL, group commit; fdatasync)';
 const HAND_WRITES = 'fsync before each reply (WAL, synchronous=FULL, the inserts of a turn together)';
 const LONE = 'a document, by one connection that waits for its answer';
+const WIDE_GET = 'one of 100,000 documents by id, each in turn';
+const WIDE_QUERY = '20 of 100,000 by index, ordered, each document in turn';
 const WORKLOADS = {
   get: 'a document by id, read again and again',
   'worker-get': 'a document by id, as if it were read once',
@@ -38,6 +40,8 @@ export const ROWS: readonly Row[] = [
   ...svcRows('worker-get'),
   {name: 'before worker-get', what: WORKLOADS['worker-get'], durability: NO_WRITES},
   {name: 'hand get', what: WORKLOADS.get, durability: NO_WRITES},
+  {name: 'svc wide-get', what: WIDE_GET, durability: NO_WRITES},
+  {name: 'hand wide-get', what: WIDE_GET, durability: NO_WRITES},
   {name: 'pocketbase get', what: WORKLOADS.get, durability: NO_WRITES},
   ...svcRows('insert'),
   twoRoutersRow('insert', {what: WORKLOADS.insert, durability: SVC_WRITES}),
@@ -50,6 +54,8 @@ export const ROWS: readonly Row[] = [
   ...svcRows('query'),
   {name: 'before query', what: WORKLOADS.query, durability: NO_WRITES},
   {name: 'hand query', what: WORKLOADS.query, durability: NO_WRITES},
+  {name: 'svc wide-query', what: WIDE_QUERY, durability: NO_WRITES},
+  {name: 'hand wide-query', what: WIDE_QUERY, durability: NO_WRITES},
   {name: 'pocketbase query', what: WORKLOADS.query, durability: NO_WRITES},
   ...svcRows('count'),
   ...svcRows('list'),

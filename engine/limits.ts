@@ -163,6 +163,12 @@ export const ROW_CACHE_ROW_CHARS_MAX = 16 * KIB;
  * Entries of an index read that uses the row cache; longer reads join the documents, which costs less per row. (ours)
  */
 export const ROW_CACHE_ENTRIES_MAX = 64;
+/**
+ * Reads of several rows in a row that miss one in the cache; later ones join the documents at once, except for each
+ * n-th, which finds out whether that has changed. (ours)
+ */
+export const ROW_CACHE_MISSES_MAX = 64;
+export const ROW_CACHE_TRY_EACH = 16;
 
 /* Schemas */
 

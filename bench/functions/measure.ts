@@ -2,7 +2,7 @@
  * The function figures of the bench: a query and a mutation beside the native get and insert, transfers between accounts with
  * and without contention beside a server written by hand, the first call of a sleeping tenant, and what isolates weigh.
  */
-import {existsSync, mkdirSync, readdirSync, readlinkSync} from 'node:fs';
+import {mkdirSync, readdirSync, readlinkSync, realpathSync} from 'node:fs';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {tenantPath} from '../../cli/client.ts';
@@ -191,7 +191,12 @@ async function callMs(svc: SvcPeer, id: string): Promise<number> {
 /** Whether the process has a file open in this directory. */
 function hasOpen(pid: number, directory: string): boolean {
   const fds = `/proc/${pid}/fd`;
-  return existsSync(fds) && readdirSync(fds).some(fd => readlinkSync(`${fds}/${fd}`).startsWith(directory));
+  try {
+    const real = realpathSync(directory);
+    return readdirSync(fds).some(fd => readlinkSync(`${fds}/${fd}`).startsWith(real));
+  } catch {
+    return false; // it has just ended, or closed one of them: a worker that serves keeps its file
+  }
 }
 
 function memoryOf(pid: number | undefined): number | null {

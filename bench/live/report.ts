@@ -24,7 +24,7 @@ export function liveTargets(rounds: readonly LiveRound[]): Met[] {
       of(round => to(round, 1).svc.p50Ms),
       ' ms',
     ),
-    atLeast('fan-out to 1,000 / raw publish', 0.8, deliveries),
+    atLeast('fan-out to 1,000 / raw publish', 0.9, deliveries),
     atMost('its p99 / that of raw publish', 2, p99),
     atMost('write under 100,000 / under 10 live queries', 1.3, write),
     atLeast(

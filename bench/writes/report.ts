@@ -7,6 +7,8 @@ type Measured = WritesRound[number];
 
 const MB = 1_000_000;
 const INSERT_US = 600;
+const GET_US = 50;
+const HALF_RATE_MS = 2;
 const AWAKE_MB = 16;
 const GET_TIMES = 2;
 
@@ -15,12 +17,16 @@ export function writesTargets(rounds: readonly WritesRound[]): Met[] {
   const of = (value: (first: Measured) => number | null): number | null =>
     medianOrNull(rounds.map(round => value(round[0]!)));
   const insertUs = of(first => cpuUs(first, 'insert 100 tenants'));
+  const getUs = of(first => cpuUs(first, 'get 100 tenants'));
+  const halfMs = of(({rows}) => rows['insert half rate'].p50Ms);
   const awakeBytes = of(first => first.awakeBytes);
   const times = of(first => {
     const [many, one] = [cpuUs(first, 'get 100 tenants'), cpuUs(first, 'get 64')];
     return many === null || one === null ? null : many / one;
   });
   return [
+    halfMs === null ? [] : atMost('p50 of an insert at half of the full rate', HALF_RATE_MS, halfMs, ' ms'),
+    getUs === null ? [] : atMost(`processor time of a get of ${MANY_TENANTS} tenants`, GET_US, getUs, ' µs'),
     insertUs === null
       ? []
       : atMost(`processor time of an insert of ${MANY_TENANTS} tenants`, INSERT_US, insertUs, ' µs'),

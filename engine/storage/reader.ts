@@ -178,7 +178,7 @@ export class Reader implements FunctionReader {
   }
 
   documents(low: number, high: number, reverse: boolean, limit: number, chars = Number.POSITIVE_INFINITY) {
-    const cache = limit > 1 && limit <= SCAN_ROWS_FIRST ? this.#cache : null;
+    const cache = limit > 1 && limit <= SCAN_ROWS_FIRST && this.#cache?.isTried() === true ? this.#cache : null;
     const cached = cache === null ? null : this.#cachedRange(cache, low, high, reverse, limit);
     if (cached !== null) return cached;
     const rows = this.#storedRange(low, high, reverse, limit, chars);
@@ -246,7 +246,7 @@ export class Reader implements FunctionReader {
     if (after !== null) bounds.push(after.key, after.doc);
     bounds.push(limit);
     const shape: RangeShape = {hasUpper: upper !== null, hasAfter: after !== null, reverse};
-    const cache = limit <= ROW_CACHE_ENTRIES_MAX ? this.#cache : null;
+    const cache = limit <= ROW_CACHE_ENTRIES_MAX && this.#cache?.isTried() === true ? this.#cache : null;
     if (cache !== null) {
       const numbers = reading(() => this.#statement(this.#numbers, NUMBERS, shape, true).all(...bounds));
       const cached = cache.all(numbers);

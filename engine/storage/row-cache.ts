@@ -7,7 +7,7 @@
  * read: the cache matches the next snapshot.
  */
 import {assert} from '../../shared/assert.ts';
-import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../limits.ts';
+import {ROW_CACHE_CHARS_MAX, ROW_CACHE_MISSES_MAX, ROW_CACHE_ROW_CHARS_MAX, ROW_CACHE_TRY_EACH} from '../limits.ts';
 import type {DocumentRow} from './rows.ts';
 
 /** Memory of a row in addition to its body, in characters. */
@@ -37,6 +37,10 @@ class Generation {
 export class RowCache {
   #young = new Generation();
   #old = new Generation();
+  /** Calls of `all` in a row that found a row missing. */
+  #misses = 0;
+  /** Reads that were told not to look here. */
+  #skipped = 0;
 
   get(doc: number): DocumentRow | undefined {
     return this.#young.byDoc.get(doc) ?? this.#usedAgain(this.#old.byDoc.get(doc));
@@ -46,8 +50,22 @@ export class RowCache {
     return this.#young.byId.get(id) ?? this.#usedAgain(this.#old.byId.get(id));
   }
 
+  /**
+   * Whether a read of several rows looks here first, and adds what it has read. To find out that one is missing costs as
+   * much as half of the read, so most do not while more rows are read than fit.
+   */
+  isTried(): boolean {
+    return this.#misses < ROW_CACHE_MISSES_MAX || ++this.#skipped % ROW_CACHE_TRY_EACH === 0;
+  }
+
   /** The rows of all these numbers; null when one is not cached. */
   all(docs: readonly number[]): DocumentRow[] | null {
+    const rows = this.#all(docs);
+    this.#misses = rows === null ? this.#misses + 1 : 0;
+    return rows;
+  }
+
+  #all(docs: readonly number[]): DocumentRow[] | null {
     const rows: DocumentRow[] = [];
     for (const doc of docs) {
       const row = this.get(doc);

@@ -2,7 +2,12 @@
 import fc from 'fast-check';
 import {afterAll, describe, expect, test} from 'vitest';
 import {deleteEffect, insertEffect, patchEffect} from '../../engine/commit/mutation.ts';
-import {ROW_CACHE_CHARS_MAX, ROW_CACHE_ROW_CHARS_MAX} from '../../engine/limits.ts';
+import {
+  ROW_CACHE_CHARS_MAX,
+  ROW_CACHE_MISSES_MAX,
+  ROW_CACHE_ROW_CHARS_MAX,
+  ROW_CACHE_TRY_EACH,
+} from '../../engine/limits.ts';
 import {RowCache} from '../../engine/storage/row-cache.ts';
 import type {DocumentRow} from '../../engine/storage/rows.ts';
 import {TenantParts} from '../harness/tenant-parts.ts';
@@ -96,6 +101,19 @@ describe('the rows that are kept', () => {
     expect(cache.get(0)).toBeDefined();
     expect(cache.get(1)).toBeUndefined();
     expect(cache.withId('id-1')).toBeUndefined();
+  });
+
+  test('are not asked for by most reads while these miss, until one finds all of its rows', () => {
+    const cache = new RowCache();
+    cache.add(row(1, 1));
+    for (let i = 0; i < ROW_CACHE_MISSES_MAX; i++) {
+      expect(cache.isTried()).toBe(true);
+      expect(cache.all([1, 2])).toBe(null);
+    }
+    const tried = Array.from({length: 3 * ROW_CACHE_TRY_EACH}, () => cache.isTried());
+    expect(tried.filter(isTried => isTried)).toHaveLength(3);
+    expect(cache.all([1])).toEqual([row(1, 1)]);
+    expect(cache.isTried()).toBe(true);
   });
 
   test('are none that are long', () => {

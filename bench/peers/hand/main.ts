@@ -9,7 +9,7 @@ import type * as Uws from 'uWebSockets.js';
 import {Buffer} from 'node:buffer';
 import {createRequire} from 'node:module';
 import Database from 'better-sqlite3';
-import {benchDocument, ITEMS, QUERY_LIMIT} from '../../documents.ts';
+import {type BenchDocument, benchDocument, ITEMS, QUERY_LIMIT, WIDE_ITEMS, wideDocument} from '../../documents.ts';
 
 const uws = createRequire(import.meta.url)('uWebSockets.js') as typeof Uws;
 const db = new Database(process.argv[2]!);
@@ -25,10 +25,9 @@ const query = db
   .prepare<[string], string>(`SELECT body FROM items WHERE category = ? ORDER BY rank DESC LIMIT ${QUERY_LIMIT}`)
   .pluck();
 db.transaction(() => {
-  for (let i = 0; i < ITEMS; i++) {
-    const document = benchDocument(i);
-    insert.run(document.category, document.rank, JSON.stringify(document));
-  }
+  const add = (document: BenchDocument) => insert.run(document.category, document.rank, JSON.stringify(document));
+  for (let i = 0; i < ITEMS; i++) add(benchDocument(i));
+  for (let i = 0; i < WIDE_ITEMS; i++) add(wideDocument(i));
 })();
 
 type Insert = {res: Uws.HttpResponse; body: {category: string; rank: number}};

@@ -1,6 +1,17 @@
 /** The tenants the HTTP workloads run on, and the requests of each workload. */
 import {tenantPath} from '../../../cli/client.ts';
-import {benchDocument, CATEGORIES, ITEMS, QUERY_LIMIT, SMALL_ITEMS} from '../../documents.ts';
+import {importChunks} from '../../bulk/import.ts';
+import {
+  benchDocument,
+  CATEGORIES,
+  ITEMS,
+  QUERY_LIMIT,
+  SMALL_ITEMS,
+  WIDE_CATEGORIES,
+  WIDE_ITEMS,
+  wideCategory,
+  wideDocument,
+} from '../../documents.ts';
 import {requestText} from '../../load/job.ts';
 import type {SvcPeer} from './start.ts';
 
@@ -18,11 +29,7 @@ const TRANSACTION_INSERTS = 10;
 export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequests> {
   const {client, token} = peer;
   await client.createTenant(tenant);
-  await client.json('PUT', tenantPath(tenant, 'schema', 'items'), {
-    table: 'items',
-    fields: [],
-    indexes: [{name: 'by_category_rank', fields: ['category', 'rank']}],
-  });
+  await makeItems(peer, tenant);
   await fill(peer, tenant, 'items', ITEMS);
   await fill(peer, tenant, 'small', SMALL_ITEMS);
   const page = await client.json<{data: {_id: string}[]}>('POST', `${tenantPath(tenant)}/query/paginated`, {
@@ -50,14 +57,7 @@ export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequ
         })),
       }),
     ),
-    query: many(CATEGORIES, i =>
-      post('query', {
-        table: 'items',
-        filters: [{field: 'category', op: 'eq', value: `c${i}`}],
-        order: {field: 'rank', direction: 'desc'},
-        limit: QUERY_LIMIT,
-      }),
-    ),
+    query: many(CATEGORIES, i => post('query', newest(`c${i}`))),
     count: many(CATEGORIES, i =>
       post('query/count', {table: 'items', filters: [{field: 'category', op: 'eq', value: `c${i}`}]}),
     ),
@@ -65,6 +65,56 @@ export async function seedTenant(peer: SvcPeer, tenant: string): Promise<SvcRequ
     journal: many(ITEMS / JOURNAL_PAGE - 1, i =>
       requestText('GET', `${path}/journal?after=${i * JOURNAL_PAGE}&limit=${JOURNAL_PAGE}`, headers),
     ),
+  };
+}
+
+export type WideRequests = Record<'wide-get' | 'wide-query', string[]>;
+
+/** A tenant with more documents than its caches hold, and requests that read all of them. */
+export async function seedWideTenant(peer: SvcPeer, tenant: string): Promise<WideRequests> {
+  const {client, token} = peer;
+  await client.createTenant(tenant);
+  await makeItems(peer, tenant);
+  const lines = Array.from({length: WIDE_ITEMS}, (_, i) => `${JSON.stringify(wideDocument(i))}\n`);
+  await importChunks(peer, tenant, 'items', [Buffer.from(lines.join(''))]);
+  const headers = {Authorization: `Bearer ${token}`};
+  const path = tenantPath(tenant);
+  const gets: string[] = [];
+  let after: string | null = null;
+  do {
+    const page: {data: {_id: string}[]; next_cursor: string | null} = await client.json(
+      'POST',
+      `${path}/query/paginated`,
+      {
+        query: {table: 'items', filters: []},
+        page_size: IDS,
+        ...(after === null ? {} : {after}),
+      },
+    );
+    gets.push(...page.data.map(({_id}) => requestText('GET', `${path}/documents/items/${_id}`, headers)));
+    after = page.next_cursor;
+  } while (after !== null);
+  const queries = Array.from({length: WIDE_CATEGORIES}, (_, i) =>
+    requestText('POST', `${path}/query`, headers, JSON.stringify(newest(wideCategory(i)))),
+  );
+  return {'wide-get': gets, 'wide-query': queries};
+}
+
+async function makeItems({client}: SvcPeer, tenant: string): Promise<void> {
+  await client.json('PUT', tenantPath(tenant, 'schema', 'items'), {
+    table: 'items',
+    fields: [],
+    indexes: [{name: 'by_category_rank', fields: ['category', 'rank']}],
+  });
+}
+
+/** A query of the documents of a category with the highest ranks. */
+function newest(category: string): object {
+  return {
+    table: 'items',
+    filters: [{field: 'category', op: 'eq', value: category}],
+    order: {field: 'rank', direction: 'desc'},
+    limit: QUERY_LIMIT,
   };
 }
 
