@@ -373,10 +373,7 @@ export const INSERT_ROWS_AT_ONCE = 50;
 /** Rows that a slice of an index build reads, and entries that a slice of a removal deletes, at once. (ours) */
 export const BACK_FILL_ROWS_AT_ONCE = 100;
 export const BACK_FILL_ENTRIES_AT_ONCE = 500;
-/**
- * Documents written during a schema check that the installing group itself can check; more are checked before it.
- * (ours)
- */
+/** Documents written during a schema check that the installing group checks itself; more are checked before it. (ours) */
 export const CHECK_LATE_DOCUMENTS_MAX = 200;
 /** Rows that a slice of a schema check reads at once. (ours) */
 export const CHECK_ROWS_AT_ONCE = 100;

@@ -32,6 +32,7 @@ export async function closeFile(file: ClosingFile): Promise<void> {
     db.close();
     return;
   }
+  files.check(); // what follows writes to the log
   unlessFull(() => markClean(file));
   const facts = {lastSequence: writer.head.sequence, committedMs: writer.nowMs()};
   const {newest: commit} = writer.numbers;
@@ -67,6 +68,7 @@ function markClean({db, writer, groups, scrub, clean, replication}: ClosingFile)
  */
 function emptyLog({db, files}: ClosingFile): void {
   db.pragma('busy_timeout = 0');
+  files.check();
   files.removeNote();
   db.pragma('wal_checkpoint(TRUNCATE)');
 }

@@ -245,6 +245,7 @@ export class Tenant {
       inThread: {place: new SyncPlace(writes => company.isAbsent(writes)), sync: this.#sync.syncNow},
       snapshot: {hold: () => this.#reader.hold(), advance: () => this.#reader.endSnapshot()},
       quota: this.#quota,
+      files: this.#files,
       scans: this.#scans,
       copies: this.copies ?? undefined,
       durability: replication?.durability,

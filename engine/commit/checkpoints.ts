@@ -31,6 +31,7 @@ import {
 } from '../limits.ts';
 import type {Connection} from '../storage/connection.ts';
 import {storageFailure} from '../storage/database.ts';
+import type {FileGuard} from '../storage/file-guard.ts';
 import type {Durability} from './durability.ts';
 
 /** A user of long-lived snapshots, which run one after the other. */
@@ -52,6 +53,7 @@ export type CheckpointParts = {
   /** Undefined: nothing but readers uses the WAL. */
   copies?: Captured | undefined;
   durability?: Pick<Durability, 'lag' | 'beforeCheckpoint'> | undefined;
+  files?: Pick<FileGuard, 'check'> | undefined;
   /** Scans have released the WAL for a checkpoint. */
   onDue: () => void;
 };
@@ -141,9 +143,10 @@ export class Checkpoints {
 
   /** @returns pages of the WAL */
   #checkpoint(): number {
-    const {db, metrics, durability} = this.#parts;
+    const {db, metrics, durability, files} = this.#parts;
     const started = performance.now();
     if (durability?.beforeCheckpoint() === false) return this.#putOff();
+    files?.check();
     try {
       const [found] = db.pragma('wal_checkpoint(PASSIVE)') as {log: number}[];
       metrics.observe('svc_checkpoint_seconds', (performance.now() - started) / 1000);

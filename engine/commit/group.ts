@@ -26,9 +26,6 @@
 import {performance} from 'node:perf_hooks';
 import {assert} from '../../shared/assert.ts';
 import {overloaded, readOnlyTenant, ServiceError, tenantClosing} from '../../shared/errors.ts';
-import type {Logger} from '../../shared/log.ts';
-import type {WorkerMetrics} from '../../shared/metrics/worker-metrics.ts';
-import type {TenantCopies} from '../copies/tenant-copies.ts';
 import {
   GROUP_AHEAD_WRITES_MAX,
   GROUP_BYTES_MAX,
@@ -38,52 +35,14 @@ import {
 } from '../limits.ts';
 import {metEngineDamage, storageDamaged} from '../storage/damage.ts';
 import {storageFailure, storageFullError} from '../storage/database.ts';
-import type {Sync, SyncNow} from '../storage/log-sync.ts';
 import type {Cause} from './cause.ts';
-import {Checkpoints, type Pausable, pagesOfGroup} from './checkpoints.ts';
-import {type Commit, passThrough, type Stage} from './commit.ts';
+import {Checkpoints, pagesOfGroup} from './checkpoints.ts';
+import {type Commit, passThrough} from './commit.ts';
 import type {Durability} from './durability.ts';
-import type {Linger} from './linger.ts';
+import type {GroupParts} from './group-parts.ts';
 import {OpenGroup} from './open-group.ts';
-import type {RemoteCaches} from './remote-caches.ts';
-import type {StorageQuota} from './storage-quota.ts';
-import type {SyncPlace} from './sync-place.ts';
 import type {Write} from './write.ts';
 import type {Writer} from './writer.ts';
-
-/** The state that all readers see: the newest durable commit. */
-export interface Snapshot {
-  /** A COMMIT follows: until `advance`, readers see the state committed now. */
-  hold(): void;
-  /** The current committed state is durable, and readers see it from now on. */
-  advance(): void;
-}
-
-export type GroupParts = {
-  writer: Writer;
-  metrics: WorkerMetrics;
-  log: Logger;
-  /** The stages that receive each durable commit, in this order, before its writes are settled. */
-  stages: readonly Stage[];
-  sync: Sync;
-  /** Every write is refused with this. */
-  refusal?: (() => ServiceError) | null;
-  /** Undefined: a synced commit is durable. */
-  durability?: Durability | undefined;
-  /** Undefined: the thread pool makes each sync. With a durability it makes them anyway. */
-  inThread?: {readonly place: Pick<SyncPlace, 'isThread' | 'inThread' | 'inPool'>; readonly sync: SyncNow};
-  snapshot?: Snapshot;
-  /** Runs last inside each transaction. */
-  beforeCommit?: (writer: Writer) => void;
-  quota?: StorageQuota;
-  scans?: Pausable;
-  /** Undefined: no copies are made. */
-  copies?: TenantCopies | undefined;
-  /** Undefined: a group is committed as soon as the disk is free. */
-  linger?: Linger;
-  /** Undefined: no other process caches documents. */
-  caches?: RemoteCaches;
-};
 
 /** A group in the WAL. */
 type Committed = {
@@ -119,9 +78,9 @@ export class CommitGroups {
     this.refusal = parts.refusal ?? null;
     this.#writer = parts.writer;
     this.#durableSequence = parts.writer.head.sequence;
-    const {writer, metrics, log, scans, copies, durability} = parts;
+    const {writer, metrics, log, scans, copies, durability, files} = parts;
     const onDue = () => this.#schedule();
-    this.#checkpoints = new Checkpoints({db: writer.db, metrics, log, scans, copies, durability, onDue});
+    this.#checkpoints = new Checkpoints({db: writer.db, metrics, log, scans, copies, durability, files, onDue});
     durability?.lag?.whenShorter(onDue);
   }
 
@@ -272,7 +231,8 @@ export class CommitGroups {
         }
       }
       const ready = this.#open?.isUnderWay === false ? this.#open : null;
-      // Commit first, so that the disk works while this thread settles the durable group.
+      // Commit first, so that the disk works while this thread settles the durable group; if this thread makes the
+      // sync, which is only the first after those of the pool, the group waits for it.
       if (ready !== null && this.#committed === null && !this.#lingers(ready)) this.#commit(ready, durable !== null);
       else if (ready !== null && this.#isUndecided) this.#rollBack(ready, undecidedBefore);
       else if (durable === null) break;
@@ -327,7 +287,7 @@ export class CommitGroups {
 
   /** @param tellsNext the previous group is settled directly after this, with its own snapshot */
   #commit(group: OpenGroup, tellsNext: boolean): void {
-    const {metrics, beforeCommit, snapshot, linger, durability, caches} = this.#parts;
+    const {metrics, beforeCommit, snapshot, linger, durability, caches, files} = this.#parts;
     const {statements} = this.#writer;
     const started = performance.now();
     let isWritten = true;
@@ -339,6 +299,7 @@ export class CommitGroups {
       return;
     }
     try {
+      files?.beforeCommit();
       beforeCommit?.(this.#writer);
       this.#writer.counters.write();
       const records = this.#writer.head.sequence - group.start.head.sequence;

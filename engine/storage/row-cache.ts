@@ -39,7 +39,7 @@ export class RowCache {
   #old = new Generation();
   /** Calls of `all` in a row that found a row missing. */
   #misses = 0;
-  /** Reads that were told not to look here. */
+  /** Reads that did not look here. */
   #skipped = 0;
 
   get(doc: number): DocumentRow | undefined {

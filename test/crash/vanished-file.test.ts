@@ -6,6 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -136,6 +137,8 @@ describe('while its tenant is awake', () => {
   const losses: Loss[] = [
     ['its directory is renamed', () => renameSync(directory, join(service.data, 'elsewhere'))],
     ['its log is deleted', () => rmSync(`${path}-wal`)],
+    ['its log is cut to nothing', () => truncateSync(`${path}-wal`, 0)],
+    ['its log is cut to half', () => truncateSync(`${path}-wal`, statSync(`${path}-wal`).size >> 1)],
     ['the file is deleted', () => rmSync(path)],
     ['its log and the index of that are deleted', removeLog],
     ['its directory is deleted', () => rmSync(directory, {recursive: true})],
@@ -162,6 +165,29 @@ describe('while its tenant is awake', () => {
       removeLog();
       await until('the tenant to be refused', async () => (await insert()).text.includes('op.storage_damaged'));
       await service.end('SIGTERM');
+      await expectLostLog();
+    },
+  );
+
+  test.each(['the tenant falls asleep', 'the server ends'])(
+    'its log is cut to nothing, and %s: the file stays as it is, and what was lost is said',
+    async end => {
+      // Once in order, so that the file is whole without its log.
+      await service.end('SIGTERM');
+      await service.run();
+      const kept = readFileSync(path);
+      expect((await insert()).status).toBe(201);
+      expect(readFileSync(path).equals(kept)).toBe(true); // the insert is in the log alone
+      truncateSync(`${path}-wal`, 0);
+      if (end === 'the server ends') await service.end('SIGTERM');
+      else await tenant.request('POST', '/sleep');
+      await until('the finding in the log', () =>
+        service.log.includes("the tenant's file is not the one that was opened"),
+      );
+      expect(readFileSync(path).equals(kept)).toBe(true);
+      expect(readdirSync(directory)).toContain('tenant.logged');
+      if (end !== 'the server ends') await service.end('SIGTERM');
+      rmSync(`${path}-shm`); // it knows of the lost pages, so it goes first, see "A damaged log" in docs/operating.md
       await expectLostLog();
     },
   );

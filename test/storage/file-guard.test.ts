@@ -85,3 +85,17 @@ test.each([
   guard.committed();
   expect(findings).toEqual([`${path} was ${change}`]);
 });
+
+test('a log that was cut is noticed before the next commit, which would make it longer again', () => {
+  const path = join(directory, TENANT_FILE);
+  writeFileSync(path, 'file');
+  writeFileSync(log, 'frames');
+  const findings: string[] = [];
+  const guard = new FileGuard(directory, finding => findings.push(finding));
+  guard.committed();
+  guard.beforeCommit();
+  expect(findings).toEqual([]);
+  writeFileSync(log, 'fra');
+  guard.beforeCommit();
+  expect(findings).toEqual([`${log} was cut to 3 bytes`]);
+});
