@@ -2,6 +2,7 @@
 import {join} from 'node:path';
 import {openReader} from '../../engine/storage/database.ts';
 import {readIdentity, type StoredIdentity} from '../../engine/storage/identity.ts';
+import {foreignOwner} from '../../engine/verify/foreign-owner.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
 import {irregularFiles, statFile} from '../../supervisor/files/regular-file.ts';
 import {fileStateOf} from '../../supervisor/files/tenant-files.ts';
@@ -38,10 +39,8 @@ export function peekAt(directory: string, owner: {id: string; generation: number
     try {
       const documents = db.prepare<[], number>('SELECT count(*) FROM documents').pluck().get()!;
       const identity = readIdentity(db);
-      const isOwn = identity === null || (identity.tenant === owner.id && identity.generation === owner.generation);
-      const finding = isOwn
-        ? null
-        : `its file is that of tenant ${identity.tenant} (generation ${identity.generation})`;
+      const foreign = foreignOwner(directory, {tenant: owner.id, generation: owner.generation}, identity);
+      const finding = foreign === null ? null : `its file is that of ${foreign}`;
       return {...peek, documents, identity, finding};
     } finally {
       db.close();

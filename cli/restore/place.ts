@@ -8,6 +8,7 @@ import {readdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Restored} from '../../copies/restore/restore-file.ts';
 import {restorePackages} from '../../copies/restore/restore-packages.ts';
+import {isNoSpace} from '../../shared/disk-errors.ts';
 import {acquireOwnerLock, OwnerLockHeld} from '../../shared/owner-lock.ts';
 import {type AdoptNote, PACKAGES_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {TENANT_ID} from '../../shared/tenant-id.ts';
@@ -57,7 +58,9 @@ export async function inDataDirectory<T>(
       registry.close();
     }
   } catch (caught) {
-    throw caught instanceof StartError ? new CommandFailure(caught.message, 1, {cause: caught}) : caught;
+    if (caught instanceof StartError) throw new CommandFailure(caught.message, 1, {cause: caught});
+    if (!isNoSpace(caught)) throw caught;
+    throw new CommandFailure(`the disk of ${data} is full: make space and run it again`, 1, {cause: caught});
   } finally {
     lock.release();
   }

@@ -32,6 +32,7 @@ import {prepareStatements, type Statements} from '../storage/statements.ts';
 import {DOCS_PER_TABLE, SUMMED_KINDS} from '../storage/tables.sql.ts';
 import {findLogDamage} from '../storage/wal-log.ts';
 import {laterFinding} from '../storage/written-by.ts';
+import {foreignOwner} from './foreign-owner.ts';
 
 export type VerifyReport = {
   documents: number;
@@ -60,7 +61,8 @@ export function verifyFile(path: string, owner: {tenant: string; generation: num
     checkIntegrity(db, report, 'integrity_check');
     const version = db.pragma('user_version', {simple: true}) as number;
     if (version === STORAGE_VERSION && !checkDefinitions(db, report)) return report;
-    checkOwner(db, owner, report);
+    const foreign = foreignOwner(dirname(path), owner, readIdentity(db));
+    if (foreign !== null) find(report, `file: it is that of ${foreign}`);
     said.exec(
       'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; CREATE TABLE said (id TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID',
     );
@@ -126,13 +128,6 @@ function checkDefinitions(db: Connection, report: VerifyReport): boolean {
     find(report, `file: its definitions cannot be used: ${caught.message}`);
     return false;
   }
-}
-
-/** A file that no tenant has opened since identities exist has none. */
-function checkOwner(db: Connection, owner: {tenant: string; generation: number}, report: VerifyReport): void {
-  const stored = readIdentity(db);
-  if (stored === null || (stored.tenant === owner.tenant && stored.generation === owner.generation)) return;
-  find(report, `file: it is that of tenant ${stored.tenant} (generation ${stored.generation})`);
 }
 
 /** Recomputes the digest of the newest record. */

@@ -69,6 +69,18 @@ test('a copy answers reads until it is resumed, and a replaced tenant is in set-
   expect(readdirSync(join(service.data, 'incoming'))).toEqual([]);
   expect(readdirSync(join(service.data, 'set-aside'))).toEqual([expect.stringMatching(/^restored-\d+-t_.+_1$/)]);
 
+  // Their files are those of the tenant that was copied until each is opened.
+  const verified = await svc(['verify', '--data', service.data]);
+  expect(verified).toMatchObject({code: 0, stdout: expect.stringContaining(`${of.id}: ok`)});
+  const note = join(directoryIn(service.data, of.id)!, 'tenant.adopt');
+  const written = readFileSync(note, 'utf8');
+  rmSync(note);
+  expect(await svc(['verify', '--data', service.data])).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(`file: it is that of tenant ${tenant.id} (generation`),
+  });
+  writeFileSync(note, written);
+
   await service.run();
   expect(await numbers(of)).toEqual([0, 1]);
   expectError(await of.request('POST', '/documents', {table: 't', fields: {n: 9}}), 409, 'session.tenant_read_only');
