@@ -27,7 +27,7 @@ import {removeOldSetAsideDaily} from './files/old-set-aside.ts';
 import {requireFree} from './files/port-claim.ts';
 import type {Registry} from './files/registry.ts';
 import {RunDirectory} from './files/run-directory.ts';
-import {TenantFiles} from './files/tenant-files.ts';
+import {RESTORE_FILE, TenantFiles} from './files/tenant-files.ts';
 import {AuditLog} from './keys/audit-log.ts';
 import {type Credentials, loadCredentials} from './keys/credentials.ts';
 import {Keys} from './keys/keys.ts';
@@ -421,6 +421,9 @@ export class Supervisor {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
     await orStartError(dirname(this.#registryPath), recovered);
+    if (existsSync(join(dirname(this.#registryPath), RESTORE_FILE))) {
+      this.#log.warn(`svc restore --all has not restored all tenants: run it again, or remove ${RESTORE_FILE}`);
+    }
     await orStartError(dirname(this.#registryPath), this.#adoptions.begin());
     await orStartError(dirname(this.#registryPath), this.#installs.removeUnfinished());
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());

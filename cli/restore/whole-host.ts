@@ -12,6 +12,7 @@ import {RestoreError} from '../../copies/restore/restore-error.ts';
 import {StoreError} from '../../copies/store/store-error.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
+import {RESTORE_FILE} from '../../supervisor/files/tenant-files.ts';
 import {CommandFailure} from '../failure.ts';
 import type {Wanted} from './make-file.ts';
 import {type OwnedDirectory, placeTenant} from './place.ts';
@@ -30,8 +31,6 @@ export type RestoredHost = {
   state: string[];
 };
 
-const MARKER = 'restore-all.json';
-
 /** @param onTenant called before each one. @throws CommandFailure */
 export async function restoreAll(
   owned: OwnedDirectory,
@@ -39,7 +38,7 @@ export async function restoreAll(
   {target, depth, live}: Pick<Wanted, 'target' | 'depth'> & {live: boolean},
   onTenant: (tenant: string, done: number, total: number) => void,
 ): Promise<RestoredHost> {
-  const marker = join(owned.data, MARKER);
+  const marker = join(owned.data, RESTORE_FILE);
   await begin(owned, repository, marker);
   const stateDirectory = join(owned.data, 'restore-state');
   const fault = await fetchServerState(repository, stateDirectory);

@@ -25,6 +25,9 @@ import {
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
 import {readNote, statFile, within} from './regular-file.ts';
 
+/** In the data directory while `svc restore --all` has not restored all tenants. */
+export const RESTORE_FILE = 'restore-all.json';
+
 /** One of the directories. If svc does not give names like `name`, then `id` and `generation` are null. */
 export type FoundDirectory = {
   name: string;

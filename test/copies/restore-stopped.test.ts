@@ -113,7 +113,10 @@ test('--all restores a lost host: its tenants, and its keys and audit log', asyn
   expect(readFileSync(join(directoryIn(data, tenant.id)!, 'packages', name), 'utf8')).toBe('a package');
   expect(await all()).toMatchObject({code: 1, stderr: expect.stringContaining('has tenants')});
   rmSync(join(data, 'keys.sqlite'));
+  expect(readdirSync(data)).not.toContain('restore-all.json');
+  writeFileSync(join(data, 'restore-all.json'), '{}'); // as a run that was interrupted leaves it
   const other = await Service.start({data});
+  expect(other.log).toContain('svc restore --all has not restored all tenants');
   const of = Tenant.of(other, tenant.id);
   expect(await numbers(of)).toEqual([0, 1, 2]);
   await of.insert('t', {n: 3});
