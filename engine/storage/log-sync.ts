@@ -1,6 +1,7 @@
 /**
  * Makes commits durable. SQLite writes its WAL without waiting for the disk (`synchronous=NORMAL`). This module syncs
- * the WAL in the thread pool, with a separate descriptor, so that the serving thread never blocks in an fsync.
+ * the WAL with a separate descriptor, in the thread pool or, on a quick disk, in the serving thread
+ * (`commit/sync-place.ts`).
  *
  * The descriptor refers to the WAL that the writer has open: SQLite creates it at the open and removes it when the last
  * connection closes. SQLite takes no locks on it, so closing another descriptor of it releases none.

@@ -50,7 +50,8 @@ function changed(before: Buffer[], {pages, changes}: Step, pageBytes: number): B
 export function digestOf(pages: readonly Buffer[]): Buffer {
   const digest = Buffer.alloc(32);
   for (const [i, page] of pages.entries()) {
-    const number = Buffer.from([0, 0, 0, i + 1]);
+    const number = Buffer.alloc(4);
+    number.writeUInt32BE(i + 1);
     const one = createHash('sha256')
       .update(Buffer.concat([number, page]))
       .digest();

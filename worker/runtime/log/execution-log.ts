@@ -38,7 +38,7 @@ export class ExecutionLog {
 
   add(finished: UnnumberedEntry, span: Span): void {
     // Field by field: copies of unknown objects cost as much as the rest.
-    const entry: LogEntry = {
+    const entry: Required<LogEntry> = {
       n: ++this.#n,
       at: finished.at,
       request_id: finished.request_id,
