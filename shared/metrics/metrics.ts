@@ -129,10 +129,11 @@ class Family {
   }
 
   #key(labels: AnyLabels): string | number {
-    const [first, second, ...others] = this.#labels;
-    if (first === undefined) return '';
-    if (second === undefined) return labels[first]!;
-    const key = `${labels[first]}\n${labels[second]}`;
-    return others.length === 0 ? key : others.reduce((keys, name) => `${keys}\n${labels[name]}`, key);
+    const names = this.#labels;
+    if (names.length === 0) return '';
+    if (names.length === 1) return labels[names[0]!]!;
+    // Without an array, which would cost as much as the rest of the call.
+    if (names.length === 2) return `${labels[names[0]!]}\n${labels[names[1]!]}`;
+    return names.map(name => labels[name]).join('\n');
   }
 }
