@@ -21,15 +21,9 @@ export function registerStatus(backup: Command): void {
       const status = await wholeStatus(client);
       const text = options.json === true ? printableJson(JSON.stringify(status)) : printable(textOf(status));
       process.stdout.write(`${text}\n`);
-      if (!isWell(status)) process.exitCode = 1;
+      if (!['running', 'standby'].includes(status.backup?.state ?? 'none')) process.exitCode = 1;
     }),
   );
-}
-
-/** While a failed step is tried again, the state can be `running`. */
-function isWell({backup}: Status): boolean {
-  if (backup === null) return false;
-  return backup.state === 'standby' || (backup.state === 'running' && backup.last_fault === null);
 }
 
 async function wholeStatus(client: ServiceClient): Promise<Status> {
