@@ -16,6 +16,8 @@ const MIB = 1024 * KIB;
  */
 export const DISK_RESERVE_BYTES = 256 * MIB;
 export const DISK_RESERVE_DIVISOR = 16;
+/** Size of a note in a tenant's directory that root, or a command, reads. Beyond: it is not read. (ours) */
+export const TENANT_NOTE_BYTES_MAX = 64 * KIB;
 
 /* HTTP edge */
 

@@ -231,8 +231,6 @@ export const COMMAND_BYTES_READ = 64 * KIB;
 export const COMMANDS_READ_AT_ONCE = 64;
 /** A version of Node that could not be installed is not tried again for this long. (ours) */
 export const NODE_INSTALL_PAUSE_MS = 60_000;
-/** Size of a note in a tenant's directory that root, or a command, reads. Beyond: it is not read. (ours) */
-export const TENANT_NOTE_BYTES_MAX = 64 * KIB;
 /**
  * Entries of a tenant's directory, of which svc creates about twenty. Beyond: it is not opened under a user of its own.
  * (ours)

@@ -123,7 +123,7 @@ const HOUSE: Record<string, string[]> = {
   supervisor: [
     'shared',
     'supervisor/limits.ts',
-    'supervisor/files/regular-file.ts',
+    'shared/regular-file.ts',
     'supervisor/confinement',
     'supervisor/files',
     'supervisor/keys',

@@ -3,8 +3,8 @@ import {join} from 'node:path';
 import {openReader} from '../../engine/storage/database.ts';
 import {readIdentity, type StoredIdentity} from '../../engine/storage/identity.ts';
 import {foreignOwner} from '../../engine/verify/foreign-owner.ts';
+import {irregularFiles, statFile} from '../../shared/regular-file.ts';
 import {TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {irregularFiles, statFile} from '../../supervisor/files/regular-file.ts';
 import {fileStateOf} from '../../supervisor/files/tenant-files.ts';
 
 export type FilePeek = {

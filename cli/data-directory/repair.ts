@@ -8,9 +8,9 @@ import {findLostLog} from '../../engine/storage/file-guard.ts';
 import {findLogDamage} from '../../engine/storage/wal-log.ts';
 import {BeyondRepair, repairFile} from '../../engine/verify/repair-file.ts';
 import {verifyFile} from '../../engine/verify/verify-file.ts';
+import {irregularFiles, readNote, statFile} from '../../shared/regular-file.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {DAMAGED_FILE, LOGGED_FILE, TENANT_FILE} from '../../shared/tenant-directory.ts';
-import {irregularFiles, readNote, statFile} from '../../supervisor/files/regular-file.ts';
 import {makeDirectory} from '../../supervisor/files/tenant-files.ts';
 import {CommandFailure} from '../failure.ts';
 

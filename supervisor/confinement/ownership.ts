@@ -9,7 +9,7 @@
 import {Buffer} from 'node:buffer';
 import {lchownSync, lstatSync, readdirSync} from 'node:fs';
 import {firstEntries} from '../../shared/outside-files.ts';
-import {within} from '../files/regular-file.ts';
+import {within} from '../../shared/regular-file.ts';
 import {TENANT_DIRECTORY_ENTRIES_MAX} from '../limits.ts';
 
 /** The first level holds more entries than svc creates, and scanning all of them would delay other tenants. */

@@ -6,6 +6,7 @@
 import {closeSync, constants, openSync, rmdirSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
 import {firstEntries} from '../../shared/outside-files.ts';
+import {readNote, statFile} from '../../shared/regular-file.ts';
 import {
   BEFORE_UPGRADE,
   KEPT_NOTE,
@@ -15,7 +16,6 @@ import {
   TENANT_FILE,
 } from '../../shared/tenant-directory.ts';
 import {KEPT_COPIES_MAX} from '../limits.ts';
-import {readNote, statFile} from './regular-file.ts';
 
 export type KeptCopy = {name: string; note: KeptNote};
 

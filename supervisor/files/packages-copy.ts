@@ -8,10 +8,10 @@ import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import {PACKAGE_BYTES_MAX, PACKAGES_KEPT_BYTES_MAX} from '../../shared/limits.ts';
 import {firstEntries, isGone, openDirectory, pathOfOpen} from '../../shared/outside-files.ts';
+import {statFile} from '../../shared/regular-file.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {PACKAGES_DIRECTORY} from '../../shared/tenant-directory.ts';
 import {CLONED_PACKAGE_ENTRIES_MAX} from '../limits.ts';
-import {statFile} from './regular-file.ts';
 import {copyShared} from './shared-copy.ts';
 
 /** The SHA-512 of the tarball. */

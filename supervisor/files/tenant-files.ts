@@ -13,6 +13,7 @@ import {closeSync, constants, existsSync, fsyncSync, openSync, readdirSync, writ
 import {mkdir, open, readdir, rename, rm, rmdir, unlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {firstEntries} from '../../shared/outside-files.ts';
+import {readNote, statFile, within} from '../../shared/regular-file.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
 import {
   ADOPT_FILE,
@@ -23,7 +24,6 @@ import {
   TENANT_FILE,
 } from '../../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
-import {readNote, statFile, within} from './regular-file.ts';
 
 /** In the data directory while `svc restore --all` has not restored all tenants. */
 export const RESTORE_FILE = 'restore-all.json';

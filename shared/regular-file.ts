@@ -6,7 +6,7 @@
 import {Buffer} from 'node:buffer';
 import {closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, type Stats} from 'node:fs';
 import {join} from 'node:path';
-import {TENANT_NOTE_BYTES_MAX} from '../limits.ts';
+import {TENANT_NOTE_BYTES_MAX} from './limits.ts';
 
 /** `torn`: the entry is not a regular file of at most TENANT_NOTE_BYTES_MAX. */
 export type Note = {is: 'missing'} | {is: 'torn'; why: string} | {is: 'file'; text: string};
