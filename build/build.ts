@@ -157,11 +157,14 @@ const results = await Promise.all([
 
 mkdirSync(dist, {recursive: true});
 const made = new Set<string>();
-for (const file of results.flatMap(result => result.outputFiles ?? [])) {
-  const name = relative(dist, file.path);
-  made.add(name);
-  replaceFile(file.path, /\.c?js$/.test(name) ? Buffer.from(await oneByte(name, file.text), 'utf8') : file.contents);
-}
+const files = results.flatMap(result => result.outputFiles ?? []);
+await Promise.all(
+  files.map(async file => {
+    const name = relative(dist, file.path);
+    made.add(name);
+    replaceFile(file.path, /\.c?js$/.test(name) ? Buffer.from(await oneByte(name, file.text)) : file.contents);
+  }),
+);
 for (const [name, text] of [...declarations(root, entries), ...starterTemplates(root)]) {
   made.add(name);
   replaceFile(join(dist, name), Buffer.from(text));

@@ -19,6 +19,6 @@ test('comments lose what is not ASCII, lines and columns stay', async () => {
   expect(await oneByte('a.js', script)).toBe('class A {\n  /* ?? reads ? writes ?? ?? */\n  get() {} // ?why?\n}\n');
 });
 
-test.each(['"é"', '`→`', 'String.raw`→`', '/→/', 'ä'])('code stays as it is, or is refused: %s', async code => {
+test.each(['String.raw`→`', '/→/', '/→/u'])('code that esbuild cannot escape is refused: %s', async code => {
   await expect(oneByte('a.js', `f(${code});\n`)).rejects.toThrow('a.js has code that is not ASCII');
 });
