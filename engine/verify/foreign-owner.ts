@@ -1,6 +1,6 @@
 /** Whose a file is that lies in a tenant's directory. */
-import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
+import {readNote} from '../../shared/regular-file.ts';
 import {ADOPT_FILE, adoptNoteIn} from '../../shared/tenant-directory.ts';
 import type {StoredIdentity} from '../storage/identity.ts';
 
@@ -16,8 +16,8 @@ export function foreignOwner(
   const isOwners = (its: {tenant: string; generation: number}): boolean =>
     its.tenant === owner.tenant && its.generation === owner.generation;
   if (stored === null || isOwners(stored)) return null;
-  const path = join(directory, ADOPT_FILE);
-  const note = existsSync(path) ? adoptNoteIn(readFileSync(path, 'utf8')) : null;
+  const found = readNote(join(directory, ADOPT_FILE));
+  const note = found.is === 'file' ? adoptNoteIn(found.text) : null;
   const isAwaited = note !== null && isOwners(note) && (note.origin?.timeline ?? stored.timeline) === stored.timeline;
   return isAwaited ? null : `tenant ${stored.tenant} (generation ${stored.generation})`;
 }
