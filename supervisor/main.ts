@@ -27,7 +27,7 @@ import {removeOldSetAsideDaily} from './files/old-set-aside.ts';
 import {requireFree} from './files/port-claim.ts';
 import type {Registry} from './files/registry.ts';
 import {RunDirectory} from './files/run-directory.ts';
-import {RESTORE_FILE, TenantFiles} from './files/tenant-files.ts';
+import {TenantFiles} from './files/tenant-files.ts';
 import {AuditLog} from './keys/audit-log.ts';
 import {type Credentials, loadCredentials} from './keys/credentials.ts';
 import {Keys} from './keys/keys.ts';
@@ -55,6 +55,7 @@ import {serverState} from './server/state-copies.ts';
 import {openRegistry} from './start/open-registry.ts';
 import {claimServerFiles} from './start/server-files.ts';
 import {registryRefusal, requireAll} from './start/start-refusal.ts';
+import {warnOfUnfinishedRestore} from './start/unfinished-restore.ts';
 import {Adoptions} from './tenants/adoptions.ts';
 import {Clones} from './tenants/clones.ts';
 import {Errands} from './tenants/errands.ts';
@@ -421,9 +422,7 @@ export class Supervisor {
       throw registryRefusal(this.#registryPath, 'does not name these directories, which hold tenants:', unknown);
     });
     await orStartError(dirname(this.#registryPath), recovered);
-    if (existsSync(join(dirname(this.#registryPath), RESTORE_FILE))) {
-      this.#log.warn(`svc restore --all has not restored all tenants: run it again, or remove ${RESTORE_FILE}`);
-    }
+    warnOfUnfinishedRestore(dirname(this.#registryPath), this.#log);
     await orStartError(dirname(this.#registryPath), this.#adoptions.begin());
     await orStartError(dirname(this.#registryPath), this.#installs.removeUnfinished());
     if (this.#users.isOn) await orStartError(dirname(this.#registryPath), this.#installs.letAllRead());

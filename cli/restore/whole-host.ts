@@ -12,7 +12,7 @@ import {RestoreError} from '../../copies/restore/restore-error.ts';
 import {StoreError} from '../../copies/store/store-error.ts';
 import type {BackupGap} from '../../shared/protocol/backups.ts';
 import {syncDirectory} from '../../shared/sync-directory.ts';
-import {RESTORE_FILE} from '../../supervisor/files/tenant-files.ts';
+import {RESTORE_FILE} from '../../supervisor/start/unfinished-restore.ts';
 import {CommandFailure} from '../failure.ts';
 import type {Wanted} from './make-file.ts';
 import {type OwnedDirectory, placeTenant} from './place.ts';

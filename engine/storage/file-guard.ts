@@ -6,8 +6,10 @@
  * that no longer have a name. A check costs a system call for each file, some 5 µs. Only this worker writes the files:
  * SQLite shrinks a database only in a VACUUM and truncates its WAL only at the close. SQLite does not notice a truncated
  * WAL: it writes at the old end, after a hole, and a checkpoint copies zeros from the hole into the file. So the size of
- * the WAL is compared before each commit, and all files before each checkpoint. The index of the WAL (`-shm`) contains nothing that the WAL lacks. Losing it loses no commit, so commits do not check it. But any later
- * connection, such as a query thread's, would create another one and read an old state for ever.
+ * the WAL is compared before each commit, and all files before each checkpoint.
+ *
+ * The index of the WAL (`-shm`) contains nothing that the WAL lacks. Losing it loses no commit, so commits do not check
+ * it. But any later connection, such as a query thread's, would create another one and read an old state for ever.
  *
  * Closed: the file `tenant.logged` records that the WAL contains commits. Without it, the loss of a WAL (a clean-up of
  * "temporary" files, a copy without it) would go unnoticed, because the file alone is intact, only older.

@@ -25,9 +25,6 @@ import {
 } from '../../shared/tenant-directory.ts';
 import {deletedDirectoryName, parseDirectoryName, tenantDirectoryName} from './directory-name.ts';
 
-/** In the data directory while `svc restore --all` has not restored all tenants. */
-export const RESTORE_FILE = 'restore-all.json';
-
 /** One of the directories. If svc does not give names like `name`, then `id` and `generation` are null. */
 export type FoundDirectory = {
   name: string;
