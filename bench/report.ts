@@ -16,7 +16,7 @@ import {livePrinted, liveTargets} from './live/report.ts';
 import type {Machine} from './measure/machine.ts';
 import type {CpuTimes} from './measure/process-tree.ts';
 import {median, medianOrNull} from './measure/statistics.ts';
-import {atLeast, atMost, type Met} from './measure/target.ts';
+import type {Met} from './measure/target.ts';
 import type {WakeResult} from './peers/svc/wake.ts';
 import type {Figures, Round} from './round.ts';
 import {ROWS, type Row} from './rows.ts';
@@ -117,10 +117,9 @@ export function report(results: Results): Report {
     copies: copiesPrinted(copies),
     cluster: clusterPrinted(cluster),
     targets: [
-      ...TARGETS.flatMap(({what, measured, wanted, isMet, unit}) => {
+      ...TARGETS.flatMap(({measured, judged}) => {
         const value = medianOrNull(rounds.map(({rows, wake}) => measured(rows, wake)));
-        if (value === null) return [];
-        return (isMet === 'at least' ? atLeast : atMost)(what, wanted, value, unit);
+        return value === null ? [] : judged(value);
       }),
       ...writesTargets(writes),
       ...bulkTargets(bulk),

@@ -8,33 +8,17 @@ const threadUs = ({on, off}: CopiesRound) => (on.mainThreadUs ?? Number.NaN) - (
 
 export function copiesTargets(rounds: readonly CopiesRound[]): Met[] {
   if (rounds.length === 0) return [];
+  const least = (what: string, wanted: number, value: (round: CopiesRound) => number) =>
+    atLeast(what, wanted, of(rounds, value));
+  const most = (what: string, wanted: number, value: (round: CopiesRound) => number) =>
+    atMost(what, wanted, of(rounds, value));
   return [
-    atLeast(
-      'durable inserts/s with copies / without',
-      0.95,
-      of(rounds, ({on, off}) => on.perS / off.perS),
-    ),
-    atMost(
-      'p99 of an insert with copies / without',
-      1.1,
-      of(rounds, ({on, off}) => on.p99Ms / off.p99Ms),
-    ),
-    atMost('µs of the main thread of an insert for copies', 3, of(rounds, threadUs)),
-    atLeast(
-      'restore / cp and integrity_check',
-      0.5,
-      of(rounds, ({restore}) => restore.copyAndCheckS / restore.restoreS),
-    ),
-    atMost(
-      'PUTs of idle tenants',
-      0,
-      of(rounds, ({idle}) => idle.puts),
-    ),
-    atMost(
-      'PUTs per second of busy tenants',
-      2,
-      of(rounds, ({busy}) => busy.puts / busy.seconds),
-    ),
+    least('durable inserts/s with copies / without', 0.95, ({on, off}) => on.perS / off.perS),
+    most('p99 of an insert with copies / without', 1.1, ({on, off}) => on.p99Ms / off.p99Ms),
+    most('µs of the main thread of an insert for copies', 3, threadUs),
+    least('restore / cp and integrity_check', 0.5, ({restore}) => restore.copyAndCheckS / restore.restoreS),
+    most('PUTs of idle tenants', 0, ({idle}) => idle.puts),
+    most('PUTs per second of busy tenants', 2, ({busy}) => busy.puts / busy.seconds),
   ];
 }
 

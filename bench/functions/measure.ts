@@ -2,14 +2,14 @@
  * The function figures of the bench: a query and a mutation beside the native get and insert, transfers between accounts with
  * and without contention beside a server written by hand, the first call of a sleeping tenant, and what isolates weigh.
  */
-import {mkdirSync, readdirSync, readlinkSync, realpathSync} from 'node:fs';
+import {mkdirSync, realpathSync} from 'node:fs';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {tenantPath} from '../../cli/client.ts';
 import {benchDocument} from '../documents.ts';
 import {requestText} from '../load/job.ts';
 import {type Generator, runLoad} from '../load/run.ts';
-import {privateBytes} from '../measure/process-tree.ts';
+import {openFiles, privateBytes} from '../measure/process-tree.ts';
 import {NODE_FLAGS, startServer} from '../peers/server-process.ts';
 import {type SvcPeer, startSvc, stopSvc, workerPids} from '../peers/svc/start.ts';
 import {spareIsReady} from '../peers/svc/wake.ts';
@@ -190,13 +190,8 @@ async function callMs(svc: SvcPeer, id: string): Promise<number> {
 
 /** Whether the process has a file open in this directory. */
 function hasOpen(pid: number, directory: string): boolean {
-  const fds = `/proc/${pid}/fd`;
-  try {
-    const real = realpathSync(directory);
-    return readdirSync(fds).some(fd => readlinkSync(`${fds}/${fd}`).startsWith(real));
-  } catch {
-    return false; // it has just ended, or closed one of them: a worker that serves keeps its file
-  }
+  const real = realpathSync(directory);
+  return openFiles(pid).some(path => path.startsWith(real));
 }
 
 function memoryOf(pid: number | undefined): number | null {

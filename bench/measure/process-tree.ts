@@ -1,5 +1,5 @@
 /** Processor time and memory of processes, from /proc. Other systems than Linux tell nothing here: null. */
-import {readdirSync, readFileSync} from 'node:fs';
+import {readdirSync, readFileSync, readlinkSync} from 'node:fs';
 
 /** What the kernel counts processor time in; 100 on every Linux that Node runs on. */
 const TICKS_PER_S = 100;
@@ -91,6 +91,17 @@ export function privateBytes(pid: number): {dirty: number; clean: number} | null
   if (rollup === null) return null;
   const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(rollup)?.[1] ?? 0);
   return {dirty: kib('Private_Dirty') * 1024, clean: kib('Private_Clean') * 1024};
+}
+
+/** What the descriptors of a process refer to. */
+export function openFiles(pid: number): string[] {
+  return list(`/proc/${pid}/fd`).flatMap(fd => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      return []; // it has just been closed
+    }
+  });
 }
 
 function read(path: string): string | null {
